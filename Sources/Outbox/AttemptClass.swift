@@ -1,4 +1,4 @@
-/// How an attempt ended (outbox rules, part 1.6 rule 6).
+/// The outcome of an attempt (outbox rules, part 1.6 rule 6).
 package enum AttemptClass: String, Sendable, CaseIterable {
     case accepted
     case notDispatched = "not_dispatched"

@@ -1,24 +1,25 @@
 /// The link's report about one dispatch. Every dispatch gets exactly one.
 package enum AttemptOutcome: Sendable, Equatable {
-    /// The frame was never written: no socket, or it closed before.
+    /// The frame was never written: there was no socket, or it closed before.
     case notDispatched(detail: String)
     case acknowledged(Acknowledgement)
     case rejected(GatewayRejection)
-    /// Written, and then a timeout or the end of the connection.
+    /// The frame was written, then came a timeout or the end of the connection.
     case noAnswer(detail: String)
 
     package struct Acknowledgement: Sendable, Equatable {
         package enum Status: Sendable, Equatable {
-            /// Taken now.
+            /// The message was accepted now.
             case started
-            /// The same key runs already.
+            /// The run of the same key is in progress.
             case inFlight
-            /// The same key has run, or waits behind another run (protocol 3), or the message was a stop word.
+            /// The run of the same key is over or waits behind another run (protocol 3), or the message was a stop
+            /// word.
             case finished
-            /// The same key has run, and that run failed.
+            /// The run of the same key failed.
             case failed
 
-            /// The gateway answers from its memory of an earlier dispatch.
+            /// Whether the gateway answers from its memory of an earlier dispatch.
             var isOfEarlierRun: Bool { self == .finished || self == .failed }
         }
 
@@ -32,7 +33,7 @@ package enum AttemptOutcome: Sendable, Equatable {
     }
 }
 
-/// Names one dispatch, so that a late report cannot be taken for that of a later one.
+/// The id of one dispatch, so that a late report is not mistaken for a later dispatch's.
 package struct AttemptID: Sendable, Hashable {
     package var entry: String
     package var number: Int

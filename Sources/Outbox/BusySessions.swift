@@ -1,11 +1,11 @@
-/// The runs under way in each session, each with the time when it was last heard of. A message that the gateway put behind
-/// another run counts as a run until it is answered.
+/// The runs in progress in each session, each with the time of its last sign of life. A message that the gateway put
+/// behind another run counts as a run until it is answered.
 struct BusySessions: Sendable {
     private var heardMs: [String: [String: Int64]] = [:]
-    /// When the last run of a session ended; of the others it is known that none ended after the link was opened.
+    /// The end of each session's last run; in other sessions no run has ended since the link was opened.
     private var endedMs: [String: Int64] = [:]
     private var openedMs: Int64 = .min / 2
-    /// How many ends are kept before the old ones are cleared.
+    /// The most ends kept before old ones are cleared.
     private static let mostEnds = 1_024
 
     mutating func heard(_ run: String, in session: String, atMs: Int64) {
@@ -20,7 +20,7 @@ struct BusySessions: Sendable {
         endedMs[session] = atMs
     }
 
-    /// The link was lost: nothing is known of the runs any more.
+    /// Forgets all runs, since nothing is known about them after the link was lost.
     mutating func removeAll() {
         heardMs.removeAll()
         endedMs.removeAll()
@@ -28,9 +28,9 @@ struct BusySessions: Sendable {
 
     mutating func linkOpened(atMs: Int64) { openedMs = atMs }
 
-    /// When the session is free at the latest: when its first run will have been silent for `patienceMs`, or when the pause
-    /// after its last run is over. Nil for a session that is free. A run that has been silent for so long is forgotten: an
-    /// end that never comes must not hold the session for ever.
+    /// The latest time at which the session becomes free: when its first run will have been silent for `patienceMs`, or
+    /// the pause after its last run is over. Nil for a free session. A run that was silent for so long is forgotten, so
+    /// that a missed end does not block the session for ever.
     mutating func busyUntilMs(_ session: String, nowMs: Int64, patienceMs: Int64, pauseMs: Int64) -> Int64? {
         if let known = heardMs[session] {
             let live = known.filter { nowMs - $0.value < patienceMs }
@@ -43,7 +43,7 @@ struct BusySessions: Sendable {
         return nil
     }
 
-    /// A run of the session was heard of lately and has not ended.
+    /// Whether a run of the session gave a recent sign of life and has not ended.
     func isBusy(_ session: String, nowMs: Int64, patienceMs: Int64) -> Bool {
         heardMs[session]?.values.contains { nowMs - $0 < patienceMs } ?? false
     }

@@ -1,9 +1,9 @@
 import Basics
 
-/// The delivery of one entry: what becomes of it from its acceptance to its final state.
+/// The delivery of one entry, from its acceptance to its final state.
 ///
-/// The entry has one change on its way to disk at the most. What follows from that change follows when the disk has it, and
-/// other inputs wait until then.
+/// At most one change of the entry is on its way to disk. Its consequences follow once the disk has it; other inputs
+/// wait until then.
 struct Delivery: Sendable {
     enum Input: Sendable, Equatable {
         case outcome(AttemptID, AttemptOutcome)
@@ -22,7 +22,7 @@ struct Delivery: Sendable {
         var id: PersistID
         var change: OutboxChange
         var then: Continuation
-        /// Monotonic time of the next attempt, when the change sets one.
+        /// Monotonic time of the next attempt, if the change sets one.
         var dueAtMs: Int64?
     }
 
@@ -32,28 +32,28 @@ struct Delivery: Sendable {
         case answer(CommandToken)
     }
 
-    /// As it is on disk.
+    /// The entry as it is on disk.
     private(set) var entry: OutboxEntry
     private var pending: Pending?
     private var deferred: [Input] = []
-    /// The dispatch whose outcome is awaited.
+    /// The dispatch whose outcome is pending.
     private var attempt: AttemptID?
-    /// Monotonic time of the next attempt; nil: as soon as its turn comes.
+    /// Monotonic time of the next attempt; nil for as soon as the entry's turn comes.
     private var dueAtMs: Int64?
-    /// Monotonic time of the first dispatch under the present key, where this process made it.
+    /// Monotonic time of the first dispatch under the present key, if this process made it.
     private var dispatchedAtMs: Int64?
-    /// A sign of the dispatch that is out has come before its answer.
+    /// The gateway showed that it has the message before its answer to the dispatch came.
     private var isTaken = false
-    /// The connection over which a dispatch that could not be written was not counted.
+    /// The connection over which a failed dispatch was not counted as an attempt.
     private var freeOver: Int64?
-    /// A reconnect made the attempt due before its time.
+    /// A reconnect moved the attempt before its scheduled time.
     private var wasBroughtForward = false
     private var search = HistorySearch()
-    /// Delivered, and until then waiting for the run that really answers (protocol 3, busy session).
+    /// The time until which a delivered entry waits for the run that really answers it (protocol 3, busy session).
     private var awaitsRunUntilMs: Int64?
-    /// Its own run was seen to end, perhaps before the acknowledgement is on disk.
+    /// The entry's own run was seen to end, perhaps before the acknowledgement is on disk.
     private var hasRunEnded = false
-    /// How the session changed since the dispatch: an entry that had not arrived before has no target any more.
+    /// The change of the session since the dispatch: an entry that has not arrived lost its target.
     private var targetChange: String?
 
     init(entry: OutboxEntry) {
@@ -63,12 +63,12 @@ struct Delivery: Sendable {
 
     private var id: String { entry.id }
     var queue: QueueKey { QueueKey(session: entry.session, isControl: entry.kind.usesControlQueue) }
-    /// As it will be once the disk has it. Decisions about order rest on this.
+    /// The entry as it will be once the disk has it. Decisions about order use this.
     var current: OutboxEntry { pending?.change.entry ?? entry }
     var isWriting: Bool { pending != nil }
-    /// A wake of the dispatcher's timers still means something to it.
+    /// Whether a timer for this entry still has a purpose.
     var isAwaited: Bool { dueAtMs != nil || search.nextMs != nil || awaitsRunUntilMs != nil }
-    /// The dispatcher need not care for it any more.
+    /// Whether the dispatcher may forget the entry.
     var isOver: Bool { pending == nil && entry.state.isFinal && awaitsRunUntilMs == nil }
 
     /// Monotonic time of the next attempt, as it will be once the disk has the change.
@@ -86,7 +86,7 @@ struct Delivery: Sendable {
         if entry.state == .unconfirmed { wantLook(&context) }
     }
 
-    /// The entry was found on disk by a new process.
+    /// Continues an entry that a new process found on disk.
     mutating func resume(hasRunEnded ended: Bool, _ context: inout DispatcherContext) {
         if ended { hasRunEnded = true }
         if let change = context.rules.resumed(entry, now: context.wall) {
@@ -96,8 +96,8 @@ struct Delivery: Sendable {
         }
     }
 
-    /// Puts the entry into its queue, or into the calendar until its `notBefore`. It then stands where its order of
-    /// acceptance puts it: an entry for tomorrow does not hold up today's.
+    /// Puts the entry into its queue, or into the calendar until its `notBefore`. In the queue its order of acceptance
+    /// decides its place: an entry for tomorrow does not hold up today's.
     private func enterQueue(_ context: inout DispatcherContext) {
         guard !current.state.isTerminal else { return }
         if current.state == .queued, let start = entry.notBefore, start.milliseconds > context.now.wallMs {
@@ -112,10 +112,10 @@ struct Delivery: Sendable {
 
     // MARK: Inputs
 
-    /// Carries out an input, now or when the write under way is done.
+    /// Handles an input, now or after the current write.
     mutating func receive(_ input: Input, _ context: inout DispatcherContext) {
         guard pending == nil else {
-            // The same proof comes with every event of a run; one of a kind is enough.
+            // Every event of a run brings the same proof; one of a kind is enough.
             if !deferred.contains(input) { deferred.append(input) }
             return
         }
@@ -131,7 +131,7 @@ struct Delivery: Sendable {
             if let change { write(change, &context) }
         case .proof(let key, let proof):
             guard entry.goes(by: key), let change = rules.proven(entry, by: proof, now: now) else { return }
-            // The row does not say how far the run is.
+            // The row does not show how far the run is.
             if proof != .runEnd { noteRun(&context) }
             endAttempt(&context)
             write(change, &context)
@@ -168,13 +168,13 @@ struct Delivery: Sendable {
         }
     }
 
-    /// The report of a dispatch. It may settle the entry only when a write is done, but the wire is free at once.
+    /// The report of a dispatch. The entry is settled only after the current write, but the wire is free at once.
     mutating func receive(_ outcome: AttemptOutcome, of attempt: AttemptID, _ context: inout DispatcherContext) {
         if self.attempt == attempt { context.queues.leaveWire(id) }
         receive(.outcome(attempt, outcome), &context)
     }
 
-    /// The outcome of the dispatch that is out, if one is, changes nothing any more.
+    /// Ends the dispatch in progress, if any: its outcome no longer matters.
     private mutating func endAttempt(_ context: inout DispatcherContext) {
         context.queues.leaveWire(id)
         attempt = nil
@@ -207,7 +207,7 @@ struct Delivery: Sendable {
             )
             return write(change, &context)
         }
-        // A late answer: too late to end the attempt, but an acknowledgement still says that the gateway has it.
+        // Too late to end the attempt, but the acknowledgement still shows that the gateway has the message.
         guard case .acknowledged = outcome, attempt.key == entry.upstreamKey, entry.state == .unconfirmed,
             let change = context.rules.taken(entry, now: context.wall)
         else { return }
@@ -215,8 +215,8 @@ struct Delivery: Sendable {
         write(change, &context)
     }
 
-    /// A dispatch that found no connection is no failure of the entry, where entries wait for the link. It is free once a
-    /// connection: one that takes nothing at all must not be tried for ever.
+    /// Whether the attempt is not counted: while entries wait for the link, a dispatch without a connection is not
+    /// their failure. Only once per connection, since one that accepts no frames must not be tried for ever.
     private mutating func isFree(_ outcome: AttemptOutcome, _ context: DispatcherContext) -> Bool {
         guard case .notDispatched = outcome else { return false }
         if wasBroughtForward { return true }
@@ -225,19 +225,19 @@ struct Delivery: Sendable {
         return true
     }
 
-    /// From the acknowledgement on the session has a run, also while that is still on its way to disk.
+    /// After an acknowledgement the session has a run, even before the change is on disk.
     private func noteRun(_ outcome: AttemptOutcome, _ context: inout DispatcherContext) {
         guard case .acknowledged(let answer) = outcome, !answer.status.isOfEarlierRun else { return }
         noteRun(id: answer.runID, &context)
     }
 
-    /// The gateway has the message of the entry, and perhaps still works on it.
+    /// Records that the gateway has the entry's message, and perhaps still works on it.
     private func noteRun(id: String? = nil, _ context: inout DispatcherContext) {
         guard entry.kind.startsRun, !hasRunEnded, gatewayProcess(context) != .other else { return }
         context.heard(id ?? entry.runID ?? entry.upstreamKey, in: entry.session)
     }
 
-    /// A person's command: its answer waits for the disk, a refusal does not.
+    /// Carries out a person's command: its answer waits for the disk, a refusal does not.
     private mutating func carryOut(
         _ token: CommandToken,
         _ context: inout DispatcherContext,
@@ -251,7 +251,7 @@ struct Delivery: Sendable {
         }
     }
 
-    /// A newer entry with the same coalescing key waits in the queue.
+    /// Ends this entry because a newer one with the same coalescing key waits.
     mutating func supersede(coalescingKey: String, _ context: inout DispatcherContext) {
         guard pending == nil, entry.state.isWaiting, entry.coalescingKey == coalescingKey else { return }
         write(context.rules.superseded(entry, now: context.wall), &context)
@@ -259,7 +259,7 @@ struct Delivery: Sendable {
 
     // MARK: Sending
 
-    /// Its turn in its queue has come.
+    /// Sends the entry, if nothing else holds it back, when its turn in the queue has come.
     mutating func takeTurn(_ context: inout DispatcherContext) {
         guard entry.expiresAt.milliseconds > context.now.wallMs else {
             return write(context.rules.expired(entry, now: context.wall), &context)
@@ -282,15 +282,15 @@ struct Delivery: Sendable {
         }
     }
 
-    /// 2026.6.11 writes the row of a message that it refuses to run, and may take that row up after a restart. So it is looked for
-    /// before it goes out under its new key.
+    /// 2026.6.11 writes the row of a message that it refuses to run, and may process that row after a restart. So the
+    /// history is searched for the row before the message goes out under its new key.
     private mutating func mustLookFirst(_ context: inout DispatcherContext) -> Bool {
         guard entry.kind.startsRun, entry.wasRefused, !search.hasLooked(over: context.connection) else { return false }
         if search.isIdle, search.nextMs == nil { context.looks.want(id) }
         return true
     }
 
-    /// Writes `sending`; the dispatch follows from that write.
+    /// Writes `sending`; the dispatch follows that write.
     private mutating func send(isRepeat: Bool, _ context: inout DispatcherContext) {
         hasRunEnded = false
         isTaken = false
@@ -307,11 +307,11 @@ struct Delivery: Sendable {
         awaitsRunUntilMs = nil
     }
 
-    /// The gateway put the message behind another run. The entry is kept also when it is delivered before the answer comes: its
-    /// row takes the id of the run that answers it.
+    /// The gateway put the message behind another run. The entry is kept even if it is delivered before the answer
+    /// comes: its row gets the id of the run that answers it.
     mutating func runDeferred(_ run: String, _ context: inout DispatcherContext) {
         let until = context.now.monotonicMs + context.policy.runPatienceMs
-        // The phase is reported again and again; the wake that is there finds the later time.
+        // The phase is reported repeatedly; the existing timer will find the later time.
         if awaitsRunUntilMs == nil { context.timers.wake(.entry(id), atMs: until) }
         awaitsRunUntilMs = until
         receive(.taken(key: run), &context)
@@ -328,7 +328,7 @@ struct Delivery: Sendable {
 
     // MARK: The link
 
-    /// The gateway that acknowledged the entry still has it; another one knows only what is on disk.
+    /// A gateway process that acknowledged the entry still has it; another process knows only what is on disk.
     private mutating func linkOpened(_ context: inout DispatcherContext) {
         guard context.isOnline else { return }
         if entry.state == .accepted {
@@ -342,8 +342,8 @@ struct Delivery: Sendable {
         wantLook(&context)
     }
 
-    /// A look under way gets no report. The link went again before an attempt that was brought forward got its turn: the old
-    /// wait counts.
+    /// A current look gets no report. If the link was lost before an attempt that was moved forward got its turn, its
+    /// old wait applies again.
     mutating func linkLost(_ context: inout DispatcherContext) {
         search.linkLost()
         guard wasBroughtForward, nextDueMs == nil, current.state == .retrying, let due = context.dueMs(current)
@@ -353,8 +353,8 @@ struct Delivery: Sendable {
         if pending == nil { wait(untilMs: due, &context) }
     }
 
-    /// The head of its queue is due now if it waits only because there was no link. The attempt that follows is not counted if
-    /// it cannot be written either.
+    /// Makes the head of a queue due now if it waits only because there was no link. The next attempt is not counted if
+    /// its frame cannot be written either.
     mutating func retryAfterReconnect(_ now: Moment) {
         guard current.state == .retrying, current.lastClass == .notDispatched, pending?.then ?? .nothing == .nothing,
             let due = nextDueMs, due > now.monotonicMs
@@ -363,7 +363,7 @@ struct Delivery: Sendable {
         wasBroughtForward = true
     }
 
-    /// The fault that it waits for is gone.
+    /// Makes the entry due, since the fault it waits for is gone.
     mutating func bringForward(faultCode: String, _ context: inout DispatcherContext) {
         guard current.state == .retrying, current.fault?.code == faultCode else { return }
         forgetWait()
@@ -394,12 +394,12 @@ struct Delivery: Sendable {
         context.timers.wake(.entry(id), atMs: at)
     }
 
-    /// Looks again at an entry in doubt after a step that settled nothing.
+    /// Looks again later at an entry in doubt, after an inconclusive step.
     private mutating func lookAgain(_ context: inout DispatcherContext) {
         if entry.state == .unconfirmed { look(afterMs: context.policy.failedLooksMs.first, &context) }
     }
 
-    /// There is room for its look.
+    /// Starts the entry's look, now that one of the limited places is free.
     mutating func startLook(_ context: inout DispatcherContext) {
         guard context.isOnline, search.isIdle, !entry.state.isWaiting || entry.wasRefused else { return }
         guard pending == nil else { return look(afterMs: context.policy.failedLooksMs.first, &context) }
@@ -407,7 +407,7 @@ struct Delivery: Sendable {
         follow(ask, &context)
     }
 
-    /// `key` is what the entry went by when the look began.
+    /// - Parameter key: the entry's key when the look began.
     mutating func scanned(
         _ scan: ScanID,
         key: String,
@@ -416,7 +416,7 @@ struct Delivery: Sendable {
     ) {
         guard search.end(scan) else { return }
         if let proof = report.proof { return receive(.proof(key: key, proof), &context) }
-        // The change under way may not get to the disk.
+        // The current change may not reach the disk.
         guard pending == nil else { return lookAgain(&context) }
         if entry.state.isWaiting {
             guard !report.hasFailed else { return look(afterMs: context.policy.failedLooksMs.first, &context) }
@@ -457,10 +457,10 @@ struct Delivery: Sendable {
         return Reconciliation.Situation(
             mayOnlyBeProven: entry.isSlashCommand || context.policy.ambiguous == .hold,
             process: gatewayProcess(context),
-            // Our clocks may have been set, or have stood still; the gateway's age has not.
+            // Our clocks may have been set or stopped; the gateway's uptime is unaffected.
             leastSinceDispatchMs: passed.map { min($0.lowerBound, growth ?? .max) },
             mostSinceDispatchMs: passed.map { max($0.upperBound, growth ?? 0) },
-            // A gateway that had not got it would take it into the new session.
+            // After a reset, a gateway that lacks the message would put it into the new session.
             mayGoOut: entry.attemptCount < context.policy.maxAttempts && targetChange == nil
                 && entry.expiresAt > context.wall,
             isBusy: context.isBusy(entry.session)
@@ -487,12 +487,12 @@ struct Delivery: Sendable {
         entry = done.change.entry
         pending = nil
         follow(done, from: before, &context)
-        // Commands that waited for the write that ended it are answered by its final state; the rest changes nothing.
+        // Waiting commands are answered with the final state; other inputs change nothing.
         if isOver { deferred.removeAll { $0.token == nil } }
         drainDeferred(&context)
     }
 
-    /// The disk did not take the change.
+    /// Handles a failed write.
     mutating func notWritten(_ write: PersistID, _ problem: StoreError, _ context: inout DispatcherContext) {
         guard let failed = pending, failed.id == write else { return }
         if let until = context.writes.failed(atMs: context.now.monotonicMs) {
@@ -500,7 +500,7 @@ struct Delivery: Sendable {
         }
         switch failed.then {
         case .dispatch:
-            // Never written, never sent: the entry is as before and its turn comes again, or the next look.
+            // Nothing was written or sent: the entry is unchanged and gets another turn or look.
             pending = nil
             search.repeatFailed()
             context.queues.leaveWire(id)
@@ -518,13 +518,14 @@ struct Delivery: Sendable {
         }
     }
 
-    /// The disk may work again.
+    /// Repeats a failed write, since the disk may work again.
     func writeAgain(_ write: PersistID, _ context: inout DispatcherContext) {
         guard let pending, pending.id == write else { return }
         context.order(.persist(write, pending.change))
     }
 
-    /// Somebody else changed the row, whose state on disk is the truth, and this ends. Gives the inputs that still wait.
+    /// Ends the delivery because another writer changed the row, and the disk's state decides. Returns the inputs that
+    /// still wait.
     func giveWay(
         to current: OutboxEntry?,
         _ write: PersistID,
@@ -540,7 +541,7 @@ struct Delivery: Sendable {
         return deferred
     }
 
-    /// The steps that follow once a change is on disk.
+    /// The steps after a change is on disk.
     private mutating func follow(_ done: Pending, from before: OutboxState, _ context: inout DispatcherContext) {
         if case .answer(let token) = done.then { context.answer(token, .success(entry)) }
         dueAtMs = nil
@@ -585,7 +586,7 @@ struct Delivery: Sendable {
         context.timers.wake(.entry(id), atMs: untilMs)
     }
 
-    /// A monotonic time that it asked for has come, or had a meaning once.
+    /// Handles a monotonic timer, which may have lost its purpose.
     mutating func wake(_ context: inout DispatcherContext) {
         let now = context.now.monotonicMs
         if let dueAtMs, dueAtMs <= now { context.queues.markChanged(queue) }
@@ -601,7 +602,7 @@ struct Delivery: Sendable {
         }
     }
 
-    /// A time of the calendar has come.
+    /// Handles a calendar timer.
     mutating func dateHasCome(_ context: inout DispatcherContext) {
         if entry.state == .queued { enterQueue(&context) }
         expireIfDue(&context)
@@ -623,7 +624,7 @@ struct Delivery: Sendable {
 }
 
 extension Delivery.Input {
-    /// The token of a command, whose sender waits for the answer.
+    /// The token of a command, to which the answer belongs.
     var token: CommandToken? {
         switch self {
         case .cancel(_, _, let token), .retry(_, let token): token

@@ -1,24 +1,24 @@
 import Basics
 
-/// Decides what happens to every entry that is not final: a pure machine over inputs and clocks. Each entry has a `Delivery`;
-/// here stands what lies between entries: whose turn it is, the link, and the start.
+/// Decides what happens to every entry that is not final: a pure machine over inputs and clocks. Each entry has a
+/// `Delivery`; the dispatcher holds the state between entries: turns, the link and the start.
 ///
-/// Two promises hold by construction. Nothing goes to the link before the disk has `sending`, because a dispatch is the
-/// continuation of that very write. And nothing is shown before it is on disk, because events are written with the
-/// change; an entry with a write under way takes no second change, later inputs wait for the first.
+/// Two promises hold by construction. No command reaches the link before `sending` is on disk, because a dispatch is
+/// the continuation of that write. And no change is shown before it is on disk, because events are written with it;
+/// during an entry's write, later inputs wait.
 package struct Dispatcher: Sendable {
     private var deliveries: [String: Delivery] = [:]
     private var context: DispatcherContext
     private var startup = DispatcherStartup()
 
-    /// `seed` feeds the jitter only.
+    /// - Parameter seed: used only for the jitter.
     package init(policy: OutboxPolicy = OutboxPolicy(), seed: UInt64 = 0) {
         context = DispatcherContext(rules: OutboxRules(policy: policy), seed: seed)
     }
 
     package var rules: OutboxRules { context.rules }
 
-    /// Why waiting entries do not move; the same for all of them, so it is not stored with each.
+    /// The reason why waiting entries do not move; one for all of them, so it is not stored with each.
     package var blockedReason: String? {
         if let fault = startup.fault { return "the waiting entries could not be read: \(fault)" }
         let holds = context.policy.offline == .hold
@@ -30,7 +30,7 @@ package struct Dispatcher: Sendable {
         }
     }
 
-    /// Entries in care: everything not final.
+    /// The number of entries that are not final.
     package var count: Int { deliveries.count }
 
     package func entry(id: String) -> OutboxEntry? { deliveries[id]?.entry }
@@ -90,7 +90,7 @@ package struct Dispatcher: Sendable {
         takeDue()
     }
 
-    /// Lets the delivery of an entry act, and drops it when that was its end.
+    /// Lets an entry's delivery act, and drops the delivery if that ended it.
     private mutating func with(_ id: String, _ act: (inout Delivery, inout DispatcherContext) -> Void) {
         guard let index = deliveries.index(forKey: id) else { return }
         act(&deliveries.values[index], &context)
@@ -130,7 +130,7 @@ package struct Dispatcher: Sendable {
         with(entry.id) { $0.begin(&$1) }
     }
 
-    /// Only the newest of several waiting commands with one coalescing key is worth sending.
+    /// Of several waiting commands with one coalescing key only the newest is sent.
     private mutating func supersede(by entry: OutboxEntry) {
         guard let key = entry.coalescingKey, entry.state == .queued, entry.kind.isKnown,
             let queue = deliveries[entry.id]?.queue
@@ -140,7 +140,7 @@ package struct Dispatcher: Sendable {
         }
     }
 
-    /// Somebody else changed the row of an entry.
+    /// Continues from a row that another writer changed.
     private mutating func replace(_ id: String, with current: OutboxEntry?, _ write: PersistID) {
         guard let deferred = deliveries[id]?.giveWay(to: current, write, &context) else { return }
         deliveries[id] = nil
@@ -156,9 +156,10 @@ package struct Dispatcher: Sendable {
 
     // MARK: Turns
 
-    /// The entry whose turn it is, unless one before it still has to be waited for.
+    /// The entry whose turn it is, unless an earlier entry must go first.
     private func candidate(in queue: QueueKey) -> String? {
-        // Also one behind it: an entry whose `notBefore` has come or that a person sends again stands before it.
+        // Checked for the whole queue: an entry whose `notBefore` has come, or that a person retries, may precede the
+        // one on the wire.
         guard !context.queues.isOnWire(queue) else { return nil }
         for place in context.queues.places(in: queue) {
             guard let delivery = deliveries[place.id] else { continue }
@@ -170,7 +171,7 @@ package struct Dispatcher: Sendable {
             case .sending, .unconfirmed:
                 return nil
             case .delivered, .failed, .cancelled, .expired:
-                // On its way to disk; once there it leaves the queue. Until then its place is not passed.
+                // The entry is being written and then leaves the queue. Until then no later entry passes it.
                 if delivery.isWriting { return nil }
             }
         }
@@ -208,12 +209,12 @@ package struct Dispatcher: Sendable {
 
     private mutating func linkOpened() {
         for queue in Array(context.queues.keys) {
-            // An accepted entry keeps its place, but nobody behind it waits for it.
+            // An accepted entry keeps its place, but later entries do not wait for it.
             let places = context.queues.places(in: queue)
             let head = places.first { deliveries[$0.id].map { $0.current.state != .accepted } ?? false }
             if let head { deliveries[head.id]?.retryAfterReconnect(context.now) }
         }
-        // Entries that may have arrived over an earlier connection, of this process of ours or of the one before.
+        // Entries that may have arrived over an earlier connection, of this process or the previous one.
         applyInOrder(.linkOpened) { [.accepted, .unconfirmed].contains($0.current.state) }
     }
 

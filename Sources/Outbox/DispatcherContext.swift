@@ -1,13 +1,13 @@
 import Basics
 
-/// Everything that the deliveries share: the rules and clocks, the link, the queues of sessions and their runs, the timers, the
-/// disk, and the orders that follow from an input.
+/// The state shared by all deliveries: rules and clocks, the link, the queues of sessions and their runs, the timers,
+/// the disk, and the resulting orders.
 struct DispatcherContext: Sendable {
     let rules: OutboxRules
     var now = Moment(wallMs: 0, monotonicMs: 0)
     private(set) var link = LinkCondition.connecting
     private(set) var gatewayAge = GatewayAge()
-    /// Counts the connections to the gateway.
+    /// The number of connections to the gateway so far.
     private(set) var connection: Int64 = 0
     var queues: SessionQueues
     var runs = BusySessions()
@@ -44,7 +44,7 @@ struct DispatcherContext: Sendable {
 
     mutating func linkChanged(to condition: LinkCondition) {
         if isOnline {
-            // The runs under way are reported anew with the next connection; until then nothing is known of them.
+            // The next connection will report the runs in progress again; until then nothing is known about them.
             runs.removeAll()
             looks.removeAll()
             queues.forgetOverLimit()
@@ -66,7 +66,7 @@ struct DispatcherContext: Sendable {
         queues.markChanged(QueueKey(session: session, isControl: false))
     }
 
-    /// Protocol 3 answers a send into a busy session under a run of its own; so the session's run ends first.
+    /// Protocol 3 answers a send into a busy session under another run's id, so the session's run must end first.
     mutating func mustWaitForRun(_ queue: QueueKey, _ facts: LinkFacts) -> Bool {
         guard facts.protocolVersion <= 3 else { return false }
         let until = runs.busyUntilMs(
@@ -86,7 +86,7 @@ struct DispatcherContext: Sendable {
 
     // MARK: Waits
 
-    /// The monotonic time of the next attempt, which the entry says by the wall clock.
+    /// The monotonic time of the next attempt, converted from the entry's wall-clock time.
     func dueMs(_ entry: OutboxEntry) -> Int64? {
         entry.nextAttemptAt.map { next in
             let until = next.milliseconds
@@ -95,7 +95,7 @@ struct DispatcherContext: Sendable {
         }
     }
 
-    /// In -1...1 (SplitMix64).
+    /// A random number in -1...1 (SplitMix64).
     mutating func vary() -> Double {
         guard policy.jitter > 0 else { return 0 }
         random &+= 0x9e37_79b9_7f4a_7c15

@@ -2,11 +2,11 @@ package import Basics
 
 /// An input of the dispatcher.
 package enum DispatcherInput: Sendable, Equatable {
-    /// At the start: every entry of the file that is not final, in order.
+    /// At the start: every saved entry that is not final, in order.
     case loaded([OutboxEntry])
-    /// It could not be read; it will be tried again without being asked for.
+    /// The saved entries could not be read; the owner tries again unasked.
     case loadFailed(detail: String)
-    /// A new entry, durable.
+    /// A new entry is durable.
     case enqueued(OutboxEntry)
     case link(LinkCondition)
     /// The change is on disk.
@@ -14,32 +14,33 @@ package enum DispatcherInput: Sendable, Equatable {
     case persistFailed(PersistID, PersistFailure)
     /// The one report of a dispatch.
     case outcome(AttemptID, AttemptOutcome)
-    /// Signs of life of a run, ours or not. `active` may repeat as often as convenient.
+    /// A sign of life of any run. `active` may repeat as often as convenient.
     case run(session: String, run: String, phase: RunPhase)
-    /// A sign that the gateway has the message with this key in memory.
+    /// The gateway has the message with this key in memory.
     case taken(key: String)
-    /// A row that shows a key, as found there, or the end of its run.
+    /// A row in the transcript shows the key, or the key's run has ended.
     case evidence(key: String, OutboxProof)
     /// The gateway acknowledged the message with this key, and then refused to run it.
     case refusedByRun(key: String, OutboxFault, retryAfterMs: Int64)
     /// Entries that wait because of this fault are due now.
     case bringForward(faultCode: String)
     case scanned(ScanID, ScanReport)
-    /// The session, or every one when nil, no longer means what it meant when entries were accepted.
+    /// The session, or all of them if nil, means something else than when entries were accepted.
     case routeChanged(session: String?, detail: String)
     case cancel(id: String, force: Bool, expectedVersion: Int64? = nil, CommandToken)
     case retry(id: String, expectedVersion: Int64?, CommandToken)
-    /// The armed time has come.
+    /// The armed timer has fired.
     case tick
 }
 
-/// How a run stands. No phase but `continued` says anything about the transcript.
+/// The phase of a run. Only `continued` says anything about the transcript.
 package enum RunPhase: Sendable, Equatable {
     case active
     case ended
-    /// Taken while another run was at work: the answer comes later, under a run of the gateway's own (protocol 3).
+    /// The message was accepted during another run: the answer comes later, under a run id of the gateway's own
+    /// (protocol 3).
     case deferred
-    /// The transcript has a row of the deferred message, and this run answers it.
+    /// The transcript has the deferred message's row, and this run answers it.
     case continued(as: String)
 }
 
@@ -49,9 +50,9 @@ package enum PersistFailure: Sendable, Equatable {
     case moved(current: OutboxEntry?)
 }
 
-/// An order of the dispatcher. Orders are carried out in sequence.
+/// An order of the dispatcher. Orders are carried out one after the other.
 package enum DispatcherAction: Sendable, Equatable {
-    /// Read the entries of the file anew and report `loaded` or `loadFailed`.
+    /// Read the saved entries again and report `loaded` or `loadFailed`.
     case load
     /// Write the change and its `outbox` event in one transaction, then report `persisted` or `persistFailed`.
     case persist(PersistID, OutboxChange)
@@ -59,16 +60,16 @@ package enum DispatcherAction: Sendable, Equatable {
     case dispatch(DispatchOrder)
     /// Look into the session's history and report with `scanned`.
     case scan(ScanOrder)
-    /// The answer to `cancel` or `retry`, durable already.
+    /// The answer to `cancel` or `retry`; its change is already durable.
     case answer(CommandToken, Result<OutboxEntry, OutboxRefusal>)
-    /// Send `tick` at this monotonic time; nil: no timer. Replaces the one before.
+    /// Send `tick` at this monotonic time; nil for no timer. Replaces the previous timer.
     case arm(atMs: Int64?)
 }
 
 package struct DispatchOrder: Sendable, Equatable {
     package var attempt: AttemptID
     package var entry: OutboxEntry
-    /// The same key goes out again, so that the gateway answers whether it has the message.
+    /// The same key is sent again, so that the gateway's answer shows whether it has the message.
     package var isRepeat: Bool
 }
 
@@ -76,11 +77,11 @@ package struct ScanOrder: Sendable, Equatable {
     package var id: ScanID
     package var entry: OutboxEntry
     package var depth: ScanDepth
-    /// First dispatch; a complete scan reads back past it.
+    /// The time of the first dispatch; a complete scan reads back past it.
     package var since: Timestamp
-    /// How many other entries may show the same text there; filled where the text is read.
+    /// The number of other entries that may show the same text there; set by the part that reads the text.
     package var sameText = 0
-    /// The same, with those whose runs may have been under way at the first dispatch.
+    /// The same number, including entries whose runs may have been in progress at the first dispatch.
     package var sameTextBefore = 0
 }
 

@@ -1,30 +1,30 @@
 import Basics
 
-/// The time until the saved entries are loaded. Inputs wait: a new entry would overtake the saved ones, and a command would
-/// not find its entry.
+/// The phase until the saved entries are loaded. Inputs wait: a new entry would overtake the saved ones, and a command
+/// would not find its entry.
 ///
-/// While the database cannot be read, the gateway and the clients go on sending; so there is a limit. Entries beyond it are
-/// on disk and are loaded from there, commands are refused, and the reset of a session counts as one that happened while
-/// this program did not run.
+/// While the database cannot be read, the gateway and the clients keep sending, so the waiting inputs are limited.
+/// Further entries are on disk and are loaded from there, commands are refused, and a session's reset is treated as one
+/// that happened while Ladle did not run.
 struct DispatcherStartup: Sendable {
-    /// Of about ten thousand entries without their texts, which is as many as wait at the most by default.
+    /// The size of about ten thousand entries without their texts, the default limit of waiting entries.
     static let mostBytes = 8 << 20
-    /// About what an input takes beside its strings.
+    /// The approximate size of an input without its strings.
     private static let inputBytes = 512
 
-    /// Why the saved entries could not be loaded yet.
+    /// The reason why the saved entries could not be loaded yet.
     private(set) var fault: String?
     private(set) var isOver = false
-    /// Runs that ended meanwhile, by their ids: the entries they belong to are not there yet.
+    /// The ids of runs that ended meanwhile, because their entries are not loaded yet.
     private(set) var endedRuns: Set<String> = []
-    /// More of them than end while a database is opened.
+    /// More runs than end while a database is opened.
     private static let mostEndedRuns = 1_024
     private var waiting: [DispatcherInput] = []
-    /// Some inputs were dropped: the entries being loaded are older than the disk by now.
+    /// Some inputs were dropped, so the entries being loaded are older than the disk.
     private var hasMissed = false
     private var bytes = 0
 
-    /// The inputs to handle now, and the orders that follow from this one.
+    /// Returns the inputs to handle now, and the orders that follow.
     mutating func take(_ input: DispatcherInput) -> (inputs: [DispatcherInput], actions: [DispatcherAction]) {
         guard !isOver else { return ([input], []) }
         switch input {
@@ -57,7 +57,7 @@ struct DispatcherStartup: Sendable {
         }
     }
 
-    /// False when there is no room for it.
+    /// False if there is no room for the input.
     private mutating func keep(_ input: DispatcherInput) -> Bool {
         var input = input
         var cost = Self.inputBytes
@@ -87,7 +87,7 @@ struct DispatcherStartup: Sendable {
         bytes = 0
     }
 
-    /// Commands are refused while it is unknown when they could be carried out.
+    /// Refuses waiting commands, because nobody knows when they could be carried out.
     private mutating func refuseCommands() -> [DispatcherAction] {
         let tokens = waiting.compactMap(\.token)
         waiting.removeAll { $0.token != nil }
@@ -100,7 +100,7 @@ struct DispatcherStartup: Sendable {
 }
 
 extension DispatcherInput {
-    /// The token of a command, whose sender waits for the answer.
+    /// The token of a command, to which the answer belongs.
     fileprivate var token: CommandToken? {
         switch self {
         case .cancel(_, _, _, let token), .retry(_, _, let token): token

@@ -1,7 +1,7 @@
 import Basics
 
-/// Everything that the dispatcher waits for, behind one timer of its owner: ten thousand waiting entries cost a heap entry
-/// each and no wake-ups.
+/// Everything that the dispatcher waits for, with a single timer of its owner: ten thousand waiting entries cost a heap
+/// entry each and no wake-ups.
 struct DispatcherTimers: Sendable {
     enum Wake: Sendable, Equatable {
         case entry(String)
@@ -9,12 +9,12 @@ struct DispatcherTimers: Sendable {
         case storage
     }
 
-    /// The wall clock is read at least this often while something waits for it, because it may jump.
+    /// The wall clock may jump, so it is read at least this often while a date is pending.
     private static let calendarLookMs: Int64 = 60_000
 
-    /// By the monotonic clock.
+    /// Times on the monotonic clock.
     private var wakes = DeadlineHeap<Wake>()
-    /// By the wall clock: `notBefore` and expiries mean what the calendar says.
+    /// Times on the wall clock: `notBefore` and expiries are calendar times.
     private var calendar = DeadlineHeap<String>()
     private var armedAtMs: Int64?
 
@@ -26,10 +26,10 @@ struct DispatcherTimers: Sendable {
 
     mutating func popDate(_ now: Moment) -> String? { calendar.popDue(now.wallMs) }
 
-    /// The owner's timer has fired.
+    /// Records that the owner's timer has fired.
     mutating func fired() { armedAtMs = nil }
 
-    /// Deadlines of entries that ended long before them would pile up for two days.
+    /// Drops deadlines of entries that ended long before, which would otherwise pile up for two days.
     mutating func trim(entries: Int, isKept: (String) -> Bool, isAwaited: (String) -> Bool) {
         let most = 1_024 + 4 * entries
         if calendar.count > most { calendar.keep(isKept) }
@@ -40,14 +40,14 @@ struct DispatcherTimers: Sendable {
         }
     }
 
-    /// The order to set the owner's timer anew; nil where it is right as it is.
+    /// The order to set the owner's timer; nil if it is already right.
     mutating func rearm(_ now: Moment) -> DispatcherAction? {
         var next = wakes.first?.at
         if let date = calendar.first?.at {
             let rest = min(max(0, date - now.wallMs), Self.calendarLookMs)
             next = min(next ?? Int64.max, now.monotonicMs + rest)
         }
-        // A timer that is a little early for the calendar is left as it is, rather than set anew with every input.
+        // A timer slightly too early for the calendar stays, to avoid setting it with every input.
         if let armed = armedAtMs, let wanted = next, armed <= wanted, armed > now.monotonicMs { return nil }
         guard next != armedAtMs else { return nil }
         armedAtMs = next

@@ -1,31 +1,32 @@
 import Basics
 
-/// Whether the gateway's process is still the one that a message was sent to. Its keys and its queue live in that process.
+/// Whether the gateway still has the process that got the message. Its keys and its queue exist only in that process.
 enum GatewayContinuity: Sendable, Equatable {
     case same, other
-    /// The gateway does not tell its age, or the clocks disagree.
+    /// The gateway does not report its uptime, or the clocks disagree.
     case unknown
 }
 
-/// How long the gateway's process has been running.
+/// The age of the gateway's process.
 struct GatewayAge: Sendable {
-    /// The reported uptimes may be off by the travel time of their frames; a gateway does not start twice in this time.
+    /// Reported uptimes may be off by the travel time of their frames; a gateway does not start twice in so short a
+    /// time.
     private static let toleranceMs: Int64 = 2_000
 
-    /// From the hello.
+    /// The uptime in the hello.
     var uptimeMs: Int64?
-    /// When the hello came, on the monotonic clock.
+    /// The arrival of the hello, on the monotonic clock.
     var sinceMs: Int64 = 0
 
     func uptimeMs(at now: Moment) -> Int64? { uptimeMs.map { $0 + (now.monotonicMs - sinceMs) } }
 
-    /// By how much the uptime has grown since the first dispatch.
+    /// The growth of the uptime since the first dispatch.
     func growthMs(since dispatch: FirstDispatch, at now: Moment) -> Int64? {
         guard let then = dispatch.uptimeMs else { return nil }
         return uptimeMs(at: now).map { $0 - then }
     }
 
-    /// The process has run on since the first dispatch when its uptime grew by the time that passed.
+    /// The process is still the same if its uptime grew by the time since the first dispatch.
     func process(since dispatch: FirstDispatch, at now: Moment) -> GatewayContinuity {
         guard let growth = growthMs(since: dispatch, at: now) else { return .unknown }
         if growth < 0 { return .other }
@@ -38,9 +39,9 @@ struct GatewayAge: Sendable {
 /// The first dispatch of an entry under its present key.
 struct FirstDispatch: Sendable {
     let wallMs: Int64
-    /// Known where this process of ours made it.
+    /// The monotonic time, if this process made the dispatch.
     let monotonicMs: Int64?
-    /// The gateway's uptime then.
+    /// The gateway's uptime at that time.
     let uptimeMs: Int64?
 
     init?(of entry: OutboxEntry, monotonicMs: Int64?) {
@@ -50,8 +51,8 @@ struct FirstDispatch: Sendable {
         uptimeMs = entry.dispatchUptimeMs
     }
 
-    /// The time since then, at the least and at the most: the wall clock may have been set, and the monotonic one stands still
-    /// while the machine sleeps. Nil where it is not known.
+    /// The time since the dispatch, as a range: the wall clock may have been set, and the monotonic clock stops while
+    /// the machine sleeps. Nil if unknown.
     func passedMs(_ now: Moment) -> ClosedRange<Int64>? {
         let byWall = now.wallMs - wallMs
         let byMonotonic = monotonicMs.map { now.monotonicMs - $0 } ?? byWall

@@ -1,4 +1,4 @@
-/// An error frame, as far as the outbox judges it.
+/// The parts of an error frame that the outbox judges.
 package struct GatewayRejection: Sendable, Equatable {
     package var code: String
     package var message: String
@@ -12,19 +12,19 @@ package struct GatewayRejection: Sendable, Equatable {
         self.retryAfterMs = retryAfterMs
     }
 
-    /// `retryable: false` wins over any code; `retryable: true` never over a scope or validation code. What nobody
-    /// knows is tried again.
+    /// Whether to try again. `retryable: false` wins over any code; `retryable: true` never over a scope or validation
+    /// code. Unknown errors are tried again.
     package var isTransient: Bool {
         if retryable == false || isDefinite { return false }
         if retryable == true { return true }
         return !Self.terminalCodes.contains(normalisedCode)
     }
 
-    /// True when the gateway may answer a repeat of the same key from its memory of this refusal. Limits and start-up
-    /// are checked before that memory.
+    /// Whether the gateway may answer a repeat of the same key from its memory of this refusal. Limits and start-up are
+    /// checked before that memory.
     var mayBeRemembered: Bool { !Self.limitCodes.contains(normalisedCode) }
 
-    /// Wrong in itself or not allowed: the same words can never do better.
+    /// Whether the command itself is invalid or forbidden, so that the same command can never succeed.
     private var isDefinite: Bool {
         Self.definiteCodes.contains(normalisedCode) || message.hasPrefix("missing scope")
     }

@@ -1,12 +1,12 @@
-/// Looks into the histories of sessions: the entries that want one, and the looks under way.
+/// Looks into the histories of sessions: the entries that need one, and the looks in progress.
 struct HistoryLooks: Sendable {
     struct Look: Sendable {
         let id: String
-        /// The key that the entry went by when the look began.
+        /// The entry's key when the look began.
         let key: String
     }
 
-    /// Looks at the same time, over all sessions.
+    /// The most looks at the same time, over all sessions.
     private static let most = 4
 
     private var underWay: [ScanID: Look] = [:]
@@ -15,7 +15,7 @@ struct HistoryLooks: Sendable {
 
     mutating func want(_ id: String) { wanted.append(id) }
 
-    /// The next entry to look for; nil where there is none, or no room.
+    /// The next entry to search for; nil if there is none, or no room.
     mutating func next() -> String? { underWay.count < Self.most ? wanted.popFirst() : nil }
 
     mutating func begin(_ entry: OutboxEntry) -> ScanID {
@@ -27,7 +27,7 @@ struct HistoryLooks: Sendable {
 
     mutating func finish(_ scan: ScanID) -> Look? { underWay.removeValue(forKey: scan) }
 
-    /// Nothing can be looked at any more; the looks under way end without a report.
+    /// Forgets all looks after the link was lost; the current ones end without a report.
     mutating func removeAll() {
         underWay.removeAll()
         wanted.removeAll()

@@ -2,18 +2,18 @@ package import Basics
 
 /// Looks for one entry in the newest rows of its session's history.
 ///
-/// A row that is not recognised makes a message run twice. So a row that may or may not be the entry's makes the report
-/// say neither found nor absent.
+/// An overlooked row makes a message run twice. So if a row may or may not be the entry's, the report says neither
+/// found nor absent.
 package struct HistoryScan: Sendable {
-    /// One row of the gateway's history, as far as it can prove anything.
+    /// One row of the gateway's history, with the parts that can prove something.
     package struct Row: Sendable, Equatable {
-        /// The idempotency key as it is written there.
+        /// The idempotency key as written in the row.
         package var key: String?
         package var isUser: Bool
-        /// Without the envelope that the gateway puts around a user's words.
+        /// The text without the envelope that the gateway puts around a user's words.
         package var text: String
         package var at: Timestamp?
-        /// A restarted gateway wrote it in place of the user's own row, to go on with the run; it bears no key.
+        /// A restarted gateway wrote the row in place of the user's own, to continue the run; it has no key.
         package var isResumption: Bool
 
         package init(key: String?, isUser: Bool, text: String, at: Timestamp?, isResumption: Bool = false) {
@@ -25,13 +25,14 @@ package struct HistoryScan: Sendable {
         }
     }
 
-    /// How far two clocks that were compared may still be apart; text matches and the end of a scan allow for it.
+    /// The possible remaining difference between two clocks after comparison; text matches and the end of a scan allow
+    /// for it.
     package static let clockToleranceMs: Int64 = 10_000
-    /// Runs hardly last longer.
+    /// Runs rarely last longer.
     package static let longestRunMs: Int64 = 3_600_000
-    /// Gateways cut texts at 8,000 or 12,000 UTF-16 units, an envelope included; one character may be many of those.
+    /// Gateways cut texts at 8,000 or 12,000 UTF-16 units, envelope included; one character may take many units.
     private static let fewestShown = 1_000
-    /// Length of the mark that a gateway writes at the cut.
+    /// The longest mark that a gateway writes at a cut.
     private static let longestMark = 64
     private static let omission = "[chat.history omitted"
 
@@ -42,11 +43,11 @@ package struct HistoryScan: Sendable {
     private let sameTextBefore: Int
 
     /// - Parameters:
-    ///   - key: the one that the entry goes by now. A row under an earlier one was refused.
-    ///   - since: the first dispatch, by the gateway's clock.
-    ///   - sameText: how many other entries with this text may have rows of their own in that time.
-    ///   - sameTextBefore: the same, with those whose runs may have been under way at its begin: a restarted gateway writes
-    ///     their rows anew.
+    ///   - key: the entry's present key. A row under an earlier key was refused.
+    ///   - since: the first dispatch, on the gateway's clock.
+    ///   - sameText: the number of other entries with this text that may have rows of their own in that time.
+    ///   - sameTextBefore: the same number, including entries whose runs may have been in progress at its start: a
+    ///     restarted gateway writes their rows again.
     package init(key: String, text: String, since: Timestamp, sameText: Int = 0, sameTextBefore: Int = 0) {
         self.key = key
         self.text = Self.bare(text)
@@ -55,7 +56,7 @@ package struct HistoryScan: Sendable {
         self.sameTextBefore = max(sameText, sameTextBefore)
     }
 
-    /// `isWhole` when the session has no older rows than these.
+    /// - Parameter isWhole: whether the session has no older rows than these.
     package func report(on rows: [Row], isWhole: Bool, hasActiveRun: Bool) -> ScanReport {
         var isComplete = isWhole
         var showsKeys = false
@@ -65,7 +66,7 @@ package struct HistoryScan: Sendable {
         for row in rows {
             if let key = row.key {
                 if names(key) { return ScanReport(proof: .history, isComplete: true, hasActiveRun: hasActiveRun) }
-                // Old gateways key what an abort left of an answer, and nothing else.
+                // Old gateways write keys only on the partial answers of aborted runs.
                 if row.isUser { showsKeys = true }
                 if let masked = MaskedKey(key), row.isUser, agrees(masked) {
                     if Self.bare(row.text) == text {
@@ -85,11 +86,11 @@ package struct HistoryScan: Sendable {
                 }
             }
         }
-        // A gateway that shows keys may have written the row before it did.
+        // A gateway that shows keys may have written the row before it started to.
         if sightings > 0, showsKeys { mayBeThere = true }
         let counted = resumptions + (showsKeys ? 0 : sightings)
         let others = resumptions > 0 ? sameTextBefore : sameText
-        // No more rows than other entries with this text: none of them need be ours, none need not.
+        // No more rows than other entries with this text: any of them may be ours, or none.
         if counted > 0, counted <= others { mayBeThere = true }
         if counted > others {
             return ScanReport(proof: .textMatch, isComplete: isComplete, hasActiveRun: hasActiveRun)
@@ -97,7 +98,7 @@ package struct HistoryScan: Sendable {
         return ScanReport(isComplete: isComplete && !mayBeThere, hasActiveRun: hasActiveRun)
     }
 
-    /// The key of the entry's own row, or of an answer to it.
+    /// Whether the key is that of the entry's own row, or of an answer to it.
     private func names(_ key: String) -> Bool {
         let answer = ":assistant"
         return OutboxEntry.bareKey(key.hasSuffix(answer) ? key.dropLast(answer.count) : key[...]) == self.key
@@ -107,7 +108,7 @@ package struct HistoryScan: Sendable {
         [key, key + ":user"].contains { masked.agrees(with: $0) }
     }
 
-    /// It may be the entry's text: behind an envelope nobody knows, cut, left out, or of no known time.
+    /// Whether the text may be the entry's: inside an unknown envelope, cut, left out, or without a known time.
     private func resembles(_ shown: String) -> Bool {
         if shown == text || shown.hasPrefix(Self.omission) { return true }
         if !text.isEmpty, shown.hasSuffix(text) { return true }
@@ -116,7 +117,7 @@ package struct HistoryScan: Sendable {
         return agreeing >= Self.fewestShown && shown.count - agreeing <= Self.longestMark
     }
 
-    /// Without control characters, which gateways take out, and without blanks around it.
+    /// The text without control characters, which gateways remove, and without blanks at its ends.
     private static func bare(_ text: String) -> String {
         var scalars = text.unicodeScalars.filter {
             $0 == "\n" || $0.value >= 0x20 && !(0x7f...0x9f).contains($0.value)

@@ -1,20 +1,20 @@
-/// Where the search for one entry in its session's history stands: the next look, the look under way, and what follows from one
-/// that found nothing.
+/// The progress of the search for one entry in its session's history: the next look, the current look, and the step
+/// after one that found nothing.
 ///
-/// An entry in doubt is searched to settle the doubt; an accepted one, to see that its row got to the disk.
+/// The search for an entry in doubt settles the doubt; the search for an accepted one checks that its row is on disk.
 struct HistorySearch: Sendable, Equatable {
     private var reconciliation = Reconciliation()
     private var scan: ScanID?
     /// Monotonic time of the next look.
     private(set) var nextMs: Int64?
-    /// Looks for an accepted entry.
+    /// The number of looks for an accepted entry.
     private var checks = 0
-    /// The gateway said that the key has run: the row should be there by now.
+    /// The gateway answered that the key has run, so the row should exist by now.
     private var isRowExpected = false
-    /// The connection over which a refused entry was looked for, and not found.
+    /// The connection over which a refused entry was searched for and not found.
     private var missingOver: Int64?
 
-    /// No look is under way.
+    /// Whether no look is in progress.
     var isIdle: Bool { scan == nil }
 
     func isDue(_ now: Moment) -> Bool { nextMs.map { $0 <= now.monotonicMs } ?? false }
@@ -23,17 +23,17 @@ struct HistorySearch: Sendable, Equatable {
 
     mutating func rowShouldBeThere() { isRowExpected = true }
 
-    /// The gateway acknowledged the entry. Gives the rest before the first look.
+    /// The gateway acknowledged the entry. Returns the pause before the first look.
     mutating func accepted(policy: OutboxPolicy) -> Int64? {
         defer { isRowExpected = false }
         checks = 0
         return isRowExpected ? 0 : policy.proofChecksMs.first
     }
 
-    /// The entry waits for its turn again: doubt that comes later is a new one.
+    /// The entry waits for its turn again: later doubt starts a new search.
     mutating func startAnew() { reconciliation = Reconciliation() }
 
-    /// The last repeat did not reach the gateway, or was refused by it before it looked at the key.
+    /// The last repeat did not reach the gateway, or was refused before the gateway checked its key.
     mutating func repeatFailed() { reconciliation.repeatFailed() }
 
     func hasLooked(over connection: Int64) -> Bool { missingOver == connection }
@@ -42,17 +42,17 @@ struct HistorySearch: Sendable, Equatable {
 
     // MARK: Looks
 
-    /// Sets the time of the next look, and gives it. Nil where there is no wait to rest for.
+    /// Sets the time of the next look and returns it. Nil if there is no wait.
     mutating func rest(_ waitMs: Int64?, from now: Moment) -> Int64? {
         guard let waitMs else { return nil }
         nextMs = now.monotonicMs + waitMs
         return nextMs
     }
 
-    /// No look stands in the calendar: it is wanted now, or what it was for has changed.
+    /// Cancels the scheduled look: it is wanted now, or is obsolete.
     mutating func forgetNext() { nextMs = nil }
 
-    /// A look begins. Nil for a state that nothing in the history can change.
+    /// Begins a look. Nil for a state that the history cannot change.
     mutating func begin(_ state: OutboxState) -> Reconciliation.Ask? {
         switch state {
         case .unconfirmed: reconciliation.begin()
@@ -63,17 +63,17 @@ struct HistorySearch: Sendable, Equatable {
 
     mutating func begun(_ scan: ScanID) { self.scan = scan }
 
-    /// False when the report is of another look.
+    /// False if the report belongs to another look.
     mutating func end(_ scan: ScanID) -> Bool {
         guard self.scan == scan else { return false }
         self.scan = nil
         return true
     }
 
-    /// The link went, and the look under way with it.
+    /// The current look ended with the link.
     mutating func linkLost() { scan = nil }
 
-    /// What follows from a look that found no proof.
+    /// The step after a look that found no proof.
     mutating func received(
         _ report: ScanReport,
         _ state: OutboxState,
@@ -85,7 +85,7 @@ struct HistorySearch: Sendable, Equatable {
             return reconciliation.received(report, situation, policy: policy)
         case .accepted:
             if report.hasFailed { return policy.failedLooksMs.last.map { .lookAgain(afterMs: $0) } }
-            // The gateway has acknowledged it and is still the same; its row may come late. Look again, less often.
+            // The same gateway process acknowledged the entry, and its row may be late. Look again, less often.
             checks += 1
             guard !policy.proofChecksMs.isEmpty else { return nil }
             return .lookAgain(afterMs: policy.proofChecksMs[min(checks, policy.proofChecksMs.count - 1)])

@@ -1,9 +1,9 @@
 /// The link as the outbox sees it.
 package enum LinkCondition: Sendable, Equatable {
     case offline(detail: String)
-    /// An attempt to connect is under way; entries wait for its end.
+    /// A connection attempt is in progress; entries wait for its end.
     case connecting
-    /// The gateway refuses us until something changes: nothing is tried, no attempt is used up.
+    /// The gateway refuses us until something changes: nothing is tried, and no attempt is counted.
     case blocked(reason: String)
     case online(LinkFacts)
 
@@ -14,10 +14,10 @@ package enum LinkCondition: Sendable, Equatable {
 
 package struct LinkFacts: Sendable, Equatable {
     package var protocolVersion: Int
-    /// From the hello snapshot.
+    /// The uptime in the hello.
     package var uptimeMs: Int64?
-    /// How long a session rests after a run before it takes the next message. Releases of spring 2026 that send the rows of
-    /// transcripts put a message that comes within milliseconds behind later ones, and end it with an empty answer.
+    /// The pause of a session after a run, before its next message. Releases of spring 2026 that send transcript rows
+    /// put a message that arrives within milliseconds behind later ones, and end it with an empty answer.
     package var pauseAfterRunMs: Int64
 
     package init(protocolVersion: Int, uptimeMs: Int64? = nil, pauseAfterRunMs: Int64 = 0) {
@@ -27,7 +27,7 @@ package struct LinkFacts: Sendable, Equatable {
     }
 }
 
-/// Both clocks at one instant: `wall` for times that are stored and shown, `monotonic` for waiting.
+/// Both clocks at one moment: `wall` for stored and shown times, `monotonic` for waiting.
 package struct Moment: Sendable, Equatable {
     package var wallMs: Int64
     package var monotonicMs: Int64

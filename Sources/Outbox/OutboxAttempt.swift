@@ -1,14 +1,14 @@
 package import Basics
 package import JSONBytes
 
-/// One try, kept readable for as long as its entry.
+/// One attempt, kept as long as its entry.
 package struct OutboxAttempt: Sendable, Equatable, JSONWritable {
     package var at: Timestamp
     package var outcome: AttemptClass
     package var key: String
     package var code: String?
     package var detail: String?
-    /// How long the next try waits because of this one.
+    /// The wait before the next attempt that this one caused.
     package var delayMs: Int64?
 
     package init(
@@ -27,7 +27,7 @@ package struct OutboxAttempt: Sendable, Equatable, JSONWritable {
         self.delayMs = delayMs
     }
 
-    /// A try with the entry's present key that ended in a fault.
+    /// An attempt with the entry's present key that ended in a fault.
     init(
         of entry: OutboxEntry,
         at now: Timestamp,

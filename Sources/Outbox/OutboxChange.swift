@@ -1,6 +1,6 @@
-/// A change of one entry that must become durable before anything else follows from it.
+/// A change of one entry that must become durable before its consequences follow.
 package struct OutboxChange: Sendable, Equatable {
-    /// The version the change starts from: it is a compare-and-set.
+    /// The version that the change starts from: a compare-and-set.
     package var expectedVersion: Int64
     package var entry: OutboxEntry
     package var attempt: OutboxAttempt?

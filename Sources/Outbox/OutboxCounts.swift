@@ -1,4 +1,4 @@
-/// The numbers a person wants first. An expired entry needs attention like a failed one.
+/// The numbers that people look for first. An expired entry needs attention like a failed one.
 package struct OutboxCounts: Sendable, Equatable {
     package var pending = 0
     package var unconfirmed = 0

@@ -1,8 +1,8 @@
 package import JSONBytes
 
 extension OutboxEntry {
-    /// The entry of the API. `blockedReason` is the same for every waiting entry, so it is not stored;
-    /// `attempts` only where one entry is asked for.
+    /// The entry as the API shows it. `blockedReason` is the same for every waiting entry, so it is not stored;
+    /// `attempts` is only included for a single entry.
     package func write(
         to writer: inout JSONWriter,
         blockedReason: String? = nil,

@@ -6,7 +6,7 @@ package struct OutboxEntry: Sendable, Equatable {
     package var id: String
     package var kind: OutboxKind
     package var session: String
-    /// Filled where an entry is read to be shown; the dispatcher's copies leave it nil.
+    /// Set when an entry is read to be shown; nil in the dispatcher's copies.
     package var text: String?
     package var state: OutboxState
     package var createdAt: Timestamp
@@ -21,22 +21,22 @@ package struct OutboxEntry: Sendable, Equatable {
     package var version: Int64
 
     // For the rules only.
-    /// How long it may wait once its time has come, anew with every retry by hand.
+    /// The longest wait once the entry's time has come; starts again with every retry by hand.
     package var ttlMs: Int64
     /// Order of acceptance; the table assigns it.
     package var ordinal: Int64
-    /// A slash command: the gateway executes it, so it is never repeated without a person saying so.
+    /// A slash command: the gateway executes it, so it is only repeated at a person's request.
     package var isSlashCommand: Bool
-    /// Of several waiting entries with one coalescing key in a session only the newest is sent.
+    /// Of several waiting entries with one coalescing key in a session, only the newest is sent.
     package var coalescingKey: String?
     package var upstreamKey: String
     package var keyGeneration: Int
     package var lastClass: AttemptClass?
     /// First dispatch under the present key; the gateway remembers a key for a limited time only.
     package var firstDispatchAt: Timestamp?
-    /// An earlier dispatch under the present key is neither proven nor disproven; the attempt in hand repeats it.
+    /// An earlier dispatch under the present key may have arrived; the current attempt repeats it.
     package var isRepeatInDoubt: Bool
-    /// The gateway's uptime at that dispatch, to tell whether the same process still runs.
+    /// The gateway's uptime at that dispatch, to recognize whether the same process still runs.
     package var dispatchUptimeMs: Int64?
     /// Token id of the sender, for callers that may see only their own entries.
     package var owner: String?
@@ -100,27 +100,28 @@ package struct OutboxEntry: Sendable, Equatable {
         key.hasSuffix(":user") ? String(key.dropLast(5)) : String(key)
     }
 
-    /// Whether the key, as the gateway shows it, is the one that the entry goes by now. A key given up was refused: a row
-    /// that the gateway left under it is no message that it took.
+    /// Whether the key, as the gateway shows it, is the entry's present one. An abandoned key was refused, so a row
+    /// that the gateway left under it is not an accepted message.
     package func goes(by key: some StringProtocol) -> Bool { Self.bareKey(key) == upstreamKey }
 
-    /// A dispatch under the present key is not known to have failed, or the gateway may have kept a message that it refused.
+    /// Whether a dispatch under the present key may have succeeded, or the gateway may have kept a message that it
+    /// refused.
     var mayHaveArrived: Bool { runID != nil || firstDispatchAt != nil || wasRefused }
 
-    /// The gateway took it and refused to run it; the present key has not gone out.
+    /// Whether the gateway accepted the message and then refused to run it, and the present key has not been sent.
     package var wasRefused: Bool { fault?.code == OutboxFault.sessionConflictCode && firstDispatchAt == nil }
 
-    /// No earlier dispatch under the present key reached the gateway, as far as is known.
+    /// Whether, as far as known, no earlier dispatch under the present key reached the gateway.
     var isFirstUnderKey: Bool { lastClass != .ambiguous && lastClass != .accepted }
 
-    /// The gateway may have kept its refusal under the old key for minutes; only a new key is looked at afresh.
+    /// Takes a new key: the gateway may remember its refusal under the old key for minutes.
     mutating func renewKey() {
         keyGeneration += 1
         upstreamKey = "\(id)-r\(keyGeneration)"
         forgetDispatch()
     }
 
-    /// The dispatch under the present key is known not to have arrived.
+    /// Forgets the dispatch under the present key, which is known not to have arrived.
     mutating func forgetDispatch() {
         firstDispatchAt = nil
         dispatchUptimeMs = nil

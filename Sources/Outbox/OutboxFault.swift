@@ -1,6 +1,6 @@
 package import JSONBytes
 
-/// Why an entry is not going on, or did not the last time.
+/// The reason why an entry does not move on, or failed the last time.
 package struct OutboxFault: Sendable, Equatable, JSONWritable {
     package var code: String
     package var detail: String

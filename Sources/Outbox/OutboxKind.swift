@@ -1,4 +1,4 @@
-/// The effect of a command at the gateway. A string inside, so that a row of a kind this version does not know is kept and fails
+/// The effect of a command at the gateway. Stored as a string, so that a row of an unknown kind is kept and fails
 /// visibly instead of being dropped.
 package struct OutboxKind: RawRepresentable, Sendable, Hashable {
     package var rawValue: String
@@ -12,12 +12,13 @@ package struct OutboxKind: RawRepresentable, Sendable, Hashable {
 
     package var isKnown: Bool { self == .message || self == .abort }
 
-    /// Aborts overtake the messages that wait in the session.
+    /// Whether the kind uses the control queue: aborts overtake the session's waiting messages.
     package var usesControlQueue: Bool { self == .abort }
 
     /// Only a message starts a run; for the others the gateway's answer is the whole result.
     package var startsRun: Bool { self == .message }
 
-    /// Doing it twice changes nothing, so an unanswered one is repeated without looking first.
+    /// Whether repeating the command is harmless, so that an unanswered one is repeated without a look into the
+    /// history.
     var isIdempotent: Bool { self != .message }
 }

@@ -1,6 +1,6 @@
-/// How much may wait in the outbox.
+/// The limits on waiting entries.
 package struct OutboxLimits: Sendable, Equatable {
-    /// Everything but delivered and cancelled entries.
+    /// All entries except delivered and cancelled ones.
     package var entries = 10_000
     package var perSession = 1_000
     /// Texts and attachments of those entries together.

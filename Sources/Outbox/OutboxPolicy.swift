@@ -1,9 +1,9 @@
 /// The configurable part of the rules; every default is the documented one.
 package struct OutboxPolicy: Sendable, Equatable {
     package enum Offline: String, Sendable {
-        /// An unreachable gateway counts as a failed attempt, as in the app this follows.
+        /// An unreachable gateway counts as a failed attempt, as in the Chowder app.
         case count
-        /// Entries wait for the link, up to their expiry.
+        /// Entries wait for the link, until they expire.
         case hold
     }
 
@@ -12,9 +12,9 @@ package struct OutboxPolicy: Sendable, Equatable {
     }
 
     package enum Ordering: String, Sendable {
-        /// The next entry of a session goes once the one before is accepted.
+        /// A session's next entry is sent once the previous one is accepted.
         case accepted
-        /// Once it is delivered.
+        /// A session's next entry is sent once the previous one is delivered.
         case strict
     }
 
@@ -22,36 +22,38 @@ package struct OutboxPolicy: Sendable, Equatable {
         case auto, hold
     }
 
-    /// Waits after failures 1 to 6; the attempt after the last one is the final one.
+    /// Waits after failures 1 to 6; the attempt after the last wait is the final one.
     var scheduleMs: [Int64] = [1_000, 4_000, 15_000, 60_000, 300_000, 1_800_000]
-    /// 0, or up to 0.1: the share by which a wait is varied.
+    /// 0, or up to 0.1: the share by which a wait varies.
     package var jitter: Double = 0
-    /// A gateway may ask for longer waits, but not for more than this.
+    /// The longest wait that a gateway may ask for.
     var longestDelayMs: Int64 = 1_800_000
     package var offline = Offline.hold
     package var ambiguous = Ambiguous.reconcile
     package var ordering = Ordering.accepted
     package var resume = Resume.auto
-    /// Sessions with an entry on the wire at the same time.
+    /// The most sessions with an entry on the wire at the same time.
     package var parallelSessions = 4
-    /// The gateway forgets a key after 5 minutes; a minute is left for clocks and slow frames.
+    /// The gateway forgets a key after 5 minutes; a minute is left for clock differences and slow frames.
     var safeRepeatWindowMs: Int64 = 240_000
-    /// When an accepted entry without proof is looked up in history, after its acceptance; the last one repeats.
+    /// The times after acceptance at which an entry without proof is searched for in the history; the last interval
+    /// repeats.
     var proofChecksMs: [Int64] = [30_000, 120_000, 600_000, 1_800_000]
-    /// How long an accepted entry is kept for its proof: a run may wait behind others, for a person, or for a model.
+    /// The longest wait of an accepted entry for its proof: a run may wait behind others, for a person, or for a model.
     var proofPatienceMs: Int64 = 48 * 3_600_000
-    /// How long an entry in doubt is looked for, at least: the first look after a gateway's start can take 16 s.
+    /// The shortest search for an entry in doubt: the first look after a gateway's start can take 16 s.
     var doubtPatienceMs: Int64 = 60_000
-    /// A history without the row proves absence at a gateway that has run on since the dispatch only after this time: runs
-    /// that take longer have written something, and keys are forgotten after half of it.
+    /// The time after which a history without the row proves absence at a gateway that has run since the dispatch:
+    /// longer runs have written something by then, and keys are forgotten after half of it.
     var absenceAfterMs: Int64 = 600_000
-    /// Rests after looks into history that failed, for an entry in doubt; the last one repeats. A gateway that starts refuses
-    /// them for a second, or keeps them waiting for 16.
+    /// Pauses after failed looks for an entry in doubt; the last one repeats. A starting gateway refuses looks for a
+    /// second, or delays them for 16.
     var failedLooksMs: [Int64] = [1_000, 2_000, 5_000, 10_000, 20_000, 30_000]
-    /// Rests after looks that settled nothing.
+    /// Pauses after inconclusive looks.
     var emptyLooksMs: [Int64] = [1_000, 2_000, 5_000, 10_000, 20_000, 30_000, 60_000, 120_000, 300_000]
-    /// Protocol 3: how long a run may be silent before the session's next entry goes in spite of it. The gateway puts a message
-    /// behind a run that still goes on, and the answer is found; a run that nobody can tell of must not hold the session for long.
+    /// Protocol 3: the longest silence of a run before the session's next entry is sent anyway. The gateway puts that
+    /// message behind a run still in progress, and the answer is found; a run without signs of life must not block the
+    /// session for long.
     var runPatienceMs: Int64 = 30_000
 
     var maxAttempts: Int { scheduleMs.count + 1 }

@@ -1,13 +1,13 @@
 package import Basics
 
-/// Why a person's command on an entry was not carried out.
+/// The reason why a person's command on an entry was refused.
 package enum OutboxRefusal: Error, Sendable, Equatable {
     case notFound
-    /// The entry moved since the caller saw it (`If-Match`).
+    /// The entry changed since the caller saw it (`If-Match`).
     case staleVersion(current: Int64)
-    /// It is with the gateway; only aborting the run helps.
+    /// The gateway has the message; only aborting the run helps.
     case alreadyDispatched(OutboxState)
-    /// Only with force: it may have arrived.
+    /// The message may have arrived, so the command requires force.
     case needsForce
     case notRetryable(OutboxState)
     case storage(StoreError)

@@ -29,7 +29,7 @@ package struct OutboxRules: Sendable {
         }
     }
 
-    /// There was no link to write to, and such attempts count.
+    /// There was no link, and the policy counts such attempts.
     package func unreachable(
         _ entry: OutboxEntry,
         now: Timestamp,
@@ -48,8 +48,8 @@ package struct OutboxRules: Sendable {
         )
     }
 
-    /// The link's report about the dispatch that made the entry `sending`. `isFree`: the attempt was brought forward by a
-    /// reconnect and is not counted if it could not be written.
+    /// The link's report about the dispatch that made the entry `sending`. `isFree`: the attempt is not counted if it
+    /// could not be written.
     package func settle(
         _ entry: OutboxEntry,
         _ outcome: AttemptOutcome,
@@ -62,7 +62,7 @@ package struct OutboxRules: Sendable {
         case .acknowledged(let acknowledgement):
             return acknowledged(entry, acknowledgement, now: now)
         case _ where isTaken:
-            // The sign is as good as the answer that is missing, and speaks against one that says the contrary.
+            // The sign replaces a missing answer, and outweighs a contrary one.
             return acknowledged(entry, .init(status: .started), now: now)
         case .notDispatched(let detail):
             var untouched = entry
@@ -81,7 +81,7 @@ package struct OutboxRules: Sendable {
                 vary: vary
             )
         case .rejected(let rejection):
-            // The refusal is about this repeat; whether the first dispatch arrived is still unknown.
+            // The refusal concerns this repeat; whether the first dispatch arrived is still unknown.
             if entry.isRepeatInDoubt {
                 let fault = OutboxFault(code: rejection.code, detail: rejection.message)
                 return unconfirmed(entry, now: now, fault: fault, attempted: true)
@@ -159,7 +159,7 @@ package struct OutboxRules: Sendable {
         return change
     }
 
-    /// A failed try: the next one is due after the schedule's wait, or there is none.
+    /// A failed attempt: the next one follows after the schedule's wait, or there is none.
     private func failed(
         _ entry: OutboxEntry,
         from version: Int64,
@@ -184,7 +184,7 @@ package struct OutboxRules: Sendable {
 
     // MARK: Commands of people, and restarts
 
-    /// Takes an entry back, or dismisses one that ended badly. Nil when it is cancelled already.
+    /// Cancels an entry, or dismisses one that failed or expired. Nil if it is cancelled already.
     package func cancel(
         _ entry: OutboxEntry,
         force: Bool,
@@ -208,8 +208,8 @@ package struct OutboxRules: Sendable {
         }
     }
 
-    /// Sends again by a person's word: the count starts anew. The same key after doubt, so that the gateway can still
-    /// recognise it; a new one after a refusal, which the gateway may repeat from memory.
+    /// Sends again at a person's request, with a new count of attempts. After doubt the same key is used, so that the
+    /// gateway can recognize it; after a refusal a new key, since the gateway may repeat the refusal from memory.
     package func retry(
         _ entry: OutboxEntry,
         expectedVersion: Int64?,
@@ -231,12 +231,12 @@ package struct OutboxRules: Sendable {
             entry.fault = nil
             entry.proof = nil
             entry.expiresAt = max(now, entry.notBefore ?? now).adding(milliseconds: entry.ttlMs)
-            // A transient refusal renewed the key when it came, where that was needed.
+            // After a transient refusal the key was already renewed if necessary.
             if entry.lastClass == .rejectedTerminal { entry.renewKey() }
         }
     }
 
-    /// The change that a restart of this program makes to an entry found on disk; nil when the entry goes on as it is.
+    /// The change that a restart makes to an entry found on disk; nil if the entry continues unchanged.
     package func resumed(_ entry: OutboxEntry, now: Timestamp) -> OutboxChange? {
         guard entry.kind.isKnown || entry.state.isTerminal else {
             return failedWithout(attempt: entry, now: now, fault: .unsupported(entry.kind))
@@ -256,14 +256,15 @@ package struct OutboxRules: Sendable {
 
     // MARK: Entries that may have arrived
 
-    /// The gateway that acknowledged it may be gone, and its memory with it. Nil where the entry is not accepted.
+    /// The gateway process that acknowledged the entry may be gone, and its memory with it. Nil if the entry is not
+    /// accepted.
     func gatewayChanged(_ entry: OutboxEntry, now: Timestamp) -> OutboxChange? {
         guard entry.state == .accepted else { return nil }
         let fault = OutboxFault.noAnswer("the gateway was restarted before its transcript showed the message")
         return unconfirmed(entry, now: now, fault: fault, attempted: false)
     }
 
-    /// It may have arrived. `attempted` when this ends an attempt, rather than casting doubt on an old answer.
+    /// The entry may have arrived. `attempted`: this ends an attempt, rather than casting doubt on an old answer.
     package func unconfirmed(
         _ entry: OutboxEntry,
         now: Timestamp,
@@ -279,7 +280,8 @@ package struct OutboxRules: Sendable {
         }
     }
 
-    /// The transcript has it. Nil where the entry says so already. `run` is the run that answers it.
+    /// The transcript has the message. Nil if the entry is delivered or cancelled already. `run` is the run that
+    /// answers it.
     package func proven(
         _ entry: OutboxEntry,
         by proof: OutboxProof,
@@ -290,7 +292,7 @@ package struct OutboxRules: Sendable {
         case .delivered, .cancelled:
             return nil
         case .queued, .sending, .retrying, .accepted, .unconfirmed, .failed, .expired:
-            // A failed or expired entry that turns out to have arrived becomes delivered: retrying it would send it twice.
+            // A failed or expired entry that did arrive becomes delivered: retrying it would send it twice.
             guard entry.mayHaveArrived else { return nil }
             return change(entry, now: now) { entry in
                 entry.state = .delivered
@@ -302,7 +304,7 @@ package struct OutboxRules: Sendable {
         }
     }
 
-    /// The gateway has it in memory. Nil where that changes nothing.
+    /// The gateway has the message in memory. Nil if that changes nothing.
     package func taken(_ entry: OutboxEntry, now: Timestamp) -> OutboxChange? {
         switch entry.state {
         case .sending, .accepted, .delivered, .cancelled:
@@ -312,7 +314,7 @@ package struct OutboxRules: Sendable {
             return change(entry, now: now) { entry in
                 entry.state = .accepted
                 entry.lastClass = .accepted
-                // Taken after all, though it seemed absent: when is not known any more.
+                // The message arrived although it seemed absent, so the time of its dispatch is unknown.
                 entry.firstDispatchAt = entry.firstDispatchAt ?? now
                 entry.fault = nil
                 entry.nextAttemptAt = nil
@@ -321,8 +323,8 @@ package struct OutboxRules: Sendable {
         }
     }
 
-    /// The gateway acknowledged it and then refused to run it: a failed attempt, with a new key for the next. Nil where the
-    /// entry is not with the gateway.
+    /// The gateway acknowledged the message and then refused to run it: a failed attempt, with a new key for the next.
+    /// Nil if the gateway does not have the entry.
     package func refusedByRun(
         _ entry: OutboxEntry,
         _ fault: OutboxFault,
@@ -349,8 +351,8 @@ package struct OutboxRules: Sendable {
         }
     }
 
-    /// It is shown not to have arrived: the same key is sent again. The first time at once, because the gateway has refused
-    /// nothing; then after the schedule's waits, because a message may be what ends its gateway.
+    /// The message is known not to have arrived: the same key is sent again. The first time at once, because the
+    /// gateway has refused nothing; then after the schedule's waits, because the message itself may crash the gateway.
     package func absent(_ entry: OutboxEntry, now: Timestamp, vary: Double = 0) -> OutboxChange {
         let attempts = entry.attemptCount
         var delay = schedule.delay(afterAttempts: max(1, attempts - 1), retryAfterMs: nil, vary: vary)
@@ -359,20 +361,20 @@ package struct OutboxRules: Sendable {
         return change(entry, now: now) { entry in
             entry.state = delay == nil ? .failed : .retrying
             entry.nextAttemptAt = delay.map { now.adding(milliseconds: $0) }
-            // The run id stays: should the row turn up after all, it is recognised.
+            // The run id stays, so that a late row is still recognized.
             entry.forgetDispatch()
         }
     }
 
-    /// The gateway answered under one run id and does the work under another (protocol 3, busy session).
+    /// The gateway answered under one run id and works under another (protocol 3, busy session).
     package func adopted(_ entry: OutboxEntry, run: String, now: Timestamp) -> OutboxChange {
         change(entry, now: now) { $0.runID = run }
     }
 
     // MARK: Ends that no attempt brings about
 
-    /// When the entry ends by the calendar if nothing else moves it. One that the gateway has acknowledged was sent in its
-    /// time, and its run may take long; one in doubt is looked for at least once.
+    /// The calendar time at which the entry ends if nothing else moves it. An acknowledged entry was sent in time, and
+    /// its run may take long; an entry in doubt is searched for at least once.
     package func deadline(of entry: OutboxEntry) -> Timestamp {
         switch entry.state {
         case .accepted: max(entry.expiresAt, entry.updatedAt.adding(milliseconds: policy.proofPatienceMs))
@@ -433,7 +435,7 @@ package struct OutboxRules: Sendable {
         var next = entry
         edit(&next)
         next.version = entry.version + 1
-        // Times of one entry never go back, whatever the wall clock does.
+        // The times of one entry never go back, even if the wall clock does.
         next.updatedAt = max(now, entry.updatedAt)
         return OutboxChange(expectedVersion: entry.version, entry: next, attempt: attempt)
     }

@@ -1,4 +1,4 @@
-/// Where a command stands. `delivered` and `cancelled` are final; `failed` and `expired` end the work but wait for a
+/// The state of a command. `delivered` and `cancelled` are final; `failed` and `expired` end the work but wait for a
 /// person to retry or dismiss them.
 package enum OutboxState: String, Sendable, CaseIterable {
     case queued, sending, retrying, accepted, unconfirmed, delivered, failed, cancelled, expired
@@ -10,9 +10,9 @@ package enum OutboxState: String, Sendable, CaseIterable {
         }
     }
 
-    /// Nothing can change it any more but the retention.
+    /// Whether nothing but retention can change the entry any more.
     package var isFinal: Bool { self == .delivered || self == .cancelled }
 
-    /// Not dispatched at this moment, so that taking it back is honest.
+    /// Whether the entry is not dispatched at this moment, so that it can safely be cancelled.
     package var isWaiting: Bool { self == .queued || self == .retrying }
 }

@@ -1,6 +1,6 @@
-/// How far back a look into history goes.
+/// The range of a look into the history.
 package enum ScanDepth: Sendable, Equatable {
-    /// The newest page.
+    /// Only the newest page.
     case recent
     /// Back past the first dispatch, page by page.
     case complete
@@ -11,9 +11,9 @@ package struct ScanReport: Sendable, Equatable {
     package var proof: OutboxProof?
     /// The history was read back past the first dispatch.
     package var isComplete: Bool
-    /// A run is under way in the session: the row may still be on its way to the history.
+    /// A run is in progress in the session: the row may not be in the history yet.
     package var hasActiveRun: Bool
-    /// The request itself failed: nothing is known.
+    /// The request itself failed, so nothing is known.
     var hasFailed = false
 
     package init(proof: OutboxProof? = nil, isComplete: Bool, hasActiveRun: Bool = false) {
@@ -29,12 +29,12 @@ package struct ScanReport: Sendable, Equatable {
     }()
 }
 
-/// The order in which doubt about one entry is cleared: (a) events, which come by themselves; (b) the newest history;
-/// (c) a repeat of the same key while the gateway surely remembers it; (d) the whole history since the dispatch.
+/// The order of steps that settle doubt about one entry: (a) events, which come unasked; (b) the newest history; (c) a
+/// repeat of the same key while the gateway surely remembers it; (d) the whole history since the dispatch.
 ///
-/// A history without the row means two things. A gateway that was restarted since the dispatch has forgotten what was not on
-/// disk: the message did not arrive. The same gateway may have it in memory: behind another run, or in a new session, of which
-/// nothing is on disk before the first answer is complete.
+/// A history without the row has two possible meanings. A gateway that was restarted since the dispatch has forgotten
+/// everything that was not on disk: the message did not arrive. The same process may still have it in memory: behind
+/// another run, or in a new session, which is not on disk before its first answer is complete.
 package struct Reconciliation: Sendable, Equatable {
     package enum Ask: Sendable, Equatable {
         case scan(ScanDepth)
@@ -44,16 +44,16 @@ package struct Reconciliation: Sendable, Equatable {
     }
 
     struct Situation: Sendable, Equatable {
-        /// A slash command, or `ambiguous=hold`: proof may settle it, nothing else does but a person.
+        /// A slash command, or `ambiguous=hold`: only proof or a person may settle it.
         var mayOnlyBeProven: Bool
         var process: GatewayContinuity
-        /// At the least, by all clocks; nil where they do not tell.
+        /// The least time since the dispatch, by all clocks; nil if unknown.
         var leastSinceDispatchMs: Int64?
-        /// At the most.
+        /// The most time since the dispatch.
         var mostSinceDispatchMs: Int64?
-        /// It has attempts and time left, and its target is still there.
+        /// Whether the entry has attempts and time left, and its target still exists.
         var mayGoOut: Bool
-        /// Runs of the session were heard of and have not ended.
+        /// Whether runs of the session gave signs of life and have not ended.
         var isBusy: Bool
     }
 
@@ -63,13 +63,13 @@ package struct Reconciliation: Sendable, Equatable {
 
     package init() {}
 
-    /// A new look, at the start or after a rest.
+    /// Begins a new look, at the start or after a pause.
     package mutating func begin() -> Ask {
         isLookingBack = false
         return .scan(.recent)
     }
 
-    /// The last repeat did not reach the gateway, or was refused by it before it looked at the key.
+    /// The last repeat did not reach the gateway, or was refused before the gateway checked its key.
     mutating func repeatFailed() { hasRepeated = false }
 
     /// The report of a look that found no proof.
@@ -103,7 +103,7 @@ package struct Reconciliation: Sendable, Equatable {
 
     private static let longestRestMs: Int64 = 300_000
 
-    /// Once only: an unanswered repeat would otherwise be repeated as fast as the link comes and goes.
+    /// Only once: otherwise an unanswered repeat would be repeated as fast as the link comes and goes.
     private func mayRepeat(_ situation: Situation, policy: OutboxPolicy) -> Bool {
         guard let passed = situation.mostSinceDispatchMs else { return false }
         return !hasRepeated && !situation.mayOnlyBeProven && situation.process == .same && situation.mayGoOut

@@ -2,8 +2,8 @@
 struct RetrySchedule {
     var policy: OutboxPolicy
 
-    /// Wait after the given number of attempts, or nil when that was the last. The wait that the gateway asks for counts
-    /// when it is longer than ours. `vary` is in -1...1.
+    /// The wait after the given number of attempts; nil if that was the last. The gateway's requested wait applies if
+    /// it is longer. `vary` is in -1...1.
     func delay(afterAttempts attempts: Int, retryAfterMs: Int64?, vary: Double) -> Int64? {
         guard attempts < policy.maxAttempts else { return nil }
         var planned = planned(afterAttempts: attempts)
@@ -13,8 +13,8 @@ struct RetrySchedule {
         return min(max(planned, retryAfterMs ?? 0), max(policy.longestDelayMs, planned))
     }
 
-    /// The rest of a stored wait. The wall clock may have jumped while nobody was looking, so the rest is never
-    /// longer than the wait was.
+    /// The rest of a stored wait. The wall clock may have jumped meanwhile, so the rest is never longer than the whole
+    /// wait.
     func remaining(until dueMs: Int64, attempts: Int, wallMs: Int64) -> Int64 {
         let longest = max(planned(afterAttempts: attempts), policy.longestDelayMs)
         return max(0, min(dueMs - wallMs, longest))

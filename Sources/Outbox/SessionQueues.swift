@@ -5,7 +5,7 @@ struct QueueKey: Hashable, Comparable, Sendable {
     var session: String
     var isControl: Bool
 
-    /// Control queues first.
+    /// Control queues sort first.
     static func < (left: QueueKey, right: QueueKey) -> Bool {
         left.isControl == right.isControl ? left.session < right.session : left.isControl
     }
@@ -33,16 +33,16 @@ struct SessionQueue: Sendable {
     }
 }
 
-/// The queues of all sessions, the entries of them that are on the wire, and the order in which the dispatcher looks at them.
+/// The queues of all sessions, their entries on the wire, and the order in which the dispatcher visits them.
 struct SessionQueues: Sendable {
-    /// Sessions that may send at the same time.
+    /// The most sessions that may send at the same time.
     private let parallel: Int
     private var queues: [QueueKey: SessionQueue] = [:]
     /// Entries between the decision to send and the outcome.
     private var onWire: [String: QueueKey] = [:]
-    /// Queues in which something changed since the dispatcher looked at them.
+    /// Queues that changed since the dispatcher visited them.
     private var changed = UniqueQueue<QueueKey>()
-    /// Queues that would send but for the number of sessions that may send at the same time.
+    /// Queues held back only by the limit of sessions that send at the same time.
     private var overLimit = UniqueQueue<QueueKey>()
 
     init(parallel: Int) {
@@ -76,7 +76,7 @@ struct SessionQueues: Sendable {
 
     mutating func enterWire(_ id: String, _ key: QueueKey) { onWire[id] = key }
 
-    /// False when as many sessions send as may; the queue is looked at again once one of them has done.
+    /// False if the limit of sending sessions is reached; the queue is visited again once one of them has finished.
     mutating func takeRoomOnWire(_ id: String, _ key: QueueKey) -> Bool {
         guard onWire.count < parallel else {
             overLimit.append(key)
@@ -90,7 +90,7 @@ struct SessionQueues: Sendable {
 
     mutating func forgetOverLimit() { overLimit.removeAll() }
 
-    /// The next queue to look at.
+    /// The next queue to visit.
     mutating func next() -> QueueKey? {
         if let key = changed.popFirst() { return key }
         return onWire.count < parallel ? overLimit.popFirst() : nil

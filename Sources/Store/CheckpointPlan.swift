@@ -1,8 +1,8 @@
 import Dispatch
 import SQLite
 
-/// Decides when the write-ahead log is copied into the database: beside the writer, when the writer is idle or the log is
-/// large; the writer waits only when the log would otherwise grow without end.
+/// Decides when the write-ahead log is copied into the database: beside the writer if it is idle or the log is large;
+/// the writer waits only if the log would otherwise grow without end.
 struct CheckpointPlan {
     enum Step: Equatable {
         case nothing
@@ -16,13 +16,13 @@ struct CheckpointPlan {
     static let smallLog = 64
     /// 8 MiB of 4 KiB pages.
     static let largeLog = 2_048
-    /// 64 MiB: readers or a steady stream of writes kept the log from starting anew.
+    /// 64 MiB: readers or a steady stream of writes kept the log from restarting.
     static let hugeLog = 16_384
 
     private var generation: Int64 = 0
     private var isWaitingForIdle = false
     private var isRunning = false
-    /// Pages already copied; the log shrinks only when a commit starts it anew.
+    /// Pages already copied; the log shrinks only when a commit restarts it.
     private var copiedPages = 0
 
     mutating func committed() {
@@ -40,7 +40,7 @@ struct CheckpointPlan {
         return .whenIdle(generation: generation)
     }
 
-    /// True when nothing was committed since; otherwise the next burst asks again.
+    /// True if nothing was committed since; otherwise the next burst asks again.
     mutating func isIdle(since generation: Int64) -> Bool {
         isWaitingForIdle = false
         return generation == self.generation

@@ -3,21 +3,21 @@ import Synchronization
 
 /// An operation waiting for its transaction.
 struct StoreOperation: Sendable {
-    /// About how many bytes it writes.
+    /// The approximate number of bytes that the operation writes.
     var cost: Int
-    /// Does the work and returns how to report it; may run a second time when the first was rolled back.
+    /// Does the work and returns the report of its result; may run a second time after a rollback.
     var body: @Sendable (inout StoreTransaction) throws -> @Sendable () -> Void
     var fail: @Sendable (any Error) -> Void
 }
 
-/// Operations in the order they came, from any thread. Operations that gathered while the disk worked on the last commit
-/// share the next one.
+/// Operations in the order of their arrival, from any thread. Operations that arrive during a commit share the next
+/// one.
 final class CommitQueue: Sendable {
     struct Limits: Sendable {
-        /// One commit takes this many, so that the first caller of a burst does not wait for all of it.
+        /// The most operations in one commit, so that the first caller of a burst does not wait for all of it.
         var batchOperations = 512
         var batchBytes = 8 << 20
-        /// More than this may not wait: further operations fail at once.
+        /// The most waiting operations: further ones fail at once.
         var waitingOperations = 20_000
         var waitingBytes = 256 << 20
     }
@@ -30,7 +30,7 @@ final class CommitQueue: Sendable {
     }
 
     enum Admission: Equatable {
-        /// The queue was idle: somebody must start it.
+        /// The queue was idle and must be started.
         case first
         case waiting
         case refused(StoreError)
@@ -46,7 +46,7 @@ final class CommitQueue: Sendable {
     func append(_ operation: StoreOperation) -> Admission {
         state.withLock { state in
             guard !state.isClosed else { return .refused(.closed) }
-            // One operation is always admitted, or a large attachment could never be.
+            // One operation is always admitted, since a large attachment alone may exceed the limit.
             guard
                 state.waiting.isEmpty
                     || (state.waiting.count < limits.waitingOperations
@@ -60,7 +60,7 @@ final class CommitQueue: Sendable {
         }
     }
 
-    /// The next batch; nil when there is none, and then the queue is idle again.
+    /// The next batch; nil if there is none, and the queue is then idle again.
     func take() -> [StoreOperation]? {
         state.withLock { state in
             guard !state.waiting.isEmpty else {
@@ -82,7 +82,7 @@ final class CommitQueue: Sendable {
         }
     }
 
-    /// No more operations; what waits is still done.
+    /// Admits no more operations; the waiting ones are still carried out.
     func close() {
         state.withLock { $0.isClosed = true }
     }

@@ -3,11 +3,12 @@ import Outbox
 import POSIX
 import SQLite
 
-/// Opens `ladle.db`: settings, soundness, schema, and the remedies when one of them fails.
+/// Opens `ladle.db`: settings, integrity check, schema, and the recovery if one of them fails.
 struct DatabaseFile {
-    /// Small enough to be checked whole at every start; of a larger file the outbox is checked, the rest when idle.
+    /// The size up to which a file is checked whole at every start; in a larger file only the outbox is checked, the
+    /// rest when idle.
     static let wholeCheckBytes: Int64 = 8 << 20
-    /// The log keeps this size when it starts anew: writing over old blocks spares the file system its own journal.
+    /// The log keeps this size when it restarts: overwriting old blocks spares the file system its own journal.
     static let keptLogBytes = 16 << 20
 
     struct Opened {
@@ -16,7 +17,7 @@ struct DatabaseFile {
         var needsWholeCheck: Bool
     }
 
-    /// The file itself cannot be used, now or later.
+    /// The file itself cannot be used, neither now nor later.
     private struct Unusable: Error {
         var reason: String
     }
@@ -67,8 +68,9 @@ struct DatabaseFile {
 
     // MARK: Losses that SQLite does not see
 
-    /// It takes an empty file for a new database and removes the log beside it, and it takes a damaged log for a short
-    /// one. Nothing is written before this is known: the handle that looks cannot, and leaves the log as it is.
+    /// The loss, if any. SQLite takes an empty file for a new database and removes the log beside it, and it takes a
+    /// damaged log for a short one. So nothing is written before this check, whose handle is read-only and leaves the
+    /// log unchanged.
     private func loss() -> String? {
         let directory = configuration.directory.path
         let witness = WitnessFile.read(in: directory)
@@ -87,16 +89,16 @@ struct DatabaseFile {
             connection.close()
             return missing.map { "the database or its log is damaged or older than it was: \($0) are missing" }
         } catch {
-            // Opening it finds the reason, and the remedy.
+            // The real opening finds the reason, and the remedy.
             return nil
         }
     }
 
-    /// A process that was killed may have left a commit in the log that was not synced. The witness of it is, so the log comes
-    /// first.
+    /// A killed process may have left an unsynced commit in the log, while the witness of it was synced. So the log is
+    /// synced first.
     func makeWitness(_ now: Witness) throws(SystemError) -> WitnessFile {
         let log = path + "-wal"
-        // The locks of SQLite are on other files, so that closing this handle releases none.
+        // SQLite's locks are on other files, so closing this handle releases none.
         if FileSystem.exists(log) { try OpenFile.updating(log).synchronise() }
         return try WitnessFile(in: configuration.directory.path, now)
     }
@@ -110,7 +112,7 @@ struct DatabaseFile {
     // MARK: Steps
 
     private func openFile(as opening: StoreOpening) throws -> Opened {
-        // SQLite would make the file readable to others; its log and index follow the mode of the file.
+        // SQLite would make the file readable to others; its log and index get the mode of the file.
         try? PrivateFile(path).createIfMissing()
         do {
             let connection = try connect(.readWrite)
@@ -152,7 +154,7 @@ struct DatabaseFile {
     private func apply(settings connection: SQLiteConnection) throws(SQLiteError) {
         let mode = try connection.first("PRAGMA journal_mode = WAL") { row in row.string(0) }
         guard mode == "wal" else { throw SQLiteError(code: 1, message: "no write-ahead log: \(mode ?? "no answer")") }
-        // FULL syncs the log at each commit; without it a power loss could take back what was answered.
+        // FULL syncs the log at each commit; otherwise a power loss could undo answered requests.
         try connection.execute(
             """
             PRAGMA synchronous = FULL;
@@ -167,7 +169,7 @@ struct DatabaseFile {
         )
     }
 
-    /// Damage in the outbox must show before anything is sent from it; damage elsewhere may show later.
+    /// Damage in the outbox must show before anything is sent from it; other damage may show later.
     private func check(_ connection: SQLiteConnection, whole: Bool) throws(SQLiteError) {
         var problems: [String] = []
         if whole {

@@ -1,34 +1,34 @@
 package import Basics
 package import EventStream
 
-/// The disk as the services see it: operations that become durable in the order in which they were given, and reads of
-/// what is durable. `StateStore` keeps it in a file; tests keep it in memory.
+/// The disk as the services see it: operations that become durable in order, and reads of durable state. `StateStore`
+/// keeps it in a file; tests keep it in memory.
 package protocol Journal: AnyObject, Sendable {
-    /// Appends an operation. `completion` is called once it is durable, or has failed, with the events it logged; in the
-    /// order of these calls, on a queue of the journal's own. `cost` is about how many bytes it writes.
+    /// Appends an operation. `completion` is called once it is durable or has failed, with the events it logged; in the
+    /// order of these calls, on the journal's own queue. `cost` is the approximate number of bytes written.
     nonisolated func commit<Value: Sendable>(
         cost: Int,
         _ body: @escaping @Sendable (inout StoreTransaction) throws -> Value,
         completion: @escaping @Sendable (Result<Value, any Error>, [StoredEvent]) -> Void
     )
 
-    /// Reads in one read transaction; `completion` is called on a queue of the journal's own, in the order of the calls.
+    /// Reads in one read transaction; `completion` is called on the journal's own queue, in the order of the calls.
     nonisolated func read<Value: Sendable>(
         _ body: @escaping @Sendable (StoreTables) throws -> Value,
         completion: @escaping @Sendable (Result<Value, any Error>) -> Void
     )
 
-    /// Nil when a message would be taken durably now, else why not.
+    /// Nil if a message could be stored durably now, otherwise the reason why not.
     nonisolated func probe() async -> StoreError?
 
     nonisolated var health: StoreHealth { get }
     nonisolated var statistics: StoreStatistics { get }
-    /// The oldest event kept; nil while there is none.
+    /// The oldest event kept; nil if there is none.
     nonisolated var oldest: EventID? { get }
 }
 
 extension Journal {
-    /// Writes a copy of something that the gateway has anyway: a failure loses nothing.
+    /// Writes a copy of data that the gateway has too: a failure loses nothing.
     package nonisolated func cache(
         cost: Int = 1024,
         _ body: @escaping @Sendable (inout StoreTransaction) throws -> Void

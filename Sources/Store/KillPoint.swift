@@ -1,10 +1,10 @@
 import POSIX
 import Synchronization
 
-/// Named places at which a debug build kills itself without cleaning up: `LADLE_TEST_KILL_POINT=name`, or `name:3` for the
-/// third time the place is reached.
+/// Named places at which a debug build kills itself without cleaning up: `LADLE_TEST_KILL_POINT=name`, or `name:3` for
+/// the third time the place is reached.
 ///
-/// The places stay in the product because the kill proofs must stop the real program between two of its own steps.
+/// The places are part of the product because the kill tests must stop the real program between two of its own steps.
 /// Release builds compile them to nothing.
 package enum KillPoint {
     @inline(__always)
@@ -27,7 +27,7 @@ package enum KillPoint {
 
     private static let armed = Mutex<Armed?>(fromEnvironment())
 
-    /// As the environment does, from now on.
+    /// Sets the kill point from now on, like the environment variable.
     package static func arm(_ name: String, at time: Int) {
         armed.withLock { $0 = Armed(name: name, remaining: time) }
     }

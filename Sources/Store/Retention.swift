@@ -3,7 +3,7 @@ import EventStream
 import Outbox
 import SQLite
 
-/// Deletes old rows, in slices small enough that no commit takes long because of it.
+/// Deletes old rows, in slices so small that no commit takes long.
 struct Retention {
     static let eventSlice = 512
     static let runSlice = 64
@@ -12,7 +12,7 @@ struct Retention {
 
     /// Events since the last pruning; half a slice, so that pruning always outruns appending.
     var appended = 0
-    /// The first pruning is started when the store opens.
+    /// The first pruning starts when the store opens.
     private var isPruning = true
 
     mutating func began() {
@@ -27,7 +27,7 @@ struct Retention {
     }
 
     struct Outcome: Sendable {
-        /// There is more to forget.
+        /// Whether there is more to delete.
         let isMore: Bool
         /// The number of the oldest event kept, 0 without any.
         let oldest: Int64
@@ -45,7 +45,7 @@ struct Retention {
             notBefore: oldestAllowed,
             slice: eventSlice
         )
-        // A run whose events are gone is only history.
+        // A run without its events is only history.
         let oldest = try events.oldestTime(among: eventSlice).map { $0 < now ? $0 : oldestAllowed }
         let runLimit = max(oldestAllowed, oldest ?? oldestAllowed)
         let runsGone = try transaction.runs.prune(endedBefore: runLimit, slice: runSlice)

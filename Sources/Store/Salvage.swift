@@ -3,15 +3,15 @@ package import Outbox
 import POSIX
 import SQLite
 
-/// The entries of a database that was set aside, and whether they were taken over.
+/// The entries of a set-aside database, and whether they were restored.
 package struct RecoveryReport: Sendable, Equatable {
     package var path: String
     package var reason: String
-    /// Entries that were not final, as far as they could be read.
+    /// The readable entries that were not final.
     package var entries: [OutboxEntry] = []
-    /// Why reading stopped before the end; nil when everything was read.
+    /// The reason why reading stopped early; nil if everything was read.
     package var unreadable: String?
-    /// The entries that are in the outbox again.
+    /// The entries restored to the outbox.
     package var restored: [OutboxEntry] = []
 }
 
@@ -30,8 +30,8 @@ extension StoreTransaction {
 }
 
 extension OutboxEntry {
-    /// The file does not show whether it was sent since: the next start takes it for one that was on its way, and asks the
-    /// gateway before it sends it again.
+    /// Treats the entry as possibly sent, because the file does not show whether it was: the next start asks the
+    /// gateway before sending it again.
     fileprivate mutating func doubt() {
         guard state == .queued || state == .retrying else { return }
         state = .sending
@@ -50,7 +50,7 @@ struct WriteAheadLog {
         self.bytes = bytes
     }
 
-    /// The first page of the database, with its header; nil when the log does not hold it.
+    /// The first page of the database, with its header; nil if the log does not hold it.
     var firstPage: [UInt8]? {
         guard bytes.count > Self.headerBytes else { return nil }
         let pageBytes = number(at: 8)
@@ -67,7 +67,7 @@ struct WriteAheadLog {
     private func number(at place: Int) -> Int { bytes[place..<(place + 4)].reduce(0) { $0 << 8 | Int($1) } }
 }
 
-/// Reads what it can of a damaged or newer file.
+/// Reads as much as possible of a damaged or newer file.
 struct Salvage {
     struct Item: Sendable {
         var entry: OutboxEntry
@@ -77,8 +77,8 @@ struct Salvage {
 
     let path: String
 
-    /// A witness lies beside a file only if it was set aside from a state directory that had one. Ahead of the file, it says
-    /// that entries may be further than the file shows.
+    /// Whether the file lacks entries that its witness counted. A witness exists only if the state directory had one
+    /// when the file was set aside.
     private func isBehindWitness(_ connection: SQLiteConnection) -> Bool {
         guard let witness = WitnessFile.read(in: path) else { return false }
         guard let found = try? Witness(of: connection) else { return true }
@@ -94,7 +94,7 @@ struct Salvage {
             let connection = try SQLiteConnection(path: "\(path)/\(SetAsideFiles.databaseName)", access: .readWrite)
             try connection.execute(OutboxSchema.readableView)
             isBehind = isBehindWitness(connection)
-            // A damaged page stops a walk; from the other end what lies behind it can be reached.
+            // A damaged page stops a walk; from the other end the rows beyond it can be reached.
             let forward = walk(connection, descending: false, into: &found)
             let backward = forward == nil ? nil : walk(connection, descending: true, into: &found)
             report.unreadable = forward.map { "\($0)" + (backward.map { "; from the end: \($0)" } ?? "") }
@@ -111,8 +111,8 @@ struct Salvage {
         return (report, items)
     }
 
-    /// A database that is missing or empty beside its log is begun from the log: SQLite removes the log of an empty one. The
-    /// rest of what was never copied into the database it then finds in the log itself.
+    /// Rebuilds a missing or empty database from the first page in its log, because SQLite would delete the log of an
+    /// empty one. SQLite then finds the other pages in the log.
     private func rebuildFromLog() throws(SQLiteError) {
         let database = "\(path)/\(SetAsideFiles.databaseName)"
         guard ((try? FileSystem.facts(database))?.size ?? 0) == 0 else { return }
@@ -121,10 +121,10 @@ struct Salvage {
         else { throw .malformed("there is no database, and its log does not begin one") }
     }
 
-    /// Far more than checkpoints let a log grow to.
+    /// Far larger than checkpoints let a log grow.
     private static let longestLog = 512 << 20
 
-    /// The error that ended the walk, if one did.
+    /// Returns the error that ended the walk, if any.
     private func walk(_ connection: SQLiteConnection, descending: Bool, into found: inout [String: Item])
         -> SQLiteError?
     {

@@ -1,8 +1,8 @@
 import Basics
 import POSIX
 
-/// Databases that could not be used, each in a directory of its own. One without a `resolved` file keeps the outbox
-/// closed: the directory itself is the mark, so no crash between the steps can lose it.
+/// Unusable databases, each in a directory of its own. One without a `resolved` file keeps the outbox closed: the
+/// directory itself is the mark, so a crash between the steps cannot lose it.
 struct SetAsideFiles {
     struct Case: Sendable, Equatable {
         var path: String
@@ -14,8 +14,8 @@ struct SetAsideFiles {
 
     let directory: String
 
-    /// Moves the database with its log out of the way. Both are linked to their new place before either is removed: a
-    /// log without its database, or the reverse, would be of no use.
+    /// Moves the database and its log away. Both are linked at their new place before either is removed: neither is of
+    /// use without the other.
     func setAside(reason: String, at time: Timestamp) throws(StoreError) -> String {
         let name = time.rfc3339.filter { $0.isLetter || $0.isNumber }
         let target = "\(directory)/\(Self.prefix)\(name)"
@@ -39,7 +39,7 @@ struct SetAsideFiles {
         return target
     }
 
-    /// The oldest case nobody has dealt with.
+    /// The oldest case that nobody has resolved.
     func unresolved() -> Case? {
         let names = FileSystem.names(in: directory).filter { $0.hasPrefix(Self.prefix) }
         for name in names.sorted() {

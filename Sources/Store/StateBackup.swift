@@ -3,12 +3,12 @@ package import EventStream
 import POSIX
 import SQLite
 
-/// A copy of the state in one file: the database, and beside it files such as the device's key.
+/// A copy of the state in one file: the database, and files such as the device's key.
 package struct StateBackup: Sendable {
-    /// The table with the other files; only a backup has it.
+    /// The table with the other files; only backups have it.
     private static let table = "backup_file"
 
-    /// The backup.
+    /// The path of the backup.
     package let path: String
     /// The names of the other files in the state directory.
     package let files: [String]
@@ -18,7 +18,7 @@ package struct StateBackup: Sendable {
         self.files = files
     }
 
-    /// Copies the state of a directory, which a running server may use meanwhile. An existing file is never replaced.
+    /// Copies the state of a directory, even while a server uses it. An existing file is never replaced.
     package func make(of directory: String) throws(StoreError) {
         try perform {
             try copy(directory + "/ladle.db", to: path)
@@ -37,9 +37,9 @@ package struct StateBackup: Sendable {
         }
     }
 
-    /// Puts the backup in the place of the state of a directory. The backup is checked first, and the earlier state is
-    /// kept. The event log begins anew: its numbers have been given to other events since.
-    /// - Returns: the directory with the earlier state; nil where there was none.
+    /// Replaces the state of a directory by the backup. The backup is checked first, and the earlier state is kept. The
+    /// event log restarts, because its numbers were given to other events since.
+    /// - Returns: the directory with the earlier state; nil if there was none.
     package func restore(
         into directory: StateDirectory,
         epoch: EventEpoch,
@@ -63,7 +63,7 @@ package struct StateBackup: Sendable {
         }
     }
 
-    /// Copies a database as it is at one moment into a private file that must not exist.
+    /// Copies a consistent snapshot of a database into a private file that must not exist.
     private func copy(_ database: String, to target: String) throws {
         try PrivateFile(target).createDirectly([])
         do {
@@ -76,7 +76,7 @@ package struct StateBackup: Sendable {
         }
     }
 
-    /// Makes a database for use out of the copy of a backup.
+    /// Turns a copy of the backup into a usable database.
     private func prepare(_ candidate: String, epoch: EventEpoch, at now: Timestamp) throws -> [(String, [UInt8])] {
         let connection = try SQLiteConnection(path: candidate, access: .readWrite)
         defer { connection.close() }
@@ -94,7 +94,7 @@ package struct StateBackup: Sendable {
         return rows.filter { files.contains($0.0) }
     }
 
-    /// Moves the state that is there into a directory of its own.
+    /// Moves the existing state into a directory of its own.
     private func keepEarlier(in directory: String, at now: Timestamp) throws -> String? {
         let names = ["ladle.db-wal", "ladle.db-shm", "ladle.db", WitnessFile.name] + files
         let present = names.filter { FileSystem.exists("\(directory)/\($0)") }

@@ -5,11 +5,11 @@ package enum StateDirectoryError: Error, Sendable, Equatable {
     case notADirectory(path: String)
     case foreignOwner(path: String, uid: UInt32)
     case openToOthers(path: String, mode: UInt32)
-    /// Another process has it; its pid when it could be read.
+    /// Another process uses the directory; its pid if it could be read.
     case inUse(path: String, pid: Int?)
     case cannotLock(path: String, reason: String, isForbidden: Bool)
 
-    /// Only a person can change it. A full or unwritable disk may be well again at the next start.
+    /// Whether only a person can fix this. A full or unwritable disk may work again at the next start.
     package var isPermission: Bool {
         switch self {
         case .foreignOwner, .openToOthers, .notADirectory: true
@@ -34,14 +34,14 @@ extension StateDirectoryError: CustomStringConvertible {
     }
 }
 
-/// The directory that holds everything durable: private, and of one process at a time.
+/// The directory for all durable state: private, and used by one process at a time.
 package final class StateDirectory: Sendable {
     package let path: String
     private let lock: FileLock
 
     var databasePath: String { path + "/ladle.db" }
 
-    /// Creates the directory where it is missing, checks its permissions, and takes the lock.
+    /// Creates the directory if it is missing, checks its permissions, and takes the lock.
     package init(path: String) throws(StateDirectoryError) {
         try Self.create(path)
         try Self.check(path)
@@ -49,8 +49,8 @@ package final class StateDirectory: Sendable {
         lock = try Self.takeLock(path)
     }
 
-    /// Takes the rights of others from the files in it.
-    /// - Returns: the names of the files that had some.
+    /// Removes other users' access to the files in the directory.
+    /// - Returns: the names of the files that were accessible.
     package func closeFiles() -> [String] {
         FileSystem.names(in: path).sorted().filter { name in
             let file = "\(path)/\(name)"
@@ -61,7 +61,7 @@ package final class StateDirectory: Sendable {
         }
     }
 
-    /// Lets another process have the directory; for the end of this one.
+    /// Releases the lock, at the end of this process.
     package func release() { lock.release() }
 
     private static func create(_ path: String) throws(StateDirectoryError) {
@@ -69,7 +69,7 @@ package final class StateDirectory: Sendable {
         for component in path.split(separator: "/") {
             partial += component
             do throws(SystemError) {
-                // A parent that may not be written is fine as long as it is there.
+                // A read-only parent is fine as long as it exists.
                 if !FileSystem.exists(partial) { try FileSystem.makeDirectory(partial) }
             } catch {
                 guard error.alreadyExists else {

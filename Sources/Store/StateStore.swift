@@ -5,8 +5,8 @@ import Outbox
 import SQLite
 import Synchronization
 
-/// The one writer of `ladle.db`. Operations gather in a queue; whatever waits when the disk is free goes into one
-/// transaction, each in a savepoint of its own, and one sync makes all of it durable.
+/// The only writer of `ladle.db`. Operations gather in a queue; when the disk is free, all waiting ones go into one
+/// transaction, each in a savepoint of its own, and one sync makes them durable.
 package actor StateStore: Journal {
     private nonisolated let reader: StoreReader
 
@@ -20,17 +20,17 @@ package actor StateStore: Journal {
     private var lastSequence: Int64
     private var retention: Retention
     private var checkpoints = CheckpointPlan()
-    /// Nil where nothing can be written.
+    /// Nil if no witness file can be written.
     private let witness: WitnessFile?
     private var isWitnessToBeSynced = false
     private static let witnessSync = DispatchTimeInterval.seconds(1)
-    /// Bytes of a probe, about as many as a message writes.
+    /// The size of a probe, roughly that of a message.
     private static let probeBytes = 32_768
 
     private struct Shared {
         var health: StoreHealth
         var statistics = StoreStatistics()
-        /// Of the oldest event kept; 0 while there is none.
+        /// The number of the oldest event kept; 0 if there is none.
         var oldest: Int64
     }
 
@@ -38,7 +38,7 @@ package actor StateStore: Journal {
 
     // MARK: Opening
 
-    /// Opens or creates the database. Blocks on the disk: called once, before anything is served.
+    /// Opens or creates the database. Blocks on the disk: called once, before the server starts.
     package static func open(_ configuration: StoreConfiguration) throws(StoreError) -> (StateStore, StoreOpening) {
         let file = DatabaseFile(configuration: configuration)
         let opened = try file.open()
@@ -54,7 +54,7 @@ package actor StateStore: Journal {
                 connection: try file.openMaintenance(),
                 executor: StoreExecutor(label: "ladle.maintenance")
             )
-            // Without one the store works as it did before there was one.
+            // Without a witness file the store still works, but cannot notice a lost log.
             witness = try? Witness(of: opened.connection).map { try file.makeWitness($0) }
         }
         let bounds: EventLogBounds
@@ -109,7 +109,7 @@ package actor StateStore: Journal {
         if checkingWhole {
             maintenance.check { [weak self] problem in
                 guard let self, let problem else { return }
-                // The file may be wrong; nothing more is written over it.
+                // The file may be damaged, so nothing more is written to it.
                 shared.withLock { $0.health = .readOnly(reason: "the database is damaged (\(problem))") }
             }
         }
@@ -131,7 +131,7 @@ package actor StateStore: Journal {
 
     /// Operations run in the order of these calls; `completion` is called on the store's queue, also in that order.
     ///
-    /// The body may run twice: when a full disk takes a whole batch back, each operation gets a transaction of its own.
+    /// The body may run twice: if a full disk rolls back a whole batch, each operation gets a transaction of its own.
     package nonisolated func commit<Value: Sendable>(
         cost: Int,
         _ body: @escaping @Sendable (inout StoreTransaction) throws -> Value,
@@ -150,7 +150,7 @@ package actor StateStore: Journal {
         case .first: executor.queue.async { self.assumeIsolated { $0.drain() } }
         case .waiting: break
         case .refused(let error):
-            // In its turn, but without its body: the queue may hold no more bytes.
+            // Fails in its turn, but without its body: the queue must not hold more bytes.
             let fail = operation.fail
             executor.queue.async { fail(error) }
         }
@@ -163,7 +163,7 @@ package actor StateStore: Journal {
         reader.read(body, completion: completion)
     }
 
-    /// Takes no more operations, finishes those that wait, and closes the file. The lock on the directory stays with its
+    /// Admits no more operations, finishes the waiting ones, and closes the file. The directory's lock stays with its
     /// owner.
     package nonisolated func close() async {
         queue.close()
@@ -188,7 +188,7 @@ package actor StateStore: Journal {
     private func drain() {
         guard let batch = queue.take() else { return afterBurst() }
         commit(batch)
-        // Back to the queue between batches, so that other work of this actor gets its turn.
+        // Returns to the queue between batches, so that other work of this actor gets a turn.
         executor.queue.async { self.assumeIsolated { $0.drain() } }
     }
 
@@ -200,7 +200,7 @@ package actor StateStore: Journal {
         do {
             try commitTogether(batch)
         } catch StoreError.storageFull where batch.count > 1 {
-            // A large one may have been what did not fit.
+            // A single large operation may have caused the failure, so each is retried alone.
             for operation in batch {
                 do { try commitTogether([operation]) } catch { operation.fail(error) }
             }
@@ -255,7 +255,7 @@ package actor StateStore: Journal {
         for report in reports { report() }
     }
 
-    /// Before anything is reported: whoever was answered is in it.
+    /// Written before any report, so that the witness includes every answered operation.
     private func noteInWitness() {
         guard let witness, let now = try? Witness(of: connection), witness.record(now), !isWitnessToBeSynced else {
             return
@@ -271,7 +271,7 @@ package actor StateStore: Journal {
         if let synchronisation = witness?.synchronisation { maintenance?.perform(synchronisation) }
     }
 
-    /// Runs one operation in a savepoint. Its own error undoes only itself; an error that made SQLite give up the whole
+    /// Runs one operation in a savepoint. Its own error undoes only this operation; an error that ended the whole
     /// transaction is thrown.
     /// - Returns: the report to make once all is durable, and whether the operation stands.
     private func run(
@@ -296,7 +296,7 @@ package actor StateStore: Journal {
 
     // MARK: Between bursts
 
-    /// Old rows go, and the write-ahead log is copied into the database.
+    /// Deletes old rows, and copies the write-ahead log into the database.
     private func afterBurst() {
         if retention.isDue {
             retention.began()
@@ -344,7 +344,7 @@ package actor StateStore: Journal {
         shared.withLock { $0.statistics.checkpoints += 1 }
     }
 
-    /// Deletes old rows in slices, each its own operation behind those that wait.
+    /// Deletes old rows in slices, each as an operation of its own behind the waiting ones.
     private nonisolated func prune() {
         commit(
             cost: 0,
@@ -353,7 +353,7 @@ package actor StateStore: Journal {
             }
         ) { [weak self] result, _ in
             guard let self else { return }
-            // Also where it failed: a disk that is full now takes it after the next events.
+            // Also after a failure: a disk that is full now may take it after the next events.
             assumeIsolated { $0.retention.pruned() }
             guard case .success(let outcome) = result else { return }
             shared.withLock { $0.oldest = outcome.oldest }
@@ -363,12 +363,12 @@ package actor StateStore: Journal {
 
     // MARK: Probes
 
-    /// A write that is really made, of about the size of a message's: whether a send would be accepted now.
+    /// Makes a real write of about a message's size, to find out whether a send would be accepted now.
     package nonisolated func probe() async -> StoreError? {
         if let refusal = health.refusal { return .outboxClosed(refusal) }
         do {
             try await commit(cost: Self.probeBytes) { transaction in
-                // Other bytes each time: SQLite does not write bytes that are the same already.
+                // Different bytes each time: SQLite does not write unchanged bytes.
                 let fill = UInt8(truncatingIfNeeded: transaction.now.milliseconds)
                 let bytes = [UInt8](repeating: fill, count: Self.probeBytes)
                 try transaction.values.set(bytes, space: "store", name: "probe", at: transaction.now)
@@ -379,26 +379,26 @@ package actor StateStore: Journal {
         }
     }
 
-    /// For a watchdog: returns once both queues have done the operations before this one. Nothing is written.
+    /// For a watchdog: returns once both queues have finished the operations before this one. Writes nothing.
     package func answer() async {
         try? await read { _ in }
     }
 
     // MARK: Recovery
 
-    /// Where a database was set aside that nobody has decided about, and why.
+    /// The oldest set-aside database without a decision, with the reason.
     package static func setAside(in directory: String) -> (path: String, reason: String)? {
         SetAsideFiles(directory: directory).unresolved().map { ($0.path, $0.reason) }
     }
 
-    /// Reads the database that was set aside in a state directory, without changing anything; nil when there is none.
+    /// Reads the set-aside database of a state directory without changing anything; nil if there is none.
     package static func inspectSetAside(in directory: String) -> RecoveryReport? {
         guard let found = SetAsideFiles(directory: directory).unresolved() else { return nil }
         return Salvage(path: found.path).report(reason: found.reason).report
     }
 
-    /// Takes over what can be read of the set-aside file, then opens the outbox again. The entries come back in the
-    /// report for the dispatcher. With `restoring` false what is in the file is given up.
+    /// Restores the readable entries of the set-aside file, then opens the outbox again. The report returns the entries
+    /// for the dispatcher. With `restoring` false the file's entries are given up.
     package nonisolated func recover(restoring: Bool) async throws -> RecoveryReport? {
         let files = SetAsideFiles(directory: configuration.directory.path)
         guard let found = files.unresolved() else { return nil }

@@ -2,7 +2,7 @@ package import Basics
 package import EventStream
 import SQLite
 
-/// How a store is opened.
+/// The options for opening a store.
 package struct StoreConfiguration: Sendable {
     package var directory: StateDirectory
     package var clock: @Sendable () -> Timestamp
@@ -10,11 +10,11 @@ package struct StoreConfiguration: Sendable {
     package var makeEpoch: @Sendable () -> EventEpoch
     package var keepEvents = 100_000
     package var keepEventsMs: Int64 = 7 * 86_400_000
-    /// As long as events, and at most so many.
+    /// Notifications are kept as long as events, and at most so many.
     var keepNotifications = 10_000
     var keepFinalEntries = 1_000
     var keepFinalEntriesMs: Int64 = 86_400_000
-    /// Off in tests that need the log to stay as it is.
+    /// Off in tests that need an unchanged log.
     package var checkpointsWhenIdle = true
     /// A registered SQLite VFS, for tests.
     package var fileSystem: String?

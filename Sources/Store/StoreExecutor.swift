@@ -1,6 +1,6 @@
 package import Dispatch
 
-/// Runs an actor's jobs on a private serial queue: the store blocks on the disk, which no shared pool may.
+/// Runs an actor's jobs on a private serial queue: the store blocks on the disk, and must not block a shared pool.
 package final class StoreExecutor: SerialExecutor {
     package let queue: DispatchQueue
 

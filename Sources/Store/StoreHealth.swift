@@ -1,14 +1,14 @@
 package import Basics
 
-/// Whether the store reads and writes.
+/// Whether the store can read and write.
 package enum StoreHealth: Sendable, Equatable {
     case ok
     /// The file can be read but not written.
     case readOnly(reason: String)
-    /// The former file was set aside unread; the outbox stays closed until `recover`.
+    /// The previous file was set aside unread; the outbox stays closed until `recover`.
     case quarantined(path: String, reason: String)
 
-    /// Why no send may be accepted; nil when it may.
+    /// The reason why sends are refused; nil if they are accepted.
     package var refusal: String? {
         switch self {
         case .ok: nil
@@ -23,12 +23,12 @@ package enum StoreOpening: Sendable, Equatable {
     /// There was no file.
     case created
     case opened
-    /// There was one and it could not be used; a new one is in its place.
+    /// The existing file could not be used, and a new one was created.
     case setAside(path: String, reason: String)
     case readOnly(reason: String)
 }
 
-/// For status and metrics; a snapshot.
+/// A snapshot for status and metrics.
 package struct StoreStatistics: Sendable, Equatable {
     package var commits: Int64 = 0
     package var operations: Int64 = 0
@@ -36,6 +36,6 @@ package struct StoreStatistics: Sendable, Equatable {
     package var logPages = 0
     package var checkpoints: Int64 = 0
     package var failures: Int64 = 0
-    /// The last commit failed with this; nil again after one that worked.
+    /// The error of the last commit; nil after a successful one.
     package var failing: StoreError?
 }

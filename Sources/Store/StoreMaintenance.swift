@@ -13,7 +13,7 @@ actor StoreMaintenance {
         self.executor = executor
     }
 
-    /// The completion is called on this actor's queue; nil when the checkpoint failed, to be tried again later.
+    /// The completion is called on this actor's queue; nil if the checkpoint failed and should be repeated later.
     nonisolated func checkpoint(_ completion: @escaping @Sendable (SQLiteConnection.CheckpointResult?) -> Void) {
         executor.queue.async {
             completion(
@@ -38,7 +38,7 @@ actor StoreMaintenance {
         }
     }
 
-    /// The first problem SQLite finds in the whole file.
+    /// The first problem that SQLite finds in the whole file.
     nonisolated func check(_ completion: @escaping @Sendable (String?) -> Void) {
         executor.queue.async {
             completion(

@@ -3,11 +3,10 @@ import Dispatch
 import SQLite
 import Synchronization
 
-/// Reads on a connection and queue of their own, so that a client that walks through a hundred thousand events never
-/// holds up a commit. Readers take one page a call: a read transaction that stays open would keep the log from
-/// starting anew.
+/// Reads on a separate connection and queue, so that a client that reads a hundred thousand events never delays a
+/// commit. Each call reads one page: a long read transaction would keep the log from restarting.
 actor StoreReader {
-    /// Reads that may wait at once; further ones fail.
+    /// The most waiting reads; further ones fail.
     static let mostWaiting = 10_000
 
     private let executor: StoreExecutor

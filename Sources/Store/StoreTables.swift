@@ -1,6 +1,6 @@
 package import SQLite
 
-/// The tables of `ladle.db` on one connection. Their queries are the only SQL outside this layer's own upkeep.
+/// The tables of `ladle.db` on one connection. Their queries are the only SQL outside this layer's own maintenance.
 package struct StoreTables {
     private let connection: SQLiteConnection
 

@@ -7,25 +7,25 @@ package import SQLite
 /// The result of accepting a message.
 package enum Enqueuing: Sendable, Equatable {
     case accepted(OutboxEntry)
-    /// The same request came before; this is its entry as it stands now.
+    /// The same request came before; its entry in its current state.
     case replayed(OutboxEntry)
     /// The key belongs to a request with another body.
     case keyReused
     case full(OutboxFullness)
-    /// Only a request that came before would have been answered, and none did.
+    /// The request could only repeat an earlier one, and there was none.
     case unknown
 }
 
 /// The result of changing an entry.
 package enum ChangeResult: Sendable, Equatable {
     case applied
-    /// The row has another version by now, or is gone.
+    /// The row has another version by now, or was deleted.
     case moved(current: OutboxEntry?)
 }
 
-/// The tables and the event log inside one operation. All of the operation becomes durable, or nothing of it.
+/// The tables and the event log inside one operation, which becomes durable as a whole or not at all.
 package struct StoreTransaction {
-    /// Texts up to this many bytes are in `outbox` events; longer ones are in the entry only.
+    /// The longest text in `outbox` events; longer texts are only in the entry.
     static let longestTextInEvent = 4_096
 
     let connection: SQLiteConnection
@@ -70,8 +70,8 @@ package struct StoreTransaction {
 
     // MARK: The outbox
 
-    /// Accepts a command: its entry, its event and the receipt of its key in one. `isReplayOnly`: only a request that was
-    /// accepted before is answered; a new one is refused.
+    /// Accepts a command: its entry, its event and the receipt of its key together. `isReplayOnly`: only a repeat of an
+    /// accepted request is answered; a new one is refused.
     package mutating func enqueue(
         _ entry: OutboxEntry,
         payload: OutboxTable.Payload,
@@ -102,7 +102,7 @@ package struct StoreTransaction {
         }
     }
 
-    /// Writes a change that the dispatcher decided on, together with its attempt and its event.
+    /// Writes a change by the dispatcher, with its attempt and its event.
     package mutating func apply(_ change: OutboxChange) throws -> ChangeResult {
         guard try outbox.apply(change) else {
             return .moved(current: try outbox.entry(id: change.entry.id))
@@ -118,7 +118,7 @@ package struct StoreTransaction {
         return .applied
     }
 
-    /// The `outbox` event of an entry as it is now.
+    /// Writes the `outbox` event of an entry's current state.
     mutating func announce(_ entry: OutboxEntry) throws {
         var shown = entry
         if let text = shown.text, text.utf8.count > Self.longestTextInEvent { shown.text = nil }

@@ -2,20 +2,20 @@ import Basics
 import POSIX
 import SQLite
 
-/// How far the database has come. Each number only rises, so that a database with a lower one has lost something.
+/// The progress of the database. Each number only rises, so a database with a lower one has lost data.
 struct Witness: Sendable, Equatable {
-    /// Names the event log whose numbers these are.
+    /// The epoch of the event log.
     var epoch: String
     /// The number of the newest event. Each change of an entry is an event too.
     var event: Int64
     /// The number of the newest entry in the outbox.
     var entry: Int64
-    /// Changes of tokens: a revoked token must not come back unseen.
+    /// The number of token changes: a revoked token must not come back unnoticed.
     var tokenChanges: Int64
-    /// Entries that are not done; it rises and falls, and is only told.
+    /// The number of unfinished entries; it rises and falls, and is only reported.
     var waiting: Int64
 
-    /// The state of a database; nil when tables of it are missing, as they are where its log lost its beginning.
+    /// The state of a database; nil if tables are missing, as after the beginning of its log was lost.
     init?(of connection: SQLiteConnection) throws(SQLiteError) {
         let tables = try connection.first(
             "SELECT count(*) FROM sqlite_schema WHERE name IN ('event_log', 'event', 'value', 'outbox', 'outbox_total')"
@@ -34,9 +34,9 @@ struct Witness: Sendable, Equatable {
             ) { row in (row.int64(0), row.int64(1), row.int64(2), row.int64(3)) } ?? (0, 0, 0, 0)
     }
 
-    /// The parts that are missing from a database in this state, in words; nil when none is.
+    /// A description of the parts missing from a database in this state; nil if none is.
     func loss(in found: Witness?) -> String? {
-        // Another log's numbers say nothing: somebody put another database in its place.
+        // Numbers of another log cannot be compared: somebody put another database in its place.
         if let found, found.epoch != epoch { return nil }
         let parts = [
             Self.part(entry - (found?.entry ?? 0), "accepted message"),
@@ -55,13 +55,13 @@ struct Witness: Sendable, Equatable {
 
     private static let version = "ladle-witness-1"
 
-    /// - Parameter turn: higher than that of the record before.
+    /// - Parameter turn: must be higher than in the previous record.
     func line(turn: UInt64) -> [UInt8] {
         let words = "\(Self.version) \(turn) \(epoch) \(event) \(entry) \(tokenChanges) \(waiting)"
         return Array("\(words) \(FNV1a.name(words.utf8))\n".utf8)
     }
 
-    /// Nil for bytes that are no whole line.
+    /// Nil for an incomplete line.
     static func parse(line bytes: some Sequence<UInt8>) -> (turn: UInt64, witness: Witness)? {
         let text = String(decoding: bytes.prefix { $0 != 0x0a }, as: UTF8.self)
         let words = text.split(separator: " ", omittingEmptySubsequences: false)

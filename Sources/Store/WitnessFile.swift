@@ -1,21 +1,22 @@
 import POSIX
 
-/// `ladle.witness`, beside the database. SQLite takes a damaged log for one that ends at the damage; this file knows
-/// better.
+/// `ladle.witness`, beside the database. SQLite takes a damaged log for one that ends at the damage; this file shows
+/// the difference.
 ///
-/// The record is written after each commit and before its answers, so it is never ahead of the database: a kill or a power
-/// cut at any point raises no false alarm. It is synced within a second, beside the commits: a sync of its own in each
-/// commit would double what an answer waits for. After a power cut it may so lack the last second, after a kill nothing.
+/// The record is written after each commit and before its answers, so it is never ahead of the database: a kill or a
+/// power cut at any point raises no false alarm. It is synced within a second, separately from the commits: a sync in
+/// each commit would double the time of an answer. So after a power cut it may lack the last second, after a kill
+/// nothing.
 final class WitnessFile {
     static let name = "ladle.witness"
-    /// Two records, written in turn, each in a block of its own: a torn write leaves the other.
+    /// Two records, written in turn, each in its own block: a torn write damages only one.
     private static let blockBytes = 4_096
 
     private let file: OpenFile
     private var turn: UInt64
     private var last: Witness
 
-    /// The newest whole record; nil without one. A database of an earlier version has none.
+    /// The newest complete record; nil without one. A database of an earlier version has none.
     static func read(in directory: String) -> Witness? { records(in: directory).newest?.witness }
 
     private static func records(in directory: String) -> (newest: (turn: UInt64, witness: Witness)?, isWhole: Bool) {
@@ -26,7 +27,7 @@ final class WitnessFile {
         return (records.max { $0.turn < $1.turn }, contents.bytes.count == 2 * blockBytes)
     }
 
-    /// Starts from the database as it is now.
+    /// Starts from the current state of the database.
     init(in directory: String, _ now: Witness) throws(SystemError) {
         let path = "\(directory)/\(Self.name)"
         let (newest, isWhole) = Self.records(in: directory)
@@ -42,16 +43,16 @@ final class WitnessFile {
         try file.synchronise()
     }
 
-    /// - Returns: whether there was something new to write.
+    /// - Returns: whether a new record was written.
     func record(_ now: Witness) -> Bool {
         guard now != last else { return false }
-        // A disk that does not take it leaves the record before, which is true as well.
+        // If the disk fails, the previous record remains, which is still true.
         return (try? write(now)) != nil
     }
 
     func synchronise() { try? file.synchronise() }
 
-    /// For another queue.
+    /// Syncs the file; safe to call on another queue.
     var synchronisation: @Sendable () -> Void {
         { [file] in try? file.synchronise() }
     }

@@ -2,13 +2,13 @@ package import Access
 package import Basics
 package import SQLite
 
-/// An approval as the log keeps it: what is asked for by column, and the API's own JSON.
+/// An approval as the database stores it: columns for queries, and the API's own JSON.
 package struct StoredApproval: Sendable, Equatable {
     package var id: String
     package var kind: String
     package var session: String?
     package var createdAt: Timestamp
-    /// Nil while it waits.
+    /// Nil while the approval is pending.
     package var endedAt: Timestamp?
     package var body: [UInt8]
 
@@ -29,7 +29,7 @@ package struct StoredApproval: Sendable, Equatable {
     }
 }
 
-/// Approvals, kept as long as the events that tell of them.
+/// Approvals, kept as long as their events.
 package struct ApprovalTable {
     package static let migrations = [
         Migration(
@@ -64,7 +64,7 @@ package struct ApprovalTable {
                 CREATE INDEX approval_link_approval ON approval_link(approval);
                 """
         ),
-        // A link that does not tell its question answers none.
+        // A link without a question hash answers no question.
         Migration(
             module: "approvals",
             version: 3,
@@ -75,7 +75,7 @@ package struct ApprovalTable {
         ),
     ]
 
-    /// Where an approval stands among those that were asked for earlier and later.
+    /// An approval's position in the order of the requests.
     package struct Place: Sendable {
         package var at: Timestamp
         package var id: String
@@ -104,7 +104,7 @@ package struct ApprovalTable {
             approval.endedAt?.milliseconds,
             approval.body
         )
-        // Its links die with it.
+        // An approval's links end with it.
         if approval.endedAt != nil {
             try connection.run("DELETE FROM approval_link WHERE approval = ?", approval.id)
         }
@@ -112,7 +112,7 @@ package struct ApprovalTable {
 
     // MARK: Links
 
-    /// False where the approval has as many as it may have, or does not wait.
+    /// False if the approval has the most links allowed, or is not pending.
     package func add(_ link: StoredLink, limit: Int) throws(SQLiteError) -> Bool {
         try connection.run(
             "INSERT INTO approval_link(digest, approval, decision, question, sender, token) "
@@ -145,7 +145,7 @@ package struct ApprovalTable {
         }
     }
 
-    /// Uses a link up; false where somebody was first.
+    /// Uses a link up; false if it was used before.
     package func take(_ digest: SecretDigest) throws(SQLiteError) -> Bool {
         try connection.run("DELETE FROM approval_link WHERE digest = ?", digest.bytes)
         return connection.changes == 1
@@ -155,7 +155,7 @@ package struct ApprovalTable {
         try connection.first("SELECT \(Self.columns) FROM approval WHERE id = ?", id, row: Self.approval)
     }
 
-    /// The newest ones, at most `limit`.
+    /// Pending approvals, newest first, at most `limit`.
     package func waiting(limit: Int) throws(SQLiteError) -> [StoredApproval] {
         try connection.all(
             "SELECT \(Self.columns) FROM approval WHERE ended_at IS NULL ORDER BY created_at DESC LIMIT ?",
@@ -164,7 +164,7 @@ package struct ApprovalTable {
         )
     }
 
-    /// What the caller needs of those that ended last, the newest end first.
+    /// Maps the last ended approvals to the parts that the caller needs, latest end first.
     package func lastEnded<Element>(limit: Int, _ map: (StoredApproval) -> Element) throws(SQLiteError) -> [Element] {
         try connection.all(
             "SELECT \(Self.columns) FROM approval WHERE ended_at IS NOT NULL ORDER BY ended_at DESC LIMIT ?",
@@ -172,8 +172,8 @@ package struct ApprovalTable {
         ) { row in map(Self.approval(row)) }
     }
 
-    /// Those that ended, the newest question first, as many as fit into `bytes`, but one at least; `before` is the last one of the
-    /// page before.
+    /// Ended approvals, newest question first: as many as fit into `bytes`, but at least one; `before` is the last one
+    /// of the previous page.
     package func ended(
         session: String?,
         kind: String?,

@@ -1,7 +1,7 @@
 import Basics
 import JSONBytes
 
-/// What is kept of a file once its content has gone out.
+/// The facts kept about a file after its content was sent.
 package struct AttachedFile: Sendable, Equatable {
     package var name: String?
     package var mimeType: String?
@@ -33,7 +33,7 @@ package struct AttachedFile: Sendable, Equatable {
         }
     }
 
-    /// Nil for no files.
+    /// The files as JSON; nil for none.
     static func stored(_ files: [AttachedFile]) -> [UInt8]? {
         guard !files.isEmpty else { return nil }
         var writer = JSONWriter()

@@ -1,8 +1,8 @@
 package import Basics
 package import EventStream
 
-/// An event about to be logged. `body` is one JSON object without `id`; the log puts the id in front of its members,
-/// since only the transaction knows it.
+/// An event to be logged. `body` is one JSON object without `id`; the log inserts the id, which only the transaction
+/// knows.
 package struct EventDraft: Sendable, Equatable {
     package var type: String
     package var at: Timestamp
@@ -18,7 +18,7 @@ package struct EventDraft: Sendable, Equatable {
         self.body = body
     }
 
-    /// The wire form: `{"id":"…",` and then the members of the body.
+    /// The wire form: `{"id":"…",` followed by the members of the body.
     func bytes(id: EventID) -> [UInt8] {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(body.count + 48)

@@ -2,19 +2,19 @@ package import Basics
 package import EventStream
 package import SQLite
 
-/// The durable events. Appending happens inside a transaction of the store; reading on any connection.
+/// The durable events, appended inside a transaction of the store and read on any connection.
 ///
-/// Sequence numbers rise strictly and are never used twice: the newest row is never deleted, so the next number is
-/// always one above it.
+/// Sequence numbers rise strictly and are never reused: the newest row is never deleted, so the next number is always
+/// one above it.
 package struct EventTable {
-    /// Rows looked at for one page, so that a filter which matches nothing still works in bounded steps.
+    /// The most rows examined for one page, so that a filter without matches still works in bounded steps.
     static let scanWindow: Int64 = 2_000
 
     package struct Page: Sendable, Equatable {
         package var events: [StoredEvent]
-        /// Where the next page starts; the place looked at last, which may lie past the last event returned.
+        /// The start of the next page: the last examined position, which may lie past the last returned event.
         package var next: EventID
-        /// True when the log had nothing after `next`.
+        /// True if the log has nothing after `next`.
         package var isEnd: Bool
     }
 
@@ -32,7 +32,7 @@ package struct EventTable {
         return epoch
     }
 
-    /// Names a new log; one that has a name keeps it.
+    /// Names a new log; an existing name stays.
     package func createLog(epoch: EventEpoch, at: Timestamp) throws(SQLiteError) {
         try connection.run(
             "INSERT INTO event_log(only, epoch, created_at) VALUES(1, ?, ?) ON CONFLICT(only) DO NOTHING",
@@ -52,7 +52,7 @@ package struct EventTable {
         )
     }
 
-    /// Of the oldest `count` events the earliest time: one alone may have that of a wrong clock.
+    /// The earliest time among the oldest `count` events: a single one may have been dated by a wrong clock.
     func oldestTime(among count: Int) throws(SQLiteError) -> Timestamp? {
         try connection.first("SELECT min(at) FROM (SELECT at FROM event ORDER BY seq LIMIT ?)", count) { row in
             row.optionalInt64(0).map { Timestamp(milliseconds: $0) }
@@ -87,7 +87,7 @@ package struct EventTable {
     /// The result of reading after a cursor.
     package enum Reading: Sendable {
         case page(Page)
-        /// The cursor is not in this log, or not any more: retention can overtake a slow reader.
+        /// The cursor is not in this log, or no longer: retention can overtake a slow reader.
         case outside(EventLogBounds)
     }
 
@@ -137,7 +137,7 @@ package struct EventTable {
             return page.events.count < limit && size < bytes
         }
         let newest = try connection.first("SELECT max(seq) FROM event") { row in row.int64(0) } ?? 0
-        // A window without rows is a hole, as earlier releases left them.
+        // A range without rows is a gap, as earlier releases left them.
         if !looked { page.next.sequence = min(end, max(newest, cursor.sequence)) }
         page.isEnd = page.next.sequence >= newest
         return page
@@ -145,9 +145,9 @@ package struct EventTable {
 
     // MARK: Retention
 
-    /// Deletes at most `slice` of the oldest events beyond the limits; returns how many went. Call again while the
-    /// answer equals `slice`. What is kept has no holes: an event that a wrong clock dated into the future keeps those
-    /// behind it, until they are too many.
+    /// Deletes at most `slice` of the oldest events beyond the limits, and returns the number. Call again while it
+    /// equals `slice`. The remaining log has no gaps: an event that a wrong clock dated into the future keeps the later
+    /// ones, until they are too many.
     package func prune(keeping count: Int, notBefore: Timestamp, slice: Int) throws(SQLiteError) -> Int {
         let ends = try bounds()
         guard let oldest = ends.oldest else { return 0 }

@@ -1,12 +1,12 @@
 package import Basics
 package import SQLite
 
-/// A chat message in the cache: the API's own JSON and what orders it.
+/// A chat message in the cache: the API's own JSON and its sort keys.
 package struct StoredMessage: Sendable, Equatable {
     package var session: String
     package var id: String
     package var at: Timestamp
-    /// Order among messages of one time.
+    /// The order among messages of the same time.
     package var ordinal: Int64
     package var body: [UInt8]
 
@@ -19,7 +19,7 @@ package struct StoredMessage: Sendable, Equatable {
     }
 }
 
-/// The last messages of each session, for reading while the gateway is away. A cache: bounded, and safe to lose.
+/// The last messages of each session, for reading without the gateway. A cache: bounded, and safe to lose.
 package struct MessageTable {
     package struct Limits: Sendable {
         package var perSession = 500
@@ -29,7 +29,7 @@ package struct MessageTable {
         package init() {}
     }
 
-    /// Where a message stands in its session.
+    /// A message's position in its session.
     package struct Place: Sendable, Equatable {
         package var at: Timestamp
         package var ordinal: Int64
@@ -48,10 +48,10 @@ package struct MessageTable {
         self.limits = limits
     }
 
-    /// A page of a conversation as the gateway gave it: nothing else stands between its first and its last message.
+    /// A page of a conversation as the gateway returned it: complete between its first and its last message.
     package struct Page: Sendable {
         package var messages: [StoredMessage]
-        /// Nil where the gateway does not say.
+        /// Nil if the gateway names none.
         package var conversation: String?
 
         package init(messages: [StoredMessage], conversation: String?) {
@@ -60,7 +60,7 @@ package struct MessageTable {
         }
     }
 
-    /// Replaces what is kept of a stretch of the session, and all of it where that was of another conversation.
+    /// Replaces the cached messages in the page's range, or all of them if they belong to another conversation.
     package func save(_ page: Page, session: String, asOf: Timestamp) throws(SQLiteError) {
         if let conversation = page.conversation, let kept = try self.conversation(of: session), kept != conversation {
             try removeAll(session: session)
@@ -82,7 +82,7 @@ package struct MessageTable {
         try connection.run("UPDATE message_session SET conversation = ? WHERE session = ?", conversation, session)
     }
 
-    /// Begins a session anew: what was kept is of another conversation.
+    /// Drops the session's cached messages, which belong to another conversation.
     package func begin(session: String, conversation: String?, at time: Timestamp) throws(SQLiteError) {
         try removeAll(session: session)
         try connection.run(
@@ -99,7 +99,7 @@ package struct MessageTable {
         } ?? nil
     }
 
-    /// The conversation of each session, where it is known.
+    /// The conversation of each session, if known.
     package func conversations() throws(SQLiteError) -> [String: String] {
         var found: [String: String] = [:]
         try connection.forEach("SELECT session, conversation FROM message_session WHERE conversation IS NOT NULL") {
@@ -152,12 +152,12 @@ package struct MessageTable {
         )
     }
 
-    /// nil for a message that is not kept.
+    /// nil for a message that is not cached.
     package func place(session: String, id: String) throws(SQLiteError) -> Place? {
         try message(session: session, id: id).map { Place(at: $0.at, ordinal: $0.ordinal) }
     }
 
-    /// Newest last: those next to `after` where it is given alone, else the newest there are.
+    /// Messages, newest last: the ones following `after` if only that is given, otherwise the newest.
     package func list(
         session: String,
         before: Place? = nil,

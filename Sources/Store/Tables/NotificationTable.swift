@@ -1,15 +1,15 @@
 package import Basics
 package import SQLite
 
-/// A notification as it is kept: what is asked for by column, and its own JSON.
+/// A notification as the database stores it: columns for queries, and its own JSON.
 package struct StoredNotification: Sendable, Equatable {
     package var id: String
-    /// Names the event or matter: each rule tells of one once.
+    /// The event or matter: each rule reports it once.
     package var source: String
     package var rule: String
     package var type: String
     package var session: String?
-    /// Kind and id of what it is about.
+    /// The kind and id of its matter.
     package var matter: String?
     package var at: Timestamp
     package var body: [UInt8]
@@ -35,7 +35,7 @@ package struct StoredNotification: Sendable, Equatable {
     }
 }
 
-/// A notification on its way to one sink, as it is kept.
+/// A notification on its way to one sink, as the database stores it.
 package struct StoredDelivery: Sendable, Equatable {
     package var notification: String
     package var sink: String
@@ -73,7 +73,7 @@ package struct StoredDelivery: Sendable, Equatable {
     }
 }
 
-/// Notifications and their deliveries: the history, and the queue of what is still to be sent.
+/// Notifications and their deliveries: the history, and the queue of unsent ones.
 package struct NotificationTable {
     package static let migrations = [
         Migration(
@@ -122,7 +122,7 @@ package struct NotificationTable {
 
     // MARK: Writing
 
-    /// False where this rule has told of it already.
+    /// False if this rule has reported it before.
     package func insert(_ notification: StoredNotification) throws(SQLiteError) -> Bool {
         try connection.run(
             "INSERT INTO notification(id, source, rule, type, session, matter, at, body) VALUES(?, ?, ?, ?, ?, ?, ?, ?) "
@@ -139,7 +139,7 @@ package struct NotificationTable {
         return connection.changes == 1
     }
 
-    /// When the rule last told of this type and session.
+    /// The time of the rule's last notification of this type and session.
     package func last(rule: String, type: String, session: String?) throws(SQLiteError) -> Timestamp? {
         try connection.first(
             "SELECT at FROM notification WHERE rule = ? AND type = ? AND session IS ? ORDER BY at DESC LIMIT 1",
@@ -149,7 +149,7 @@ package struct NotificationTable {
         ) { row in Timestamp(milliseconds: row.int64(0)) }
     }
 
-    /// Whether a rule has told of this.
+    /// Whether the rule has reported this before.
     package func has(source: String, rule: String) throws(SQLiteError) -> Bool {
         try connection.first("SELECT 1 FROM notification WHERE source = ? AND rule = ?", source, rule) { _ in true }
             ?? false
@@ -159,7 +159,7 @@ package struct NotificationTable {
         try connection.run(
             "INSERT INTO notification_delivery(notification, sink, purpose, state, attempts, due_at, started_at, "
                 + "updated_at, status, error) SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10 "
-                // Its notification may have been too old meanwhile.
+                // The notification may have been deleted by age meanwhile.
                 + "WHERE EXISTS (SELECT 1 FROM notification WHERE id = ?1) "
                 + "ON CONFLICT(notification, sink) DO UPDATE SET purpose = excluded.purpose, state = excluded.state, "
                 + "attempts = excluded.attempts, due_at = excluded.due_at, started_at = excluded.started_at, "
@@ -177,7 +177,7 @@ package struct NotificationTable {
         )
     }
 
-    /// The matter has ended. Gives the ids of the notifications about it that did not know.
+    /// Ends a matter. Returns the ids of its open notifications.
     package func end(matter: String) throws(SQLiteError) -> [String] {
         let ids = try connection.all("SELECT id FROM notification WHERE matter = ? AND has_ended = 0", matter) { row in
             row.string(0)
@@ -187,7 +187,7 @@ package struct NotificationTable {
         return ids
     }
 
-    /// Whether somebody was told of the matter, and not yet that it has ended.
+    /// Whether the matter was reported, and its end was not.
     /// - Parameter type: nil for any.
     package func isOpen(matter: String, type: String?) throws(SQLiteError) -> Bool {
         try connection.first(
@@ -197,7 +197,7 @@ package struct NotificationTable {
         ) { _ in true } ?? false
     }
 
-    /// A message that came from a notification: its run tells nobody, or the two would talk for ever.
+    /// Records a message caused by a notification: its run causes none, otherwise the two would go on for ever.
     package func noteEcho(entry: String, at: Timestamp) throws(SQLiteError) {
         try connection.run(
             "INSERT INTO notification_echo(entry, at) VALUES(?, ?) ON CONFLICT(entry) DO NOTHING",
@@ -206,7 +206,7 @@ package struct NotificationTable {
         )
     }
 
-    /// Whether a run or an entry came from a notification.
+    /// Whether a run or an entry was caused by a notification.
     package func isEcho(_ id: String) throws(SQLiteError) -> Bool {
         try connection.first(
             "SELECT 1 FROM notification_echo AS echo WHERE echo.entry = ?1 "
@@ -221,10 +221,10 @@ package struct NotificationTable {
         try connection.first("SELECT \(Self.columns) FROM notification WHERE id = ?", id, row: Self.notification)
     }
 
-    /// The newest first. A page holds those that admit `isShown`.
+    /// The newest first, limited to those that `isShown` accepts.
     /// - Parameters:
-    ///   - state: of a delivery.
-    ///   - before: the last one of the page before.
+    ///   - state: the state of a delivery.
+    ///   - before: the last one of the previous page.
     package func page(
         state: String?,
         sessions: Set<String>?,
@@ -267,7 +267,7 @@ package struct NotificationTable {
         )
     }
 
-    /// The newest that still have to be sent, at most `limit`, the oldest of these first.
+    /// The newest unsent deliveries, at most `limit`, oldest first.
     package func open(limit: Int) throws(SQLiteError) -> [(delivery: StoredDelivery, body: [UInt8])] {
         let columns = Self.deliveryColumns.split(separator: ",").map { "d.\($0.drop { $0 == " " })" }
         let found = try connection.all(

@@ -2,7 +2,7 @@ import Basics
 import Outbox
 import SQLite
 
-/// An entry's columns and how to read them.
+/// An entry's columns and their decoding.
 enum OutboxRow {
     static let columns = """
         o.ordinal, o.id, o.kind, o.session, o.state, o.created_at, o.updated_at, o.attempt_count, o.next_attempt_at,

@@ -1,11 +1,11 @@
 package import SQLite
 
 package enum OutboxSchema {
-    /// Payloads live apart from their entries, so that a change of state does not rewrite megabytes. The totals are
-    /// kept by triggers: limits and counts cost a few rows, whatever the number of entries.
+    /// Payloads are stored apart from their entries, so that a change of state does not rewrite megabytes. The totals
+    /// are kept by triggers: limits and counts cost a few rows, whatever the number of entries.
     ///
-    /// `gateway_identity` is not used. The column stays, because a migration that drops it would make an earlier version
-    /// of the program refuse the file.
+    /// `gateway_identity` is not used. The column stays, because a migration that drops it would make an earlier
+    /// version of the program refuse the file.
     package static let migrations = [
         Migration(
             module: "outbox",
@@ -119,10 +119,10 @@ package enum OutboxSchema {
         ),
     ]
 
-    /// How long an entry could wait before `ttl_ms` had a column of its own.
+    /// The longest wait of an entry, from before `ttl_ms` had its own column.
     private static let formerTTL = "expires_at - coalesce(not_before, created_at)"
 
-    /// For files that are only read, whatever version they have: a column of their own comes before the one made here.
+    /// For files that are only read, of any version: the file's own column takes precedence over the one added here.
     static let readableView = """
         CREATE TEMP VIEW outbox AS SELECT *, \(formerTTL) AS ttl_ms FROM main.outbox
         """

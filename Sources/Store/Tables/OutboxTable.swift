@@ -2,9 +2,9 @@ package import Basics
 package import Outbox
 package import SQLite
 
-/// Entries on disk. Writing happens inside a transaction of the store, reading on any connection.
+/// Entries on disk, written inside a transaction of the store and read on any connection.
 package struct OutboxTable {
-    /// The parts of a command that go to the gateway besides the entry's own columns.
+    /// The parts of a command that are sent to the gateway in addition to the entry's columns.
     package struct Payload: Sendable, Equatable {
         package var text: String?
         /// The caller's own JSON: thinking level, attachments. Dropped once the entry is final.
@@ -24,23 +24,24 @@ package struct OutboxTable {
     }
 
     package struct Query: Sendable, Equatable {
-        /// Empty: all.
+        /// Empty means all.
         package var states: [OutboxState] = []
         package var session: String?
-        /// The id of the last entry of the page before.
+        /// The id of the last entry of the previous page.
         package var before: String?
         package var limit = 50
 
         package init() {}
 
-        /// Session, place and limit are its values. A condition that is not asked for is left out rather than made true: only
-        /// so is an index found for the others.
+        /// The query; its values are session, position and limit. An unused condition is left out instead of made
+        /// always true, so that an index is used for the others.
         package var statement: String {
             var conditions: [String] = []
             if session != nil { conditions.append("o.session = ?1") }
             if before != nil { conditions.append("o.ordinal < ?2") }
             if !states.isEmpty {
-                // The names are the program's own, so they can stand in the text; in one order, so that it is one text.
+                // The names are the program's own, so they may be part of the text; their order is fixed, so that equal
+                // queries have one text.
                 let names = OutboxState.allCases.filter(states.contains).map { "'\($0.rawValue)'" }
                 conditions.append("o.state IN (\(names.joined(separator: ", ")))")
             }
@@ -58,7 +59,7 @@ package struct OutboxTable {
 
     // MARK: Writing
 
-    /// Adds a new entry at the end of the order, within the limits.
+    /// Adds a new entry at the end, within the limits.
     package func insert(
         _ entry: OutboxEntry,
         payload: Payload,
@@ -72,7 +73,7 @@ package struct OutboxTable {
         return .inserted(entry)
     }
 
-    /// Writes the rows of an entry that takes the next place in the order.
+    /// Writes the rows of an entry with the next ordinal.
     private func append(_ entry: OutboxEntry, _ payload: Payload) throws(SQLiteError) -> OutboxEntry {
         var entry = entry
         entry.payloadBytes = payload.count
@@ -88,7 +89,7 @@ package struct OutboxTable {
         return entry
     }
 
-    /// Writes a change when the entry still has the version it starts from; false when it moved.
+    /// Writes a change if the entry still has the expected version; false if it changed.
     package func apply(_ change: OutboxChange) throws(SQLiteError) -> Bool {
         let entry = change.entry
         let isFinal = entry.state.isFinal
@@ -131,7 +132,7 @@ package struct OutboxTable {
         return true
     }
 
-    /// Takes an entry over as it is from another file, at the end of the order.
+    /// Copies an entry unchanged from another file, at the end of the order.
     package func restore(
         _ entry: OutboxEntry,
         payload: Payload,
@@ -286,10 +287,10 @@ package struct OutboxTable {
 
     // MARK: Lists
 
-    /// Newest first.
+    /// The entries, newest first.
     package func list(_ query: Query) throws(SQLiteError) -> [OutboxEntry] {
         let place = try query.before.flatMap { id throws(SQLiteError) in try entry(id: id)?.ordinal }
-        // The place is gone, so nothing can be before it.
+        // The position no longer exists, so nothing precedes it.
         if query.before != nil, place == nil { return [] }
         return try connection.all(query.statement, query.session, place, query.limit, row: OutboxRow.entryWithText)
     }
@@ -303,8 +304,8 @@ package struct OutboxTable {
         return counts
     }
 
-    /// How many other entries of the session with this text were with the gateway at that time or later. The row of one that
-    /// still is may be written at any time.
+    /// The number of other entries of the session with this text that were at the gateway at that time or later. One
+    /// that still is may get its row at any time.
     package func sameText(as entry: OutboxEntry, text: String, since: Timestamp) throws(SQLiteError) -> Int {
         try connection.first(
             "SELECT count(*) FROM outbox o JOIN outbox_payload p USING(ordinal) WHERE o.session = ?1 AND o.id <> ?2 "
@@ -318,7 +319,7 @@ package struct OutboxTable {
         ) { row in row.int(0) } ?? 0
     }
 
-    /// Every entry that is not final, in order, for the dispatcher to start with. Without texts.
+    /// Every entry that is not final, in order, without texts, for the dispatcher's start.
     package func open() throws(SQLiteError) -> [OutboxEntry] {
         try connection.all(
             "SELECT \(OutboxRow.columns) FROM outbox o WHERE state NOT IN ('delivered', 'cancelled') ORDER BY ordinal",
@@ -326,7 +327,7 @@ package struct OutboxTable {
         )
     }
 
-    /// One row at a time in either direction, by the table alone: for files whose indexes cannot be trusted.
+    /// One row at a time in either direction, without indexes, for files whose indexes may be damaged.
     package func next(after place: Int64?, descending: Bool) throws(SQLiteError) -> OutboxEntry? {
         try connection.first(
             "SELECT \(OutboxRow.columns) FROM outbox o NOT INDEXED "
@@ -337,7 +338,7 @@ package struct OutboxTable {
         )
     }
 
-    /// Deletes at most `slice` final entries older than the given time, keeping the newest `keeping` of them.
+    /// Deletes at most `slice` final entries older than the given time, but keeps the newest `keeping` of them.
     package func prune(before time: Timestamp, keeping: Int, slice: Int) throws(SQLiteError) -> Int {
         let done =
             try connection.first(

@@ -1,12 +1,12 @@
 package import Basics
 package import SQLite
 
-/// Idempotency keys of clients: which entry the first request with a key made, or for a request that acts at once its answer, empty
-/// until it is known. Kept 24 h, also past the entry.
+/// Clients' idempotency keys, with the entry that the first request made; for a request that acts at once, with its
+/// answer, empty until it is known. Kept 24 h, even after the entry.
 package struct ReceiptTable {
     package static let lifetimeMs: Int64 = 24 * 3_600_000
 
-    /// The key of a request inside the caller's own scope (token, method, path), and a hash of its body.
+    /// The key of a request within the caller's own scope (token, method, path), and a hash of its body.
     package struct Claim: Sendable, Equatable {
         package var scope: String
         package var key: String
@@ -22,7 +22,7 @@ package struct ReceiptTable {
     package enum Finding: Sendable, Equatable {
         case free
         case same(entry: String)
-        /// The key was used for another body.
+        /// The key was used with another body.
         case other
     }
 

@@ -1,7 +1,7 @@
 package import Basics
 package import SQLite
 
-/// A run as the log keeps it: what is asked for by column, and the API's own JSON.
+/// A run as the database stores it: columns for queries, and the API's own JSON.
 package struct StoredRun: Sendable, Equatable {
     package var id: String
     package var session: String
@@ -28,9 +28,9 @@ package struct StoredRun: Sendable, Equatable {
     }
 }
 
-/// Runs and their steps, kept as long as the events that tell of them.
+/// Runs and their steps, kept as long as their events.
 package struct RunTable {
-    /// Where a run stands among those that began earlier and later.
+    /// A run's position in the order of starts.
     package struct Place: Sendable {
         package var at: Timestamp
         package var id: String
@@ -86,7 +86,7 @@ package struct RunTable {
         )
     }
 
-    /// Newest first.
+    /// Ended runs, newest first.
     package func ended(_ state: String, since time: Timestamp, limit: Int) throws(SQLiteError) -> [StoredRun] {
         try connection.all(
             "SELECT \(Self.columns) FROM run WHERE ended_at >= ? AND state = ? ORDER BY ended_at DESC LIMIT ?",
@@ -97,7 +97,7 @@ package struct RunTable {
         )
     }
 
-    /// Newest first; `before` is the last run of the page before.
+    /// Runs, newest first; `before` is the last run of the previous page.
     package func list(session: String?, before: Place?, limit: Int) throws(SQLiteError) -> [StoredRun] {
         try connection.all(
             Self.page(session: session != nil, before: before != nil),
@@ -109,7 +109,7 @@ package struct RunTable {
         )
     }
 
-    /// A condition that is not asked for is left out rather than made true: only so is an index found for the others.
+    /// An unused condition is left out instead of made always true, so that an index is used for the others.
     static func page(session: Bool, before: Bool) -> String {
         let conditions = [session ? "session = ?1" : nil, before ? "(started_at, id) < (?2, ?3)" : nil].compactMap(
             \.self

@@ -1,15 +1,15 @@
 package import Access
 
-/// A one-tap link: it gives one decision about one approval, once.
+/// A one-tap link: it makes one decision about one approval, once.
 package struct StoredLink: Sendable, Equatable {
     package let digest: SecretDigest
     package let approval: String
     package let decision: String
     /// The hash of the question that it answers.
     package let question: String?
-    /// The name of the one who made it.
+    /// The name of its maker.
     package let sender: String
-    /// The token that made it; the link ends with it. Nil for the owner.
+    /// The token that made the link, which ends with it. Nil for the owner.
     package let token: String?
 
     package init(

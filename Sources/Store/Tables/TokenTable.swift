@@ -31,7 +31,7 @@ package struct TokenTable {
         self.connection = connection
     }
 
-    /// All tokens, for the index at start. A row that cannot be understood (written by a later version) is no token.
+    /// All tokens, for the index at the start. An unreadable row (written by a later version) is skipped.
     package func load() throws(SQLiteError) -> [TokenRecord] {
         try connection.all(
             "SELECT id, name, scopes, sessions, created_at, expires_at, last_used_at, digest, shown, paths "
@@ -39,7 +39,7 @@ package struct TokenTable {
         ) { row in Self.record(row) }.compactMap { $0 }
     }
 
-    /// Inserts, or replaces the row of the same id (rotation).
+    /// Inserts a token, or replaces the row with the same id (rotation).
     package func save(_ record: TokenRecord) throws(SQLiteError) {
         try connection.run(
             "INSERT OR REPLACE INTO "
@@ -64,7 +64,7 @@ package struct TokenTable {
         try countChange()
     }
 
-    /// The witness beside the database holds this number too.
+    /// Counts token changes; the witness beside the database holds this number too.
     private func countChange() throws(SQLiteError) {
         try connection.run(
             "INSERT INTO value(space, name, updated_at, bytes) VALUES('store', 'tokenChanges', 0, CAST('1' AS BLOB)) "
@@ -72,7 +72,7 @@ package struct TokenTable {
         )
     }
 
-    /// Last uses, written now and then; a token that was deleted meanwhile stays deleted.
+    /// Writes last uses, from time to time; a token deleted meanwhile stays deleted.
     package func touch(_ uses: [String: Timestamp]) throws(SQLiteError) {
         for (id, time) in uses {
             try connection.run("UPDATE token SET last_used_at = ? WHERE id = ?", time.milliseconds, id)
@@ -82,11 +82,11 @@ package struct TokenTable {
     private static func record(_ row: SQLiteRow) -> TokenRecord? {
         guard let digest = SecretDigest(bytes: row.bytes(7)), let raw = UInt8(exactly: row.int64(2)) else { return nil }
         let scopes = ScopeSet(rawValue: raw)
-        // An unknown bit would be a scope of another version; granting the rest would be a guess.
+        // An unknown bit is a scope of another version; granting the others would be a guess.
         guard ScopeSet(Scope.allCases).isSuperset(of: scopes), !scopes.isEmpty else { return nil }
         var paths: AllowedPaths?
         if let text = row.optionalString(9) {
-            // A limit that is not understood must not become none.
+            // An unreadable limit must not become no limit.
             guard let known = try? AllowedPaths(text.split(separator: "\n").map(String.init)) else { return nil }
             paths = known
         }
