@@ -1,18 +1,17 @@
 package import Basics
 package import HTTPModel
 
-/// Finds the caller of a request. A value without I/O, owned by the loop.
+/// Identifies the caller of a request. A value without I/O, owned by the loop.
 ///
-/// Order: Funnel is refused; a credential that is sent is the one that counts; then a ticket; then what the kernel or
-/// tailscaled says about the connection. Forwarding fields end the ambient identity everywhere but on Serve's own
-/// socket.
+/// Order: Funnel is refused; a credential, if sent, decides alone; then a ticket; then the identity that the kernel or
+/// tailscaled reports for the connection. Forwarding fields void that identity everywhere but on Serve's own socket.
 package struct Authenticator: Sendable {
     package struct Settings: Sendable, Equatable {
         /// The uid that runs the daemon, root included.
         package var ownerUID: UInt32
-        /// False by `access.loopback=token`.
+        /// False with `access.loopback=token`.
         package var trustsLoopback: Bool
-        /// The uid that owns tailscaled's socket; nil when there is none on this host.
+        /// The uid that owns tailscaled's socket; nil if there is none on this host.
         package var tailscaledUID: UInt32?
         package var tailnet: TailnetPolicy
 
@@ -30,10 +29,10 @@ package struct Authenticator: Sendable {
     }
 
     package enum Identification: Equatable, Sendable {
-        /// May be `.nobody`; the route decides whether that is enough.
+        /// The caller may be `.nobody`; the route decides whether that is enough.
         case caller(Caller)
         case refused(AccessRefusal)
-        /// Ask tailscaled, tell `learn`, and call `identify` again.
+        /// Ask tailscaled, pass the answer to `learn`, and call `identify` again.
         case whois(WhoisQuestion)
     }
 
@@ -82,7 +81,7 @@ package struct Authenticator: Sendable {
         return ambient(peer, now: now)
     }
 
-    /// Takes in tailscaled's answer, or its failure.
+    /// Stores tailscaled's answer, or its failure.
     package mutating func learn(_ answer: WhoisAnswer, to question: WhoisQuestion, now: Timestamp) {
         known.learn(answer, to: question, now: now)
     }
@@ -96,8 +95,8 @@ package struct Authenticator: Sendable {
         case .unix(let uid):
             return .caller(isOwner(uid) ? .owner(uid: settings.ownerUID) : .nobody)
         case .loopback(let address, let uid):
-            // tailscaled connects to us for its peers: with userspace networking, where `whois` names the peer, and for
-            // `tailscale serve --tcp`, where it does not. So a caller with its uid is never the owner.
+            // tailscaled connects to us on behalf of its peers: with userspace networking, where `whois` names the
+            // peer, and for `tailscale serve --tcp`, where it does not. So a caller with its uid is never the owner.
             if let uid, uid == settings.tailscaledUID { return whois(address, now: now) }
             return .caller(settings.trustsLoopback && isOwner(uid) ? .owner(uid: settings.ownerUID) : .nobody)
         // tailscaled would name this node's own user for any user of this host.
@@ -134,13 +133,14 @@ package struct Authenticator: Sendable {
         return .tailnet(caller)
     }
 
-    /// Whether tailscaled's newest answer still names the same caller.
+    /// Whether tailscaled's newest answer names the same caller.
     package func confirms(_ answer: WhoisAnswer, _ caller: TailnetCaller) -> Bool {
         guard case .known(let identity) = answer else { return false }
         return settings.tailnet.caller(for: identity) == caller
     }
 
-    /// The kernel shows 65534 for a uid of another user namespace. It names nobody, even if it is our own uid.
+    /// Whether the uid is the owner's. The kernel shows 65534 for a uid of another user namespace, which identifies
+    /// nobody, even if it is our own uid.
     private func isOwner(_ uid: UInt32?) -> Bool {
         guard let uid, uid != 65534 else { return false }
         return uid == settings.ownerUID

@@ -1,16 +1,16 @@
 package import Basics
 
-/// Where a sink may lead that a caller made: to public addresses, and to hosts that the owner allows. It keeps a caller of the
-/// API from reaching machines that only Ladle can reach.
+/// The addresses that sinks made by callers may use: public ones, and hosts that the owner allows. This keeps API
+/// callers from reaching machines that only Ladle can reach.
 package struct AddressPolicy: Sendable, Equatable {
     package enum Refusal: String, Error, Sendable {
-        /// http:// shows the message to everybody on the way.
+        /// http:// shows the message to everybody on the path.
         case plaintext
         case loopback
         case unspecified
         case linkLocal = "link_local"
         case `private`
-        /// RFC 6598: the tailnet, and networks of providers.
+        /// RFC 6598: the tailnet, and carriers' networks.
         case shared
         case multicast
         case reserved
@@ -39,7 +39,8 @@ package struct AddressPolicy: Sendable, Equatable {
 
     /// - Parameters:
     ///   - allowed: names, addresses and ranges such as 192.168.1.0/24.
-    ///   - ownPorts: where Ladle and its gateway listen. No host that the owner allows may be asked there: it may be this one.
+    ///   - ownPorts: the ports of Ladle and its gateway. They are refused even on allowed hosts, since those may be
+    ///     this host.
     package init(allowed: [String] = [], ownPorts: Set<UInt16> = []) throws(FormFault) {
         self.ownPorts = ownPorts
         for text in allowed {
@@ -68,9 +69,9 @@ package struct AddressPolicy: Sendable, Equatable {
     private func allows(name: String) -> Bool { names.contains(name) }
     private func allows(_ address: NetworkAddress) -> Bool { ranges.contains { $0.holds(address) } }
 
-    /// Looked at before anything is sent, and as far as it can be told without a look-up when a sink is made.
+    /// Checked before each send, and when a sink is made as far as possible without a look-up.
     package func refusal(of url: SinkURL) -> Refusal? {
-        // All the world has a service at 443; at the other ports it may well be ours by a public address.
+        // Every host may serve port 443; on other ports the service may be ours, under a public address.
         if ownPorts.contains(url.port), url.port != 443 || allows(name: url.host) { return .ownPort }
         if allows(name: url.host) { return nil }
         if let address = NetworkAddress(url.host) {
@@ -80,7 +81,7 @@ package struct AddressPolicy: Sendable, Equatable {
         return url.isTLS || !ranges.isEmpty ? nil : .plaintext
     }
 
-    /// Of all addresses that the name has: one that is not public refuses all of them.
+    /// Checks all addresses of a name: a single non-public one refuses the name.
     package func refusal(of url: SinkURL, at addresses: [NetworkAddress]) -> Refusal? {
         if allows(name: url.host) { return nil }
         if ownPorts.contains(url.port), addresses.contains(where: allows) { return .ownPort }
@@ -100,7 +101,7 @@ package struct AddressPolicy: Sendable, Equatable {
         return address.isIPv4 ? refusal(v4: bytes) : refusal(v6: bytes)
     }
 
-    /// The registry of special addresses (RFC 6890), as it stands.
+    /// The registry of special addresses (RFC 6890).
     private static func refusal(v4 bytes: [UInt8]) -> Refusal? {
         switch (bytes[0], bytes[1], bytes[2]) {
         case (0, _, _): .unspecified
@@ -119,17 +120,17 @@ package struct AddressPolicy: Sendable, Equatable {
         if bytes.prefix(12).allSatisfy({ $0 == 0 }) { return .translated }
         if bytes.starts(with: [0x00, 0x64, 0xFF, 0x9B]) || bytes.starts(with: [0x20, 0x02]) { return .translated }
         if bytes.starts(with: [0x20, 0x01, 0, 0]) { return .translated }
-        // The rest of 2001::/23: protocols and identifiers, no hosts (RFC 2928, RFC 7343).
+        // The rest of 2001::/23: protocols and identifiers, not hosts (RFC 2928, RFC 7343).
         if bytes.starts(with: [0x20, 0x01]), bytes[2] & 0xFE == 0 { return .reserved }
         if bytes[0] == 0xFF { return .multicast }
-        // Unique local addresses, with the tailnet's and the metadata service of EC2.
+        // Unique local addresses, including the tailnet's and the metadata service of EC2.
         if bytes[0] & 0xFE == 0xFC { return .private }
-        // Site-local addresses, which were given up.
+        // Site-local addresses, which are deprecated.
         if bytes[0] == 0xFE, bytes[1] & 0xC0 == 0xC0 { return .private }
         // Documentation, benchmarks, discard.
         if bytes.starts(with: [0x20, 0x01, 0x0D, 0xB8]) || bytes.starts(with: [0x3F, 0xFF]) { return .reserved }
         if bytes.starts(with: [0x01, 0]) { return .reserved }
-        // The rest of what is given out is in 2000::/3.
+        // All other assigned addresses are in 2000::/3.
         return bytes[0] & 0xE0 == 0x20 ? nil : .reserved
     }
 }

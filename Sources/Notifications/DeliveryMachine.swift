@@ -1,7 +1,7 @@
 package import Basics
 
-/// Decides what is sent to which sink and when: one message of a sink at a time, tries, quiet hours, mute, limits. It is given
-/// the time and the answers; it returns what is to be done. A message is sent at least once, under one id.
+/// Decides what is sent to which sink and when: one message per sink at a time, retries, quiet hours, mute, limits. It
+/// receives the time and the answers, and returns the actions to take. A message is sent at least once, under one id.
 package struct DeliveryMachine: Sendable {
     package enum Outcome: Sendable, Equatable {
         case accepted(status: Int?)
@@ -10,18 +10,18 @@ package struct DeliveryMachine: Sendable {
 
     package struct Sending: Sendable, Equatable {
         package var delivery: SinkDelivery
-        /// Others that the message stands for.
+        /// Further deliveries that the message covers.
         package var others: [SinkDelivery] = []
         package var isDigest = false
-        /// Of a digest: those that nobody needs to hear of any more.
+        /// In a digest: the number of deliveries that became obsolete.
         package var hiddenCount = 0
-        /// Since the last message that the sink took: those that found no room in its queue.
+        /// The number of deliveries that found no room in the queue since the sink's last accepted message.
         package var lostCount = 0
     }
 
     package enum Action: Sendable, Equatable {
         case send(Sending)
-        /// Each is written as it stands now.
+        /// Write these deliveries in their current state.
         case write([SinkDelivery])
         case health(sink: String, SinkHealth)
         case disabled(sink: String, reason: String)
@@ -43,12 +43,12 @@ package struct DeliveryMachine: Sendable {
         var waiting: [SinkDelivery] = []
         var inFlight: Sending?
         var notBefore = Timestamp(milliseconds: 0)
-        /// When a whole hour's messages may be sent again.
+        /// The time at which a whole hour's messages may be sent again.
         var fullAt = Timestamp(milliseconds: 0)
-        /// The limit was reached, so that the next message stands for all that wait.
+        /// The limit was reached, so the next message covers all that wait.
         var isLimited = false
         var hiddenCount = 0
-        /// Of those that wait: whether the clock may have something to do with them.
+        /// Whether a waiting delivery is held; with `firstExpiry` this tells when the clock matters.
         private var hasHeld = false
         private var firstExpiry: Timestamp?
 
@@ -76,10 +76,11 @@ package struct DeliveryMachine: Sendable {
             if let expiry = one.expiresAt { firstExpiry = min(firstExpiry ?? expiry, expiry) }
         }
 
-        /// A thousand that wait for a dead sink are not looked at for each that comes.
+        /// Whether the waiting deliveries must be sorted: with a dead sink, a thousand of them are not walked for each
+        /// new one.
         func needsSorting(now: Timestamp) -> Bool { hasHeld || firstExpiry.map { $0 <= now } ?? false }
 
-        /// The place of the oldest of the least priority.
+        /// The index of the oldest delivery with the lowest priority.
         var leastPlace: Int? {
             guard var least = waiting.indices.first else { return nil }
             for place in waiting.indices.dropFirst() {
@@ -92,10 +93,10 @@ package struct DeliveryMachine: Sendable {
         var isOpen: Bool { isEnabled && health.state != .disabled }
     }
 
-    /// The longest wait that a sink may ask for.
+    /// The longest wait that a sink may request.
     private static let longestRetryAfterMs: Int64 = 3_600_000
     private static let hourMs: Int64 = 3_600_000
-    /// These are neither muted, limited nor joined.
+    /// The priority that is never muted, limited or joined.
     private static let urgent = 5
 
     private var lanes: [String: Lane] = [:]
@@ -104,9 +105,9 @@ package struct DeliveryMachine: Sendable {
     private var quietHours: QuietHours?
     private var zone = TimeZoneTable.utc
     private var mutedUntil: Timestamp?
-    /// The machine has to be stepped then.
+    /// The time at which `step` must be called.
     package private(set) var wakeAt: Timestamp?
-    /// Since the start, by how they ended.
+    /// Counts since the start, by final state.
     package private(set) var results: [SinkDelivery.State: UInt64] = [:]
 
     package init() {}
@@ -121,7 +122,7 @@ package struct DeliveryMachine: Sendable {
     package mutating func mute(until: Timestamp?) { mutedUntil = until }
 
     /// Adds a sink or takes its new settings.
-    /// - Parameter zone: of the sink's own quiet hours.
+    /// - Parameter zone: the time zone of the sink's own quiet hours.
     package mutating func set(_ sink: NotificationSink, _ health: SinkHealth, zone: TimeZoneTable = .utc) {
         var lane = lanes[sink.id] ?? Lane(kind: sink.kind, perHour: sink.perHour, health: health)
         lane.ignoresQuiet = sink.quietHours == .ignore
@@ -146,7 +147,7 @@ package struct DeliveryMachine: Sendable {
 
     package mutating func add(_ deliveries: [SinkDelivery]) {
         for delivery in deliveries {
-            // Taken out, so that its queue is changed in place.
+            // Taken out of the dictionary, so that its queue is changed in place.
             guard var lane = lanes.removeValue(forKey: delivery.sink) else {
                 end(delivery, .failed, "the sink was deleted")
                 continue
@@ -173,7 +174,7 @@ package struct DeliveryMachine: Sendable {
         }
     }
 
-    /// Nobody needs to hear of this any more.
+    /// Drops the notifications of a matter that has ended.
     package mutating func ended(_ matter: Notification.Matter) {
         for id in lanes.keys {
             guard var lane = lanes[id] else { continue }
@@ -182,7 +183,7 @@ package struct DeliveryMachine: Sendable {
                 end(one, .dropped, "its matter has ended")
             }
             lane.waiting.removeAll { $0.matter == matter && $0.purpose == .tell }
-            // What is being sent is taken back once it has arrived.
+            // A message being sent is removed again once it has arrived.
             if var sending = lane.inFlight, sending.delivery.matter == matter, sending.delivery.purpose == .tell {
                 sending.delivery.error = Self.endedMark
                 lane.inFlight = sending
@@ -219,7 +220,7 @@ package struct DeliveryMachine: Sendable {
             actions.append(.health(sink: sink, lane.health))
             delivery.status = status
             delivery.error = error
-            // The others are tried in their own right, and those of a digest wait for its next try.
+            // The other deliveries are tried separately; hidden ones are counted in the digest's next try.
             for other in sending.others { lanes[sink]?.keep(other) }
             lanes[sink]?.hiddenCount += sending.hiddenCount
             if lane.health.state == .disabled {
@@ -240,7 +241,7 @@ package struct DeliveryMachine: Sendable {
                 lanes[sink]?.keep(delivery)
                 writes.append(delivery)
             } else if delivery.purpose == .remove {
-                // It was told; that it still shows is no failure of the notification.
+                // The notification was sent; failing to remove it is not counted as a failure.
                 end(delivery, .sent, nil)
             } else {
                 end(delivery, .failed, error)
@@ -250,7 +251,7 @@ package struct DeliveryMachine: Sendable {
 
     // MARK: Output
 
-    /// What is to be done now.
+    /// The actions that are due now.
     package mutating func step(now: Timestamp) -> [Action] {
         wakeAt = nil
         if let until = mutedUntil {
@@ -277,7 +278,7 @@ package struct DeliveryMachine: Sendable {
         actions.append(.send(next))
     }
 
-    /// Holds, releases and drops by the clock.
+    /// Holds, releases and drops deliveries by the clock.
     private mutating func sort(_ lane: inout Lane, _ quietEnd: Timestamp?, now: Timestamp) {
         var kept: [SinkDelivery] = []
         var released: [SinkDelivery] = []
@@ -314,7 +315,7 @@ package struct DeliveryMachine: Sendable {
 
     private func hours(of lane: Lane) -> QuietHours? { lane.ownWindow?.hours ?? quietHours }
 
-    /// The end of quiet hours: a digest, or the newest of each type and session.
+    /// Handles the end of quiet hours: sends a digest, or the newest of each type and session.
     private mutating func release(_ held: [SinkDelivery], _ mode: QuietHours.Mode, _ lane: inout Lane, now: Timestamp) {
         let sorted = held.sorted { $0.at < $1.at }
         let isTold = held.count + lane.hiddenCount > 1 || held.contains { $0.hasExpired(at: now) }
@@ -338,7 +339,7 @@ package struct DeliveryMachine: Sendable {
         for one in sorted {
             let key = "\(one.type.rawValue) \(one.session ?? "") \(one.matter.map { "\($0.kind) \($0.id)" } ?? "")"
             let group = one.matter.map { $0.kind == .approval || $0.kind == .question } ?? false
-            // Each approval and each question is a thing of its own.
+            // Each approval and each question is a group of its own.
             let name = group ? key : "\(one.type.rawValue) \(one.session ?? "")"
             if let former = newest[name] { end(former, .dropped, "a newer one took its place") }
             newest[name] = one
@@ -351,7 +352,7 @@ package struct DeliveryMachine: Sendable {
         lane.hiddenCount = 0
     }
 
-    /// The most urgent that is due, the oldest of these first.
+    /// The most urgent due delivery; among equals the oldest.
     private mutating func next(_ lane: inout Lane, now: Timestamp) -> Sending? {
         var best: Int?
         for (place, one) in lane.waiting.enumerated() where one.state == .pending {
@@ -388,7 +389,7 @@ package struct DeliveryMachine: Sendable {
         sending.delivery.startedAt = sending.delivery.startedAt ?? now
     }
 
-    /// A bucket that fills in an hour. A clock that was set back empties it for an hour at most.
+    /// Takes one from a bucket that fills in an hour. A clock that was set back blocks it for an hour at most.
     private mutating func take(_ lane: inout Lane, now: Timestamp) -> Bool {
         let interval = Self.hourMs / Int64(lane.perHour)
         let from = min(max(lane.fullAt, now), now.adding(milliseconds: Self.hourMs))
@@ -420,7 +421,7 @@ package struct DeliveryMachine: Sendable {
 }
 
 extension SinkDelivery {
-    /// The same message, to be taken back.
+    /// The delivery that removes the same message.
     package func removal(now: Timestamp) -> SinkDelivery {
         var copy = self
         copy.purpose = .remove

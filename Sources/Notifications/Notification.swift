@@ -1,9 +1,9 @@
 package import Basics
 package import JSONBytes
 
-/// One thing to tell a person. It never changes after it was made.
+/// One message for a person. It never changes after it was made.
 package struct Notification: Sendable, Equatable {
-    /// The thing that it is about.
+    /// The subject of a notification.
     package struct Matter: Sendable, Hashable {
         package enum Kind: String, Sendable {
             case approval, question, outbox, run, link, usage, node, automation, pairing, sink
@@ -26,7 +26,7 @@ package struct Notification: Sendable, Equatable {
     package var id: String
     package var type: NotificationType
     package var at: Timestamp
-    /// Without the name of a session: sinks add it as far as they may.
+    /// Without the session's name: sinks add it if they may.
     package var title: String
     package var text: String?
     package var priority: Int
@@ -35,14 +35,14 @@ package struct Notification: Sendable, Equatable {
     package var runID: String?
     package var matter: Matter?
     package var approval: Approval?
-    /// It means nothing any more from then on.
+    /// The time after which it is obsolete.
     package var expiresAt: Timestamp?
-    /// The rule that made it; none for a note.
+    /// The rule that made it; nil for a note.
     package var rule: String?
-    /// The rule lets it pass in quiet hours.
+    /// The rule lets it through in quiet hours.
     package var ignoresQuiet = false
     package var isReminder = false
-    /// Of several that wait with one key only the newest is sent.
+    /// Of several waiting notifications with one key, only the newest is sent.
     package var collapseKey: String?
 
     package init(id: String, type: NotificationType, at: Timestamp, title: String, text: String? = nil) {
@@ -58,7 +58,7 @@ package struct Notification: Sendable, Equatable {
         text.cut(to: NotificationLimits.text).cut(toBytes: NotificationLimits.textBytes)
     }
 
-    /// As a process wrote it; nil where it is not whole.
+    /// Reads the stored form; nil if incomplete.
     package init?(kept json: [UInt8]) {
         guard let value = try? JSONDocument(parsing: json).root, let id = value["id"]?.string,
             let type = value["type"]?.string.flatMap(NotificationType.init), let title = value["title"]?.string,
@@ -85,7 +85,7 @@ package struct Notification: Sendable, Equatable {
         collapseKey = value["collapseKey"]?.string
     }
 
-    /// The members that both the API and the database have.
+    /// Writes the members that both the API and the database have.
     package func writeMembers(to writer: inout JSONWriter) {
         writer.member("id", id)
         writer.member("type", type.rawValue)
@@ -114,7 +114,7 @@ package struct Notification: Sendable, Equatable {
         if isReminder { writer.member("reminder", true) }
     }
 
-    /// For the database.
+    /// The stored form.
     package var kept: [UInt8] {
         var writer = JSONWriter(capacity: 512)
         writer.object { object in

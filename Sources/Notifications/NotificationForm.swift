@@ -1,6 +1,6 @@
 import JSONBytes
 
-/// A field of a request or of the configuration that cannot be taken.
+/// An invalid field of a request or of the configuration.
 package struct FormFault: Error, Equatable, Sendable {
     package let field: String
     package let detail: String
@@ -11,7 +11,7 @@ package struct FormFault: Error, Equatable, Sendable {
     }
 }
 
-/// Reads the fields of one JSON object. A field that is not there leaves its value alone; null clears an optional one.
+/// Reads the fields of one JSON object. A missing field leaves its value unchanged; null clears an optional one.
 struct NotificationForm {
     private let object: JSONValue
 
@@ -24,7 +24,7 @@ struct NotificationForm {
         value = name
     }
 
-    /// One line.
+    /// Reads a text of one line.
     func text(_ field: String, _ value: inout String?, bytes: Int) throws(FormFault) {
         guard let given = object[field] else { return }
         if given.isNull { return value = nil }

@@ -2,7 +2,7 @@ import Basics
 package import Gateway
 package import JSONBytes
 
-/// Says which occasions become notifications, and for which sinks.
+/// Selects the occasions that become notifications, and their sinks.
 package struct NotificationRule: Sendable, Equatable {
     package enum Collapse: String, Sendable, CaseIterable {
         case session, type, none
@@ -12,29 +12,29 @@ package struct NotificationRule: Sendable, Equatable {
         case obey, ignore
     }
 
-    /// The rule that is there from the start.
+    /// The id of the built-in rule.
     package static let standardID = "standard"
 
     package var id: String
     package var name: String
     package var isEnabled = true
-    /// Names of types, and families such as `run.*`.
+    /// The names of types, and families such as `run.*`.
     package var types: [String]
-    /// Session keys, or beginnings such as `agent:main:*`. Empty lists admit all.
+    /// Session keys, or prefixes such as `agent:main:*`. An empty list admits all.
     package var sessions: [String] = []
     package var agents: [String] = []
     package var kinds: [SessionKind] = []
     package var minPriority: Int?
     package var minDurationMs: Int64?
     package var matchText: String?
-    /// Ids of sinks; empty stands for all of them.
+    /// Ids of sinks; empty means all of them.
     package var sinks: [String] = []
     package var priority: Int?
     package var cooldownMs: Int64?
     package var collapse: Collapse?
     package var quietHours: QuietRule?
     package var delayMs: Int64?
-    /// Nothing is told while somebody watches the event stream.
+    /// Nothing is sent while a client watches the event stream.
     package var unlessWatching: Bool?
 
     package init(id: String, name: String, types: [String]) {
@@ -69,7 +69,7 @@ package struct NotificationRule: Sendable, Equatable {
         return true
     }
 
-    /// Without names of kinds: what people take part in.
+    /// Whether the rule takes sessions of this kind; without named kinds, those that people take part in.
     private func admits(kind: SessionKind?) -> Bool {
         guard let kind else { return kinds.isEmpty }
         return kinds.isEmpty ? SessionKind.ofPeople.contains(kind) : kinds.contains(kind)
@@ -126,14 +126,14 @@ package struct NotificationRule: Sendable, Equatable {
         return writer.bytes
     }
 
-    /// As a process wrote it.
+    /// Reads the stored form.
     package init?(kept json: [UInt8]) {
         guard let value = try? JSONDocument(parsing: json).root, let id = value["id"]?.string else { return nil }
         self.init(id: id, name: id, types: [])
         guard (try? take(value)) != nil else { return nil }
     }
 
-    /// Takes the fields that are given; null clears one that may be missing.
+    /// Sets the given fields; null clears an optional one.
     package mutating func take(_ value: JSONValue) throws(FormFault) {
         let form = NotificationForm(value)
         try form.name("name", &name)

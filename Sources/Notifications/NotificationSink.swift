@@ -1,40 +1,40 @@
 package import Basics
 package import JSONBytes
 
-/// A place that notifications are sent to.
+/// A destination of notifications.
 package struct NotificationSink: Sendable, Equatable {
     package enum Kind: String, Sendable, CaseIterable {
         case webhook, ntfy, gotify, command
     }
 
-    /// How much a message tells.
+    /// How much a message reveals.
     package enum Detail: String, Sendable, CaseIterable {
-        /// Its type.
+        /// Only the type.
         case `private`
-        /// Also the name of its session.
+        /// Also the session's name.
         case identified
-        /// Also its text.
+        /// Also the text.
         case detailed
     }
 
-    /// What a night is to it.
+    /// The treatment of quiet hours.
     package enum Quiet: Sendable, Equatable {
         case obey, ignore
-        /// A window of its own, in the place of the common one.
+        /// A window of its own, instead of the common one.
         case own(QuietHours)
     }
 
     package enum Origin: String, Sendable {
-        /// Made by a caller: its address has to be public, or be allowed by name.
+        /// Made by a caller: its address must be public, or explicitly allowed.
         case api
-        /// Of the owner's configuration, which may name anything.
+        /// From the owner's configuration, which may use any address.
         case config
     }
 
     package enum Fault: Error, Equatable, Sendable {
         case field(FormFault)
         case url(SinkURL.Fault)
-        /// A caller may not make Ladle run programs.
+        /// Callers may not make Ladle run programs.
         case commandFromAPI
     }
 
@@ -45,13 +45,13 @@ package struct NotificationSink: Sendable, Equatable {
     package var isEnabled = true
     package var url: SinkURL?
     package var topic: String?
-    /// Our priority, 1 to 5, to the service's own.
+    /// Maps our priorities, 1 to 5, to those of the service.
     private var priorities: [Int: Int] = [:]
     package private(set) var detail = Detail.identified
     package private(set) var quietHours: Quiet?
-    /// Messages an hour beyond which several are joined.
+    /// The messages per hour above which several are joined.
     package private(set) var perHour: Int
-    /// Of the service, for ntfy and gotify.
+    /// The service's token, for ntfy and gotify.
     package private(set) var token: String?
     /// The key of a webhook's signatures.
     package var secret: WebhookSecret?
@@ -65,7 +65,7 @@ package struct NotificationSink: Sendable, Equatable {
         self.name = name
         self.kind = kind
         self.origin = origin
-        // A program can take every one; a person cannot.
+        // A program can handle every message; a person cannot.
         perHour = kind == .webhook ? 3600 : 60
     }
 
@@ -95,14 +95,15 @@ package struct NotificationSink: Sendable, Equatable {
         "name", "kind", "enabled", "url", "topic", "token", "priorityMap", "detail", "quietHours", "perHour",
     ]
 
-    /// Of the address as much as is no secret: the path of a webhook is often its only one, and queries have tokens.
+    /// The part of the address that is not secret: a webhook's path is often its only protection, and queries contain
+    /// tokens.
     private var shownURL: String? {
         guard kind == .gotify, let url else { return url?.origin }
         return url.origin + url.target.prefix { $0 != "?" }
     }
 
-    /// Without secrets.
-    /// - Parameter showsTopic: on a public server nothing but its name keeps strangers from a topic.
+    /// Writes the members without secrets.
+    /// - Parameter showsTopic: false hides the topic, whose name is its only protection on a public server.
     package func writeMembers(to writer: inout JSONWriter, showsTopic: Bool) {
         writer.member("id", id)
         writer.member("name", name)
@@ -122,7 +123,7 @@ package struct NotificationSink: Sendable, Equatable {
         if kind == .ntfy || kind == .gotify { writer.member("hasToken", token != nil) }
     }
 
-    /// With its secrets: for the database, which only the owner can read.
+    /// The stored form with its secrets, in a database that only the owner can read.
     package var kept: [UInt8] {
         var writer = JSONWriter(capacity: 512)
         writer.object { object in
@@ -159,9 +160,9 @@ package struct NotificationSink: Sendable, Equatable {
         formerSecretUntil = value["formerSecretUntil"]?.string.flatMap { Timestamp(rfc3339: $0) }
     }
 
-    /// A new sink as a caller or the configuration describes it.
+    /// A new sink from a request or the configuration.
     /// - Parameters:
-    ///   - token: of a file, which the configuration names.
+    ///   - token: the content of a file that the configuration names.
     ///   - secret: likewise.
     package init(
         id: String,
@@ -208,7 +209,7 @@ package struct NotificationSink: Sendable, Equatable {
         }
     }
 
-    /// Takes the fields that are given. A new address does not get the secrets of the old one.
+    /// Sets the given fields. A new address does not inherit the secrets of the old one.
     package mutating func take(_ value: JSONValue) throws(Fault) {
         do throws(FormFault) {
             let form = NotificationForm(value)
@@ -283,7 +284,7 @@ package struct NotificationSink: Sendable, Equatable {
         }
     }
 
-    /// It becomes a header field.
+    /// Checks the token, which becomes a header field.
     private static func check(token: String) throws(FormFault) {
         guard token.utf8.count <= NotificationLimits.tokenBytes,
             token.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F })

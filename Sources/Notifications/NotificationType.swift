@@ -1,4 +1,4 @@
-/// The matters that can notify a person.
+/// The kinds of notification.
 package enum NotificationType: String, Sendable, CaseIterable {
     case approvalRequested = "approval.requested"
     case questionRequested = "question.requested"
@@ -20,16 +20,16 @@ package enum NotificationType: String, Sendable, CaseIterable {
     case pairingRequested = "pairing.requested"
     case sinkDisabled = "sink.disabled"
     case storageLow = "storage.low"
-    /// Said by a script, or by a person who tests a sink.
+    /// Sent by a script, or by a person who tests a sink.
     case note
     case test
 
-    /// The sound that a client may make.
+    /// The sound that a client may play.
     package enum Chime: String, Sendable {
         case attention, done, failed
     }
 
-    /// From 1, the least, to 5: something waits for a person.
+    /// From 1, the lowest, to 5: something waits for a person.
     package var priority: Int {
         switch self {
         case .approvalRequested, .linkWaiting, .linkRefused, .storageLow: 5
@@ -41,7 +41,7 @@ package enum NotificationType: String, Sendable, CaseIterable {
         }
     }
 
-    /// The standard rule takes it.
+    /// Whether the standard rule takes the type.
     var isStandard: Bool {
         switch self {
         case .runAborted, .messageReceived, .automationCompleted, .nodeOffline: false
@@ -59,7 +59,7 @@ package enum NotificationType: String, Sendable, CaseIterable {
         }
     }
 
-    /// Tells nothing but the type.
+    /// A title that reveals only the type.
     package var title: String {
         switch self {
         case .approvalRequested: "Approval needed"
@@ -104,7 +104,7 @@ package enum NotificationType: String, Sendable, CaseIterable {
         }
     }
 
-    /// Each approval and each question is told, however fast they come.
+    /// False for approvals and questions: each is reported, however fast they come.
     var hasCooldown: Bool {
         switch self {
         case .approvalRequested, .questionRequested, .sinkDisabled, .note, .test, .pairingRequested: false

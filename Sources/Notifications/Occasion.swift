@@ -2,10 +2,10 @@ package import Basics
 package import Gateway
 import JSONBytes
 
-/// An event as the rules see it: something happened that may be worth a notification, or a matter has ended.
+/// An event as the rules see it: something that may be worth a notification, or the end of a matter.
 package struct Occasion: Sendable, Equatable {
     package var type: NotificationType
-    /// Names the matter: of one matter each rule tells once.
+    /// The matter's name: each rule reports it once.
     package var source: String
     package var at: Timestamp
     package var title: String
@@ -16,9 +16,10 @@ package struct Occasion: Sendable, Equatable {
     package var matter: Notification.Matter?
     package var approval: Notification.Approval?
     package var expiresAt: Timestamp?
-    /// Of a run.
+    /// The duration of a run.
     package var durationMs: Int64?
-    /// By its agent alone, without a person's message: told only to rules that name its kind.
+    /// The kind of a session in which the agent ran without a person's message: only rules that name the kind report
+    /// it.
     package var kind: SessionKind?
     package var isReminder = false
 
@@ -30,14 +31,14 @@ package struct Occasion: Sendable, Equatable {
         self.text = text
     }
 
-    /// What an event means for notifications.
+    /// The meaning of an event for notifications.
     package struct Reading: Sendable, Equatable {
         package var occasion: Occasion?
-        /// Notifications about this matter have no more to say.
+        /// The matter that has ended, which makes its notifications obsolete.
         package var ended: Notification.Matter?
     }
 
-    /// Whether an event of this type can mean anything here, told before its JSON is read.
+    /// Whether an event of this type can matter here, decided before its JSON is read.
     package static func concerns(_ type: String) -> Bool {
         switch type {
         case "approval", "question", "outbox", "run.started", "run.ended", "run.corrected", "message", "node",
@@ -48,8 +49,8 @@ package struct Occasion: Sendable, Equatable {
     }
 
     /// - Parameters:
-    ///   - id: the event's own.
-    ///   - run: of the event.
+    ///   - id: the event's id.
+    ///   - run: the event's run.
     ///   - data: one JSON object.
     package static func read(
         _ type: String,
@@ -59,7 +60,7 @@ package struct Occasion: Sendable, Equatable {
         _ data: [UInt8]
     ) -> Reading {
         guard concerns(type) else { return Reading() }
-        // The gateway repeats a run that it called failed.
+        // The gateway repeats a run after reporting it failed.
         if type == "run.started" { return Reading(ended: name.map { Notification.Matter(.run, $0) }) }
         guard let event = try? JSONDocument(parsing: data).root else { return Reading() }
         switch type {
@@ -78,8 +79,8 @@ package struct Occasion: Sendable, Equatable {
         }
     }
 
-    /// Windows of a subscription that are almost used up: one occasion in each window and for each threshold.
-    /// - Parameter data: of a `usage` event.
+    /// Windows of a subscription that are almost used up: one occasion per window and threshold.
+    /// - Parameter data: the data of a `usage` event.
     package static func usage(at: Timestamp, _ data: [UInt8]) -> [Occasion] {
         guard let event = try? JSONDocument(parsing: data).root, let crossed = event["crossed"] else { return [] }
         return crossed.elements.compactMap { crossing in
@@ -87,7 +88,7 @@ package struct Occasion: Sendable, Equatable {
                 let percent = crossing["usedPercent"]?.double,
                 let threshold = thresholds.last(where: { Double($0) <= percent })
             else { return nil }
-            // A window without an end is told once a day.
+            // A window without an end is reported once a day.
             let end =
                 crossing["resetsAt"]?.string
                 ?? CivilDate(
@@ -172,7 +173,7 @@ package struct Occasion: Sendable, Equatable {
         )
         occasion.take(entry)
         occasion.matter = Notification.Matter(.outbox, id)
-        // A person's own message, in whatever session.
+        // A person's own message in any session.
         occasion.kind = nil
         return occasion
     }
@@ -187,7 +188,7 @@ package struct Occasion: Sendable, Equatable {
         default: return nil
         }
         let text = run["text"]?.string ?? ""
-        // A silent reply is nothing to tell.
+        // A silent reply is not reported.
         if type == .runCompleted, text.trimmingBlanks().isEmpty { return nil }
         var occasion = Occasion(
             type,
@@ -206,7 +207,7 @@ package struct Occasion: Sendable, Equatable {
         return occasion
     }
 
-    /// Of a run that Ladle followed the run's end tells.
+    /// The end of a run that Ladle followed is reported instead.
     private static func message(_ event: JSONValue, id: String, at: Timestamp) -> Occasion? {
         guard let message = event["message"], message["role"]?.string == "assistant", message["runId"]?.string == nil,
             let text = message["text"]?.string, !text.trimmingBlanks().isEmpty
@@ -248,7 +249,7 @@ package struct Occasion: Sendable, Equatable {
         return occasion
     }
 
-    /// A device that asks the gateway's operator. Deciding stays on the gateway's host.
+    /// A device that waits for the gateway's operator, who decides on the gateway's host.
     private static func device(_ event: JSONValue, at: Timestamp) -> Reading {
         guard let request = event["device"], let id = request["id"]?.string else { return Reading() }
         let matter = Notification.Matter(.pairing, id)

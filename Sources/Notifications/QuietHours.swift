@@ -1,24 +1,25 @@
 package import Basics
 package import JSONBytes
 
-/// A window of each night, or of some, in which only urgent notifications are sent. By the clocks of its time zone.
+/// A daily window, or one on some days, in which only urgent notifications are sent. It follows the clocks of its time
+/// zone.
 package struct QuietHours: Sendable, Equatable {
     package enum Mode: String, Sendable, CaseIterable {
-        /// Held back and sent at the end, the newest of each type and session.
+        /// Hold, and send the newest of each type and session at the end.
         case hold
         case drop
-        /// One message at the end says how many there were.
+        /// Send one message at the end with the number of each type.
         case digest
     }
 
     package static let weekdays = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"]
 
     package var isEnabled = false
-    /// Minutes of the day: the window has its first minute and not its last. It may reach over midnight.
+    /// Minutes of the day: from inclusive, to exclusive. The window may span midnight.
     private(set) var from = 22 * 60
     private(set) var to = 7 * 60
     package var timeZone: String
-    /// The days on which a window starts, Sunday is 0; empty stands for every day.
+    /// The days on which a window starts, Sunday is 0; empty means every day.
     private(set) var days: [Int] = []
     private(set) var minPriority = 5
     private(set) var allowedTypes = [NotificationType.approvalRequested.rawValue]
@@ -28,13 +29,13 @@ package struct QuietHours: Sendable, Equatable {
 
     // MARK: Time
 
-    /// The end of the window that `now` is in; nil outside.
+    /// The end of the window around `now`; nil outside of one.
     package func end(at now: Timestamp, _ zone: TimeZoneTable) -> Timestamp? {
         guard isEnabled else { return nil }
         let seconds = now.milliseconds.dividedDown(by: 1000)
         let today = (seconds + Int64(zone.offset(at: seconds))).dividedDown(by: 86_400)
         var latest: Timestamp?
-        // A window that reaches over midnight started yesterday; an offset that changes may move the day.
+        // A window across midnight started yesterday; a change of offset may shift the day.
         for day in (today - 2)...(today + 1) {
             guard days.isEmpty || days.contains(CivilDate.weekday(daysSinceEpoch: day)) else { continue }
             let start = Self.instant(day: day, minute: from, zone, isFirst: true)
@@ -45,8 +46,8 @@ package struct QuietHours: Sendable, Equatable {
         return latest
     }
 
-    /// The moment at which clocks show this time. Where they show it twice: the first or the last. Where they jump over
-    /// it: the moment of the jump.
+    /// The moment at which clocks show this time: the first or the last if they show it twice, the moment of the jump
+    /// if they skip it.
     private static func instant(day: Int64, minute: Int, _ zone: TimeZoneTable, isFirst: Bool) -> Timestamp {
         let local = day * 86_400 + Int64(minute) * 60
         let before = Int64(zone.offset(at: local - 86_400))

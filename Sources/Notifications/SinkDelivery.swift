@@ -1,6 +1,6 @@
 package import Basics
 
-/// One notification on its way to one sink, without its words: thousands of these may wait in memory.
+/// One notification on its way to one sink, without its text: thousands of these may wait in memory.
 package struct SinkDelivery: Sendable, Equatable {
     package enum State: String, Sendable, CaseIterable {
         case pending, held, sent, failed, dropped
@@ -10,7 +10,7 @@ package struct SinkDelivery: Sendable, Equatable {
 
     package enum Purpose: String, Sendable {
         case tell
-        /// Takes back a message whose matter has ended.
+        /// Removes a message whose matter has ended.
         case remove
     }
 
@@ -19,13 +19,13 @@ package struct SinkDelivery: Sendable, Equatable {
     package var purpose = Purpose.tell
     package var state = State.pending
     package var attempts = 0
-    /// Nothing is tried before.
+    /// The earliest time of the next try.
     package var dueAt: Timestamp
     package var startedAt: Timestamp?
     package var status: Int?
     package var error: String?
 
-    // Of the notification, for the rules.
+    // Copied from the notification, for the rules.
     let type: NotificationType
     let priority: Int
     let session: String?
@@ -51,7 +51,7 @@ package struct SinkDelivery: Sendable, Equatable {
 
     func hasExpired(at now: Timestamp) -> Bool { expiresAt.map { $0 <= now } ?? false }
 
-    /// A person wants it sent once more.
+    /// Restarts the delivery at a person's request.
     package mutating func restart(now: Timestamp) {
         state = .pending
         purpose = .tell

@@ -1,28 +1,28 @@
 import Basics
 package import JSONBytes
 
-/// How a sink takes its messages.
+/// The record of a sink's recent results.
 package struct SinkHealth: Sendable, Equatable {
     package enum State: String, Sendable {
         case ok, failing, disabled
     }
 
-    /// In a row, before it counts as failing.
+    /// Failures in a row before the sink counts as failing.
     private static let failuresUntilFailing = 5
     private static let attemptsUntilDisabled = 20
     private static let failingMs: Int64 = 5 * 86_400_000
-    /// A credential that was refused so often in a row is wrong.
+    /// A credential refused so often in a row is wrong.
     private static let denialsUntilDisabled = 3
 
     package private(set) var state = State.ok
-    /// In a row.
+    /// The number in a row.
     package private(set) var failures = 0
     private var failingSince: Timestamp?
     private var denials = 0
     private var lastSuccessAt: Timestamp?
     package private(set) var lastError: String?
     private var lastStatus: Int?
-    /// Notifications that found no room in the queue since the last message that was taken.
+    /// Notifications dropped from a full queue since the last accepted message.
     package private(set) var dropped = 0
 
     package init() {}
@@ -51,7 +51,7 @@ package struct SinkHealth: Sendable, Equatable {
         }
     }
 
-    /// A sink that fails is asked less often, up to every five minutes.
+    /// The pause after failures: a failing sink is tried less often, up to every five minutes.
     var pauseMs: Int64 {
         guard failures >= Self.failuresUntilFailing else { return 0 }
         return min(5_000 << Int64(min(failures - Self.failuresUntilFailing, 6)), 300_000)

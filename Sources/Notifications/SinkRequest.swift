@@ -7,7 +7,7 @@ package struct SinkRequest: Sendable, Equatable {
     package var url: SinkURL
     package var fields: [(name: String, value: String)]
     package var body: [UInt8]
-    /// Any address will do: the owner's configuration names it.
+    /// Any address is allowed, because the owner's configuration names it.
     package var isTrusted: Bool
 
     package init(method: String, url: SinkURL, fields: [(name: String, value: String)], body: [UInt8], isTrusted: Bool)
@@ -25,16 +25,16 @@ package struct SinkRequest: Sendable, Equatable {
     }
 }
 
-/// One call of a program.
+/// One run of a program.
 package struct SinkCommand: Sendable, Equatable {
     package var arguments: [String]
     package var environment: [String]
     package var input: [UInt8]
 }
 
-/// The message of one notification for one sink: how much of it is told, and in which form.
+/// The message of one notification for one sink, in the sink's level of detail and format.
 package struct SinkMessage: Sendable {
-    /// A button of an approval: its label and the one-tap link.
+    /// A button of an approval: its label and its one-tap link.
     package struct Button: Sendable, Equatable {
         package let label: String
         package let url: String
@@ -48,12 +48,12 @@ package struct SinkMessage: Sendable {
     private let notification: Notification
     private let sink: NotificationSink
     private let sessionTitle: String?
-    /// The address of Ladle as its clients see it.
+    /// The URL of Ladle for its clients.
     private let base: String?
     package var buttons: [Button] = []
-    /// Others that this message stands for.
+    /// Further notifications that this message covers.
     package var others: [Notification] = []
-    /// It is sent then, at the end of quiet hours.
+    /// The time of sending, at the end of quiet hours.
     package var digestAt: Timestamp?
     package var hiddenCount = 0
     package var lostCount = 0
@@ -67,7 +67,7 @@ package struct SinkMessage: Sendable {
 
     // MARK: Words
 
-    /// In the words of a script there is nothing that it did not want told.
+    /// Whether the text may be shown in full: a script chose its own words.
     private var isOpen: Bool { notification.type == .note || notification.type == .test }
     private var showsSession: Bool { sink.detail != .private }
     private var showsText: Bool { sink.detail == .detailed || isOpen || isDigest }
@@ -94,7 +94,7 @@ package struct SinkMessage: Sendable {
         lostCount > 0 ? "\(lostCount) were dropped: more waited than are kept" : nil
     }
 
-    /// How many there were of each type, and expired meanwhile, at most ten lines.
+    /// The number of each type, with expired ones, in at most ten lines.
     private var digest: String {
         var counts: [String: Int] = [:]
         for one in [notification] + others {
@@ -136,7 +136,7 @@ package struct SinkMessage: Sendable {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// The same for all messages about one matter, so that a later one takes the place of an earlier one.
+    /// The same id for all messages about one matter, so that a later one replaces an earlier one.
     private var sequence: String? {
         guard let matter = notification.matter, matter.kind == .approval || matter.kind == .question else {
             return nil
@@ -152,12 +152,12 @@ package struct SinkMessage: Sendable {
 
     // MARK: Forms
 
-    /// The body of a webhook, and the input of a command.
+    /// The body of a webhook, and also the input of a command.
     private func payload(_ now: Timestamp) -> [UInt8] {
         var shown = text
         while true {
             let body = payload(shown, now)
-            // Marks and escapes may make a text longer than its characters.
+            // Combining marks and escapes may make a text longer than its characters.
             guard body.count > NotificationLimits.payloadBytes, let longer = shown else { return body }
             shown = longer.utf8.count > 64 ? longer.cut(toBytes: longer.utf8.count / 2) : nil
         }
@@ -199,7 +199,7 @@ package struct SinkMessage: Sendable {
         return writer.bytes
     }
 
-    /// Nil for a command.
+    /// The request; nil for a command sink.
     package func request(now: Timestamp, _ mac: ([UInt8], [UInt8]) -> [UInt8]) -> SinkRequest? {
         guard let url = sink.url else { return nil }
         switch sink.kind {
@@ -233,7 +233,7 @@ package struct SinkMessage: Sendable {
         )
     }
 
-    /// JSON to the root of the server, as ntfy asks for.
+    /// JSON for the server's root, as ntfy requires.
     private func ntfy(_ url: SinkURL) -> SinkRequest {
         var shown = (text ?? notification.type.title).cut(toBytes: NotificationLimits.ntfyBytes)
         var body = ntfyBody(shown)
@@ -256,7 +256,7 @@ package struct SinkMessage: Sendable {
             object.array("tags", of: [notification.type.tag])
             object.member("click", link)
             object.member("sequence_id", sequence)
-            // ntfy shows three at most.
+            // ntfy shows at most three.
             let shown = buttons.prefix(3)
             if !shown.isEmpty || notification.approval != nil && link != nil {
                 object.array("actions") { list in
@@ -309,7 +309,7 @@ package struct SinkMessage: Sendable {
         return request
     }
 
-    /// Takes a message back whose matter has ended; nil where the service cannot.
+    /// The request that removes a message whose matter has ended; nil if the service cannot.
     package func removal() -> SinkRequest? {
         guard sink.kind == .ntfy, let url = sink.url, let topic = sink.topic, let sequence else { return nil }
         var request = json(url.at("/\(topic)/\(sequence)"), [])
@@ -319,12 +319,12 @@ package struct SinkMessage: Sendable {
         return request
     }
 
-    /// Nil for all other kinds.
-    /// - Parameter environment: those of PATH and HOME that are set.
+    /// The command; nil for all other kinds.
+    /// - Parameter environment: `PATH` and `HOME`, if they are set.
     package func command(now: Timestamp, environment: [String]) -> SinkCommand? {
         guard sink.kind == .command else { return nil }
         let session = showsSession ? notification.session ?? "" : ""
-        // A variable is one line, and cannot have a zero byte.
+        // A variable is one line without zero bytes.
         return SinkCommand(
             arguments: sink.command,
             environment: [

@@ -1,7 +1,7 @@
 import Basics
 
-/// The address of a sink. Strict: whatever one program reads in another way than the next is refused, such as numbers that
-/// are no dotted quad, user names and escapes in the host.
+/// The address of a sink. Strict: forms that programs interpret differently are refused, such as numbers that are not a
+/// dotted quad, user names and escapes in the host.
 package struct SinkURL: Sendable, Hashable {
     package enum Fault: Error, Equatable, Sendable {
         case malformed
@@ -29,7 +29,7 @@ package struct SinkURL: Sendable, Hashable {
     /// In lower case, IPv6 without brackets.
     package let host: String
     package let port: UInt16
-    /// With the query; at least a slash.
+    /// The path with the query; at least a slash.
     package let target: String
 
     package init(_ text: String) throws(Fault) {
@@ -77,12 +77,13 @@ package struct SinkURL: Sendable, Hashable {
         port = value
     }
 
-    /// A DNS name, or a strict dotted quad. A name whose last part is a number would be read as an address by inet_aton.
+    /// Whether the host is a DNS name or a strict dotted quad. inet_aton would read a name whose last part is a number
+    /// as an address.
     private static func isHost(_ host: String) -> Bool {
         guard (1...253).contains(host.utf8.count) else { return false }
         if NetworkAddress(host) != nil { return true }
         var labels = host.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
-        // The name of a host may end in a dot.
+        // A host name may end in a dot.
         if labels.count > 1, labels.last?.isEmpty ?? false { labels.removeLast() }
         guard let last = labels.last, !last.allSatisfy(\.isASCIIDigit), !last.starts(with: "0x".utf8) else {
             return false
@@ -99,11 +100,11 @@ package struct SinkURL: Sendable, Hashable {
 
     /// The value of `Host`.
     package var hostField: String { port == (isTLS ? 443 : 80) ? hostText : "\(hostText):\(port)" }
-    /// Scheme, host and port, without a path that may be a secret.
+    /// Scheme, host and port, without the path, which may be a secret.
     package var origin: String { "\(isTLS ? "https" : "http")://\(hostField)" }
     package var text: String { origin + target }
 
-    /// Another resource of the same server.
+    /// Another resource on the same server.
     func at(_ target: String) -> SinkURL { SinkURL(isTLS: isTLS, host: host, port: port, target: target) }
 
     private init(isTLS: Bool, host: String, port: UInt16, target: String) {

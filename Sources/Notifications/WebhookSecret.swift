@@ -1,6 +1,6 @@
 import Basics
 
-/// The key of a webhook's signatures, and how a message is signed: Standard Webhooks 1.0.0, symmetric.
+/// The key of a webhook's signatures, by Standard Webhooks 1.0.0, symmetric.
 package struct WebhookSecret: Sendable, Equatable {
     private static let prefix = "whsec_"
     package static let bytes = 32
@@ -19,7 +19,7 @@ package struct WebhookSecret: Sendable, Equatable {
 
     package var text: String { Self.prefix + Base64.encode(key) }
 
-    /// - Parameter mac: HMAC-SHA256 of a message under a key.
+    /// - Parameter mac: computes the HMAC-SHA256 of a message under a key.
     func signature(id: String, timestamp: Int64, body: [UInt8], _ mac: ([UInt8], [UInt8]) -> [UInt8]) -> String {
         "v1," + Base64.encode(mac(key, Array("\(id).\(timestamp).".utf8) + body))
     }

@@ -14,14 +14,14 @@ package final class AuditFile {
         package let reason: String
     }
 
-    /// A generation is closed when it would pass `limit` bytes.
+    /// A generation is closed before it exceeds `limit` bytes.
     package init(path: String, limit: UInt64 = 8 << 20, keep: Int = 4) {
         self.path = path
         self.limit = max(limit, 1)
         self.keep = max(keep, 1)
     }
 
-    /// Appends whole lines, so that no generation begins inside one.
+    /// Appends whole lines, so that no line spans two generations.
     package func append(_ lines: [UInt8]) throws(Failure) {
         guard !lines.isEmpty else { return }
         do throws(SystemError) {

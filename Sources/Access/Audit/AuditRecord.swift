@@ -6,7 +6,7 @@ import TLS
 package struct AuditRecord: Sendable, Equatable {
     package enum Outcome: Sendable, Equatable {
         case done
-        /// With the stable code of the problem.
+        /// Refused, with the stable code of the problem.
         case refused(String)
         case failed(String)
     }
@@ -21,7 +21,7 @@ package struct AuditRecord: Sendable, Equatable {
         }
     }
 
-    /// Of an approval: the decision, and the hash of the command that it is about.
+    /// The decision about an approval, and the hash of its command.
     package struct Decision: Sendable, Equatable {
         package let name: String
         package let command: String?
@@ -33,18 +33,18 @@ package struct AuditRecord: Sendable, Equatable {
     }
 
     package let at: Timestamp
-    /// `Caller.label`.
+    /// The caller's `label`.
     package let who: String
     package let from: String?
     /// The operation id: `sendMessage`, `revokeToken`.
     package let what: String
-    /// The entry, token, session or resource it was about.
+    /// The affected entry, token, session or resource.
     package let which: String?
     package let outcome: Outcome
     package let requestID: String?
     package let text: TextMark?
     package let decision: Decision?
-    /// The number of this caller's refusals that were left out before this one.
+    /// The number of this caller's refusals left out before this one.
     package let suppressed: UInt64
 
     package init(

@@ -1,14 +1,14 @@
 package import HTTPModel
 
-/// The rules that keep web pages out. They hold for every request, with any route, method and credential.
+/// The rules that keep foreign web pages out. They apply to every request, with any route, method and credential.
 package struct BrowserPolicy: Sendable, Equatable {
     package var hosts: HostPolicy
     package var origins: OriginList
 
     package enum HostPolicy: Sendable, Equatable {
-        /// TCP.
+        /// TCP listeners: exactly these hosts.
         case only(HostList)
-        /// Unix sockets: no page can name one.
+        /// Unix sockets, which no page can name: any host.
         case any
     }
 
@@ -18,7 +18,7 @@ package struct BrowserPolicy: Sendable, Equatable {
     }
 
     package enum Verdict: Equatable, Sendable {
-        /// Go on, and add these fields to the answer.
+        /// Continue, and add these fields to the answer.
         case pass(cors: [CORSField])
         /// Answer 204 with these fields: a preflight from a listed origin.
         case preflight([CORSField])
@@ -40,7 +40,7 @@ package struct BrowserPolicy: Sendable, Equatable {
         return .pass(cors: CORSField.answer(origin))
     }
 
-    /// For unsafe methods, after the caller is known. A body that any page could post without a preflight is accepted
+    /// Checks unsafe methods once the caller is known. A body that any page could post without a preflight is accepted
     /// without a token only if no header shows that a page sent it.
     package func checkSimpleBody(_ request: RequestHead, hasToken: Bool) -> AccessDecision {
         guard !hasToken, !request.isSafe, request.bodyKind != .other else { return .allowed }

@@ -3,10 +3,10 @@ package struct CORSField: Equatable, Sendable {
     package let name: String
     package let value: String
 
-    /// Caches must not give an answer for one origin to another one.
+    /// Caches must not serve an answer for one origin to another.
     package static let vary = [CORSField(name: "vary", value: "Origin")]
 
-    /// Never `*`, never credentials: pages authenticate by token or ticket.
+    /// Never `*` and never credentials: pages authenticate by token or ticket.
     static func answer(_ origin: String) -> [CORSField] {
         [
             CORSField(name: "access-control-allow-origin", value: origin),

@@ -1,12 +1,12 @@
 package import Basics
 
-/// The exact `Host` values of a listener. They defend against DNS rebinding, where a page's own name resolves to us.
+/// The exact `Host` values of a listener. They prevent DNS rebinding, where a page's own name resolves to us.
 package struct HostList: Sendable, Equatable {
-    /// Lower case, with the port; a default port also without it.
+    /// In lower case, with the port; a default port also without it.
     private let accepted: [String]
 
-    /// A name is taken with the listener's port and, for a proxy at its scheme's default port in front, without one; a name
-    /// that carries a port is taken as it is. `0.0.0.0` and `::` name nothing and are never accepted.
+    /// A name is accepted with the listener's port and, for a proxy at the scheme's default port, without one; a name
+    /// with a port is accepted as given. `0.0.0.0` and `::` name no host and are never accepted.
     package init(addresses: [NetworkAddress], port: UInt16, names: [String] = [], tls: Bool = false) {
         var hosts = ["localhost", "[::1]"]
         hosts += addresses.filter { !$0.isUnspecified }.map(\.hostText)

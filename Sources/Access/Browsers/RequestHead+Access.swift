@@ -9,7 +9,7 @@ extension RequestHead {
         /// A type a page may send to any site without asking first: form, multipart, plain text, or a body without
         /// type.
         case simple
-        /// Anything else; a page on another site must ask by preflight before it can send it.
+        /// Any other type, which a page on another site may only send after a preflight.
         case other
     }
 
@@ -37,7 +37,7 @@ extension RequestHead {
         }
     }
 
-    /// True when any field name is one of `ForwardingHeaders`.
+    /// True if any field name is one of `ForwardingHeaders`.
     var isForwarded: Bool {
         fields.indices.contains { index in
             switch fields.slots[index].name {
@@ -50,12 +50,12 @@ extension RequestHead {
         }
     }
 
-    /// The fields of `tailscale serve`; nil where it sent none.
+    /// The fields of `tailscale serve`; nil if it sent none.
     package var serve: ServeHeaders? {
         let isFunnel = fields.contains(.tailscaleFunnelRequest)
         let logins = values(of: .tailscaleUserLogin)
         guard isFunnel || !logins.isEmpty else { return nil }
-        // Serve sets it once; two of them mean that a client's own came through.
+        // Serve sets the field once; two of them mean that the client sent one itself.
         let login = logins.count > 1 ? "" : logins.first
         return ServeHeaders(login: login, forwardedFor: values(of: .xForwardedFor), isFunnel: isFunnel)
     }
@@ -67,10 +67,10 @@ extension RequestHead {
     }
 }
 
-/// The fields with which proxies mark forwarded requests. The identity of such a connection is the proxy's, and proves
+/// The fields with which proxies mark forwarded requests. The connection's identity is then the proxy's, and proves
 /// nothing about the client.
 package enum ForwardingHeaders {
-    /// `name` in lower case.
+    /// - Parameter name: in lower case.
     package static func contains(_ name: some StringProtocol) -> Bool {
         switch name.utf8.first {
         case UInt8(ascii: "f"): name == "forwarded"

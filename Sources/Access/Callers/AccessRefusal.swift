@@ -4,7 +4,8 @@ package enum AccessDecision: Equatable, Sendable {
     case refused(AccessRefusal)
 }
 
-/// A refusal with everything its problem document and headers need. Texts never tell a valid name from an invalid one.
+/// A refusal with everything for its problem document and headers. Texts never distinguish a valid name from an invalid
+/// one.
 package struct AccessRefusal: Error, Equatable, Sendable {
     package enum Kind: Sendable {
         case notPaired, missingScope, sessionNotAllowed, pathNotAllowed, crossOrigin, wrongHost, hostRequired,

@@ -2,23 +2,23 @@ import HTTPModel
 
 /// The paths that a token is limited to, each with everything below it.
 ///
-/// Paths are compared part by part, each part decoded: `/v1/runs` admits `/v1/runs/x` and not `/v1/runsx`, and a slash that is
-/// encoded is no boundary. An empty part and the parts `.` and `..` are admitted nowhere, however they are written, so that it
-/// does not matter who resolves them.
+/// Paths are compared part by part, each part decoded: `/v1/runs` admits `/v1/runs/x` and not `/v1/runsx`, and a slash
+/// that is encoded is no boundary. An empty part and the parts `.` and `..` are admitted nowhere, however they are
+/// written, so that it does not matter which program resolves them.
 package struct AllowedPaths: Hashable, Sendable {
     package enum Fault: Error, Equatable, Sendable {
         case none
         case tooMany(limit: Int)
         case tooLong(limit: Int)
-        /// It is no path, or has a query, a part without a name, or a `.` or `..`.
+        /// Not a path, or one with a query, an empty part, or a `.` or `..`.
         case malformed(String)
     }
 
-    /// A refusal names all of them, so they are few and short.
+    /// A refusal lists all of them, so they are few and short.
     package static let most = 16
     package static let longest = 256
 
-    /// As they were given, in order.
+    /// The paths, sorted and without repeats.
     package let list: [String]
     private let parts: [[String]]
 
@@ -37,16 +37,16 @@ package struct AllowedPaths: Hashable, Sendable {
         self.parts = list.compactMap { parts[$0] }
     }
 
-    /// - Parameter path: as sent, percent-encoded, without its query.
+    /// - Parameter path: percent-encoded as sent, without its query.
     package func cover(_ path: ArraySlice<UInt8>) -> Bool {
         guard let wanted = Self.parts(of: path) else { return false }
         return covers(wanted)
     }
 
-    /// Whether each of the others lies within these.
+    /// Whether all the other paths lie within these.
     package func cover(_ others: AllowedPaths) -> Bool { others.parts.allSatisfy(covers) }
 
-    /// The decoded parts of each path, for a look at what lies there.
+    /// The decoded parts of each path, to check whether a route exists there.
     package var names: [[String]] { parts }
 
     private func covers(_ wanted: [String]) -> Bool { parts.contains { wanted.starts(with: $0) } }

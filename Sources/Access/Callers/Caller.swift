@@ -1,4 +1,4 @@
-/// The sender of a request, as far as it is proven.
+/// The sender of a request, as far as proven.
 package enum Caller: Hashable, Sendable {
     /// The uid that runs the daemon, on the control socket or on loopback: every scope, no limits per caller.
     case owner(uid: UInt32)
@@ -51,7 +51,7 @@ package enum Caller: Hashable, Sendable {
         return sessions.contains { $0.utf8.starts(with: "agent:\(agent):".utf8) }
     }
 
-    /// The id of the token with which this caller's streams end.
+    /// The id of the token that also ends this caller's streams.
     package var tokenID: String? {
         switch self {
         case .token(let caller): caller.id
@@ -60,7 +60,7 @@ package enum Caller: Hashable, Sendable {
         }
     }
 
-    /// The tailnet identity with which this caller's streams end.
+    /// The tailnet identity that also ends this caller's streams.
     package var tailnet: TailnetCaller? {
         switch self {
         case .tailnet(let caller): caller
@@ -113,7 +113,7 @@ package struct TokenCaller: Hashable, Sendable {
 }
 
 package struct TailnetCaller: Hashable, Sendable {
-    /// The login of a person's node; for a tagged node, which has no person, its name.
+    /// The login of the node's user; for a tagged node, which has none, the node's name.
     package let name: String
     package let tags: [String]
     package let scopes: ScopeSet
@@ -140,14 +140,14 @@ package struct TailnetCaller: Hashable, Sendable {
 }
 
 extension Caller {
-    /// The first check of all: a caller with few paths learns nothing of the others, not even which there are.
-    /// - Parameter path: as sent, percent-encoded.
+    /// Checked first of all: a caller with limited paths must not learn whether other paths exist.
+    /// - Parameter path: percent-encoded as sent.
     package func decide(path: ArraySlice<UInt8>) -> AccessDecision {
         guard let paths, !paths.cover(path) else { return .allowed }
         return .refused(.foreignPath(paths))
     }
 
-    /// The first check of every handler, before the body is read.
+    /// Checked first by every handler, before the body is read.
     package func decide(_ required: ScopeSet) -> AccessDecision {
         if scopes.permits(required) { return .allowed }
         if self == .nobody { return .refused(.notPaired(credentialSent: false)) }

@@ -40,7 +40,7 @@ package struct ScopeSet: OptionSet, Hashable, Sendable {
         contains(.admin) || isSuperset(of: wanted)
     }
 
-    /// In the order of `Scope`, which is the order they are printed in.
+    /// In the order of `Scope`, which is also the order in output.
     package var list: [Scope] { Scope.allCases.filter { contains(ScopeSet($0)) } }
     package var names: [String] { list.map(\.rawValue) }
 

@@ -1,8 +1,8 @@
 import POSIX
 
-/// Files with a secret. They are read only if nobody else could read or write them, and made with mode 0600.
+/// Files with a secret, read only if nobody else can read or write them, and created with mode 0600.
 package enum SecretFile {
-    /// Tokens and passwords are short; keys in PEM a few kilobytes.
+    /// Tokens and passwords are short; PEM keys take a few kilobytes.
     private static let longest = 64 << 10
 
     package enum Fault: Error, Equatable, Sendable {
@@ -28,11 +28,11 @@ package enum SecretFile {
             }
         }
 
-        /// The command that fixes it.
+        /// The command that fixes the fault.
         package var hint: String? {
             switch self {
             case .exposed(let path, _): "chmod 600 \(path)"
-            // Root types it, and maybe outside of the container that has this user.
+            // Run by root, perhaps outside the container that has this user.
             case .forbidden(let path, let reader): "chown \(reader) \(path)"
             case .foreignOwner(let path, _): "chown \"$(id -u)\" \(path)"
             default: nil
@@ -68,8 +68,8 @@ package enum SecretFile {
         }
     }
 
-    /// Files of root are accepted too, and with group root they may be readable by the group: systemd's credentials
-    /// are, because their access list shows in the group bits.
+    /// Root's files are accepted too, and with group root they may be readable by the group: systemd's credentials are,
+    /// because their access list shows in the group bits.
     static func fault(of facts: FileFacts, path: String, reader: UInt32) -> Fault? {
         guard facts.kind == .regular else { return .notAFile(path: path) }
         guard facts.owner == reader || facts.owner == 0 else { return .foreignOwner(path: path, uid: facts.owner) }

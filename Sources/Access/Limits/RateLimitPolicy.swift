@@ -40,7 +40,7 @@ package struct RateLimitPolicy: Equatable, Sendable {
         }
     }
 
-    /// How long a fully used bucket takes to fill: the policy's window.
+    /// The time in which an empty bucket fills: the policy's window.
     var windowMilliseconds: Int64 { burst * intervalMilliseconds }
 }
 
@@ -57,9 +57,9 @@ package struct RateLimitVerdict: Equatable, Sendable {
     package let policy: RateLimitPolicy
     package let allowed: Bool
     package let remaining: Int64
-    /// Until the bucket is full again.
+    /// The time until the bucket is full again.
     let resetMilliseconds: Int64
-    /// Until the next one is admitted; 0 when this one was.
+    /// The time until the next attempt is admitted; 0 if this one was.
     package let retryAfterMilliseconds: Int64
 
     package var headers: RateLimitHeaders {
@@ -69,6 +69,6 @@ package struct RateLimitVerdict: Equatable, Sendable {
         )
     }
 
-    /// Whole seconds for `Retry-After`, rounded up: a client that obeys is not refused again.
+    /// Whole seconds for `Retry-After`, rounded up, so that an obedient client is not refused again.
     package static func seconds(_ milliseconds: Int64) -> Int64 { (max(milliseconds, 0) + 999) / 1000 }
 }

@@ -4,16 +4,16 @@ package import Basics
 package enum RateLimitKey: Hashable, Sendable {
     case address(NetworkAddress)
     case uid(UInt32)
-    /// The first characters of the credential that was sent.
+    /// The first characters of the sent credential.
     case tokenPrefix(UInt64)
     case caller(String)
     case session(caller: String, session: String)
 }
 
 /// Token buckets in the form of the generic cell rate algorithm: one number per key, the time at which the bucket will
-/// be full. A key whose time has passed is as good as absent, so forgetting it loses nothing.
+/// be full. A key whose time has passed equals an absent one, so forgetting it loses nothing.
 ///
-/// Bounded: when a kind's table is full, full buckets are removed, at most once a second. If there are none, new keys
+/// Bounded: if a kind's table is full, full buckets are removed, at most once a second. If there are none, new keys
 /// share one overflow bucket. So invented keys evict nobody, and the overflow bucket refuses only limited requests: a
 /// correct credential is never counted here.
 package struct RateLimiter: Sendable {
@@ -24,7 +24,7 @@ package struct RateLimiter: Sendable {
         var sweptAt: Int64 = .min / 2
     }
 
-    /// By `RateLimitKind.index`.
+    /// Indexed by `RateLimitKind.index`.
     private var tables: [Table]
     private let capacity: Int
 
@@ -35,7 +35,7 @@ package struct RateLimiter: Sendable {
 
     package func count(of kind: RateLimitKind) -> Int { tables[kind.index].fullAt.count }
 
-    /// Takes one from the bucket. A refused attempt takes nothing, so that it does not delay the next one.
+    /// Takes one from the bucket. A refused attempt takes nothing, so it does not delay the next one.
     package mutating func take(_ kind: RateLimitKind, _ key: RateLimitKey, now: Int64) -> RateLimitVerdict {
         let index = kind.index
         let policy = tables[index].policy
@@ -43,7 +43,7 @@ package struct RateLimiter: Sendable {
         if known == nil { makeRoom(in: &tables[index], now: now) }
         let shared = known == nil && tables[index].fullAt.count >= capacity
         let stored = known ?? (shared ? tables[index].overflowFullAt : now)
-        // A clock that was set back must not lock anybody out for longer than one window.
+        // A clock that was set back must not block anybody for longer than one window.
         let fullAt = min(max(stored, now), now + policy.windowMilliseconds)
         let debt = fullAt - now
         let allowed = debt <= policy.windowMilliseconds - policy.intervalMilliseconds
@@ -61,7 +61,7 @@ package struct RateLimiter: Sendable {
         )
     }
 
-    /// For an attempt that proved good.
+    /// Returns one after an attempt that proved valid.
     package mutating func giveBack(_ kind: RateLimitKind, _ key: RateLimitKey) {
         let table = tables[kind.index]
         if let known = table.fullAt[key] {

@@ -1,4 +1,4 @@
-/// How many streams are open: in all, and for each limited caller.
+/// The numbers of open streams: in total, and per limited caller.
 package struct StreamSlots: Sendable {
     package let perCaller: Int
     package let total: Int
@@ -22,7 +22,7 @@ package struct StreamSlots: Sendable {
         return true
     }
 
-    /// Once for each successful `take`.
+    /// Called once for each successful `take`.
     package mutating func release(_ caller: Caller) {
         count -= 1
         guard caller.isLimited, let own = open[caller.label] else { return }

@@ -1,7 +1,7 @@
 package import Basics
 package import JSONBytes
 
-/// A token that the host has granted and nobody has fetched yet, as the host sees it: without the secret that fetches it.
+/// A token that the host has granted and nobody has collected yet, without its secret.
 package struct PairingInvitation: Sendable, Equatable {
     package enum State: String, Sendable {
         case waiting, used, cancelled, expired
@@ -12,9 +12,9 @@ package struct PairingInvitation: Sendable, Equatable {
     package let createdAt: Timestamp
     package let expiresAt: Timestamp
     package internal(set) var state = State.waiting
-    /// The place it was used from, for a person to read.
+    /// The address that used it, for display.
     package internal(set) var usedFrom: String?
-    /// The token that it became.
+    /// The id of the resulting token.
     package internal(set) var tokenID: String?
 }
 

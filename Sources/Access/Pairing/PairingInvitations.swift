@@ -1,17 +1,17 @@
 package import Basics
 import TLS
 
-/// Invitations: the host chooses name and scopes first and shows a secret; the first device that brings the secret gets the
-/// token at once. They live in memory alone, five minutes, for one use.
+/// Invitations: the host chooses name and scopes and shows a secret; the first device with the secret gets the token at
+/// once. They live only in memory, for five minutes and one use.
 ///
-/// An invitation that is over is remembered for an hour, without its secret, so that its holder hears what became of it.
+/// An ended invitation is remembered for an hour, without its secret, so that its holder learns what happened to it.
 package struct PairingInvitations: Sendable {
     package static let lifeMilliseconds: Int64 = 300_000
     private static let memoryMilliseconds: Int64 = 3_600_000
-    /// 28 of 27 letters are 133 random bits. They are typed by people who have no camera.
+    /// 28 of 27 letters are 133 random bits. People without a camera type them.
     private static let letters = 28
     private static let group = 4
-    /// A person makes one at a time; a script that makes more has a fault.
+    /// A person makes one at a time; a script that makes more has a bug.
     private static let mostWaiting = 16
     private static let most = 256
 
@@ -22,7 +22,7 @@ package struct PairingInvitations: Sendable {
     package enum Redemption: Sendable, Equatable {
         /// No invitation has this secret.
         case unknown
-        /// It was the right one once.
+        /// The secret was right once.
         case over(PairingInvitation)
         /// Make the token now, and call `redeemed` or `redemptionFailed`.
         case deliver(PairingInvitation)
@@ -36,7 +36,7 @@ package struct PairingInvitations: Sendable {
 
     private struct Entry {
         var invitation: PairingInvitation
-        /// Its token is being stored for somebody.
+        /// The token is being stored for a caller.
         var isTaken = false
     }
 
@@ -66,7 +66,7 @@ package struct PairingInvitations: Sendable {
         return .success((invitation, Secret(String(decoding: letters, as: UTF8.self))))
     }
 
-    /// The letters in groups, for people. Dashes, blanks and case do not count when it comes back.
+    /// The letters in groups, for people. Dashes, blanks and case are ignored on input.
     package static func grouped(_ secret: Secret) -> String {
         let letters = Array(secret.reveal())
         return stride(from: 0, to: letters.count, by: group).map { start in
@@ -74,7 +74,7 @@ package struct PairingInvitations: Sendable {
         }.joined(separator: "-")
     }
 
-    /// One caller gets `deliver`; everybody who comes while its token is stored, or later, finds the invitation used.
+    /// One caller gets `deliver`; all others, during or after the storing of the token, find the invitation used.
     package mutating func redeem(_ text: String, now: Timestamp) -> Redemption {
         update(now: now)
         guard let letters = Self.letters(of: text) else { return .unknown }
@@ -90,7 +90,7 @@ package struct PairingInvitations: Sendable {
         return .deliver(entry.invitation)
     }
 
-    /// The token is stored and being sent.
+    /// Records that the token is stored and being sent.
     package mutating func redeemed(_ id: String, tokenID: String, from: String) {
         change(id) { entry in
             entry.isTaken = false
@@ -100,7 +100,7 @@ package struct PairingInvitations: Sendable {
         }
     }
 
-    /// The token could not be stored; the secret is as good as before.
+    /// Makes the secret valid again, because the token could not be stored.
     package mutating func redemptionFailed(_ id: String) {
         change(id) { $0.isTaken = false }
     }
@@ -147,7 +147,7 @@ package struct PairingInvitations: Sendable {
 
     /// Nil for text that cannot be a secret.
     private static func letters(of text: String) -> [UInt8]? {
-        // With a separator after each letter.
+        // Room for a separator after each letter.
         guard text.utf8.count <= 2 * letters else { return nil }
         var found: [UInt8] = []
         for byte in text.utf8 where byte != UInt8(ascii: "-") && byte != UInt8(ascii: " ") {

@@ -1,13 +1,13 @@
 package import Basics
 package import JSONBytes
 
-/// One application for a token, as the host lists it: without its id, which is the applicant's secret.
+/// One application for a token, as the host sees it: without its id, which is the applicant's secret.
 package struct PairingRequest: Sendable, Equatable {
     /// The code that a person on the host compares with the applicant's screen, and types.
     package let code: String
     package let name: String
     package let scopes: ScopeSet
-    /// Nil asks for all paths.
+    /// Nil requests all paths.
     package let paths: AllowedPaths?
     package let from: String
     let requestedAt: Timestamp
@@ -28,7 +28,7 @@ extension PairingRequest: JSONWritable {
     }
 }
 
-/// The answer to the applicant: `id` is 256 random bits and the only thing that fetches the token.
+/// The answer to the applicant: `id` is 256 random bits and the only key to the token.
 package struct PairingReceipt: Sendable {
     package let id: Secret
     package let request: PairingRequest
@@ -40,12 +40,12 @@ package struct PairingReceipt: Sendable {
 /// The state of an application, for the applicant.
 package enum PairingStatus: Sendable, Equatable {
     case pending(expiresAt: Timestamp)
-    /// Make the token now, hand it out in this answer, and call `delivered` or `deliveryFailed`.
+    /// Make the token now, return it in this answer, and call `delivered` or `deliveryFailed`.
     case deliver(NewToken)
     case rejected
     case superseded
     /// The token was handed out before; it is never shown again.
     case delivered
-    /// Another request is being answered with the token right now.
+    /// Another request is receiving the token right now.
     case busy
 }

@@ -1,15 +1,14 @@
 package import Basics
 
-/// Applications for tokens. Anybody who reaches the server may apply; a person on the host decides; the token is handed
-/// out once.
+/// Applications for tokens. Any client may apply; a person on the host decides; the token is handed out once.
 ///
-/// No token exists until it is collected: approval only allows one. Applications live five minutes; approval gives at
-/// least one more to collect. A new application of the same name from the same place supersedes the waiting one.
+/// The token is only made when it is collected. Applications live five minutes; after approval there is at least one
+/// more minute to collect. A new application with the same name from the same place replaces the waiting one.
 package struct PairingRequests: Sendable {
     package static let prefix = "ldp_"
     package static let lifeMilliseconds: Int64 = 300_000
     private static let collectMilliseconds: Int64 = 60_000
-    /// No letters and digits that look alike, and no vowels, so that a code is never a word.
+    /// No similar letters and digits, and no vowels, so that a code never forms a word.
     static let alphabet = Array("23456789BCDFGHJKMNPQRSTVWXZ".utf8)
 
     private enum State {
@@ -41,7 +40,7 @@ package struct PairingRequests: Sendable {
     private let capacity: Int
     private let perPlace: Int
 
-    /// `RateLimiter` limits how often somebody applies. These limits bound the memory and the list that a person reads.
+    /// `RateLimiter` limits the rate of applications. These limits bound the memory and the list that a person reads.
     package init(capacity: Int = 64, perPlace: Int = 8) {
         self.capacity = max(capacity, 1)
         self.perPlace = max(perPlace, 1)
@@ -50,17 +49,17 @@ package struct PairingRequests: Sendable {
     package enum Refusal: Error, Equatable, Sendable {
         case tooMany
         case unknownCode
-        /// The approval names a scope that was not asked for.
+        /// The approval names a scope that was not requested.
         case notRequested(ScopeSet)
-        /// The approval names a path that lies outside those asked for.
+        /// The approval names a path outside the requested ones.
         case pathNotRequested
-        /// No token has these scopes and these limits.
+        /// A token cannot have these scopes and limits together.
         case impossible(NewToken.Problem)
         case decided
     }
 
     /// - Parameters:
-    ///   - from: for a person to read.
+    ///   - from: the origin, for display.
     ///   - place: applications from one place replace each other.
     package mutating func apply(
         _ newToken: NewToken,
@@ -100,8 +99,8 @@ package struct PairingRequests: Sendable {
     }
 
     /// - Parameters:
-    ///   - scopes: a part of the scopes asked for; nil grants all of them.
-    ///   - paths: lie within the paths asked for; nil grants those.
+    ///   - scopes: some of the requested scopes; nil grants all of them.
+    ///   - paths: must lie within the requested paths; nil grants those.
     package mutating func approve(
         _ code: String,
         scopes: ScopeSet? = nil,
@@ -131,7 +130,7 @@ package struct PairingRequests: Sendable {
         }
     }
 
-    /// Nil for an unknown id and for an expired one.
+    /// Nil for an unknown or expired id.
     package mutating func poll(_ id: [UInt8], now: Timestamp) -> PairingStatus? {
         let key = SecretDigest(of: Array(id.prefix(128)))
         guard var entry = entries[key], entry.endsAt > now.milliseconds else { return nil }
@@ -148,12 +147,12 @@ package struct PairingRequests: Sendable {
         }
     }
 
-    /// The token is stored and being sent.
+    /// Records that the token is stored and being sent.
     package mutating func delivered(_ id: [UInt8]) {
         entries[SecretDigest(of: Array(id.prefix(128)))]?.state = .delivered
     }
 
-    /// The token could not be stored; the applicant may ask again.
+    /// Lets the applicant ask again, because the token could not be stored.
     package mutating func deliveryFailed(_ id: [UInt8]) {
         let key = SecretDigest(of: Array(id.prefix(128)))
         guard case .delivering(let token)? = entries[key]?.state else { return }
@@ -180,7 +179,7 @@ package struct PairingRequests: Sendable {
         return .success(entry.request)
     }
 
-    /// Decided applications make room first: they only wait to be read once more.
+    /// Decided applications are removed first: they only wait to be read once more.
     private mutating func makeRoom(for place: String) -> Bool {
         let full = entries.count >= capacity
         guard full || entries.values.count(where: { $0.place == place }) >= perPlace else { return true }
@@ -202,7 +201,7 @@ package struct PairingRequests: Sendable {
         }
     }
 
-    /// People type codes in lower case and without the dash.
+    /// Accepts codes typed in lower case and without the dash.
     private static func normalize(_ code: String) -> String {
         String(decoding: code.uppercased().utf8.filter { alphabet.contains($0) }, as: UTF8.self)
     }

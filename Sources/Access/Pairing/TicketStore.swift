@@ -9,7 +9,7 @@ package struct TicketStore: Sendable {
         let buyer: Caller
         let path: String
         let expiresAt: Int64
-        /// A used ticket is kept until its minute is over, because a caller may have only so many a minute.
+        /// A used ticket is kept until its minute is over, because a caller's tickets per minute are limited.
         var isSpent = false
     }
 
@@ -23,12 +23,12 @@ package struct TicketStore: Sendable {
     }
 
     package enum Refusal: Error, Equatable, Sendable {
-        /// The caller may not read, or came with a ticket.
+        /// The caller may not read, or used a ticket itself.
         case notAllowed
         case tooMany
     }
 
-    /// `path` without query. The edge has checked that it names a readable route.
+    /// `path` has no query. The caller of this method has checked that it names a readable route.
     package mutating func issue(
         to buyer: Caller,
         path: String,
@@ -46,7 +46,7 @@ package struct TicketStore: Sendable {
         return .success((secret, expiresAt))
     }
 
-    /// A ticket is used up even when it is presented for the wrong path: somebody else may have seen it.
+    /// A ticket is used up even if it is presented for the wrong path: somebody else may have seen it.
     package mutating func redeem(_ text: [UInt8], path: String, method: String, now: Timestamp) -> Caller? {
         let key = SecretDigest(of: Array(text.prefix(128)))
         guard text.count <= 128, let ticket = tickets[key], !ticket.isSpent else { return nil }

@@ -3,12 +3,12 @@ package import Basics
 /// The other end of a connection as the kernel describes it, asked once after accept.
 package struct Peer: Sendable, Equatable {
     package enum Origin: Sendable, Equatable {
-        /// A unix socket's peer; nil when the kernel does not tell.
+        /// The peer of a Unix socket; the uid is nil if the kernel does not report it.
         case unix(uid: UInt32?)
-        /// Both ends on loopback; the uid that owns the calling socket, or nil where that cannot be told.
+        /// Both ends are on loopback; the uid owns the calling socket, or is nil if unknown.
         case loopback(PeerAddress, uid: UInt32?)
         case remote(PeerAddress)
-        /// A process of this host that used one of the host's other addresses. It is no peer of the tailnet.
+        /// A process of this host that used one of the host's other addresses, and not a peer of the tailnet.
         case thisHost(PeerAddress)
     }
 
@@ -44,7 +44,7 @@ package struct Peer: Sendable, Equatable {
         }
     }
 
-    /// Shown to the person who decides about an application.
+    /// A description for the person who decides about an application.
     package var description: String {
         switch (address, limitKey) {
         case (let address?, .uid(let uid)): "\(address.ip.hostText), uid \(uid)"

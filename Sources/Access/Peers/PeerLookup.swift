@@ -4,8 +4,8 @@ import POSIX
 /// Finds the user at the other end of a connection, once after accept. Not Sendable: owned by the listener's loop.
 ///
 /// A loopback caller's uid is that of the socket whose source is our remote address and whose destination is our local
-/// one, found by exact 4-tuple. It counts only while that socket is ESTABLISHED and belongs to a process: after the
-/// caller has closed it, the kernel shows uid 0 and no inode. Our own end is checked afterwards: as long as it is
+/// one, found by exact 4-tuple. The uid counts only while that socket is ESTABLISHED and belongs to a process: after
+/// the caller has closed it, the kernel shows uid 0 and no inode. Our own end is checked afterwards: as long as it is
 /// ESTABLISHED, nobody else can own the caller's address.
 package final class PeerLookup {
     private static let established: UInt8 = 1
@@ -45,7 +45,7 @@ package final class PeerLookup {
         owner.state == established && owner.inode != 0
     }
 
-    /// Systems that filter netlink have the table in /proc. After "not found" from netlink it is not asked.
+    /// Looks in /proc only on systems that filter netlink, not after "not found" from netlink.
     func owner(_ ends: PeerSockets.Ends) -> Result<PeerSockets.Owner, SystemError> {
         if let diagnostics {
             let found = PeerSockets.owner(diagnostics: diagnostics, source: ends.remote, destination: ends.local)

@@ -1,11 +1,11 @@
 import Basics
 
-/// The credential of a request, from its `Authorization` fields. If one is sent, only that counts: a malformed one
-/// never falls back to the identity of the connection.
+/// The credential of a request, from its `Authorization` fields. If one is sent, nothing else counts: a malformed one
+/// never falls back to the connection's identity.
 package enum Credential: Equatable, Sendable {
     case none
     case bearer([UInt8])
-    /// Another scheme, several fields, no token: hashed and compared like a wrong token.
+    /// Another scheme, several fields, or no token: hashed and compared like a wrong token.
     case malformed([UInt8])
 
     package init(authorization: [String]) {
@@ -35,8 +35,8 @@ package enum Credential: Equatable, Sendable {
         return token
     }
 
-    /// The key of the failure bucket: as much of the credential as lists show, so that guessing at one token from many
-    /// addresses is throttled too.
+    /// The key of the failure bucket: the part of the credential that lists show, so that guesses at one token from
+    /// many addresses are throttled too.
     var prefixKey: UInt64 {
         switch self {
         case .none: 0

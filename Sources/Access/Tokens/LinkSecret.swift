@@ -5,7 +5,7 @@ package enum LinkSecret {
 
     package static func make() -> Secret { SecureCode.secret(prefix: prefix) }
 
-    /// What has not this form cannot be one.
+    /// Whether the text has the form of a link secret.
     package static func isWellFormed(_ text: String) -> Bool {
         text.utf8.count == length && text.hasPrefix(prefix)
     }

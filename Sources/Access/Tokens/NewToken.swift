@@ -1,6 +1,6 @@
 package import Basics
 
-/// The checked properties of a token to be made.
+/// The checked properties of a new token.
 package struct NewToken: Sendable, Equatable {
     package let name: String
     package let scopes: ScopeSet
@@ -16,7 +16,7 @@ package struct NewToken: Sendable, Equatable {
         case tooManySessions(limit: Int)
         case invalidSession
         case expiryInThePast
-        /// A token with scope `admin` can make tokens without limits, so limits of its own would mean nothing.
+        /// A token with scope `admin` can make unlimited tokens, so limits of its own would mean nothing.
         case limitedAdmin
         case pathLimitedAdmin
     }

@@ -5,7 +5,7 @@ import TLS
 package struct SecretDigest: Hashable, Sendable {
     private let words: (UInt64, UInt64, UInt64, UInt64)
 
-    /// No secret has this digest. It is compared with when there is no record.
+    /// A digest of no secret, compared with if there is no record.
     static let none = SecretDigest(words: (0, 0, 0, 0))
 
     private init(words: (UInt64, UInt64, UInt64, UInt64)) {
@@ -20,7 +20,7 @@ package struct SecretDigest: Hashable, Sendable {
         self.init(of: Array(secret.reveal().utf8))
     }
 
-    /// As stored: 32 bytes.
+    /// Reads the stored form: 32 bytes.
     package init?(bytes: [UInt8]) {
         guard bytes.count == 32 else { return nil }
         func word(_ index: Int) -> UInt64 {
@@ -42,7 +42,7 @@ package struct SecretDigest: Hashable, Sendable {
         return out
     }
 
-    /// Equality without a branch on the contents.
+    /// Compares without branching on the contents.
     package func equals(_ other: SecretDigest) -> Bool {
         (words.0 ^ other.words.0) | (words.1 ^ other.words.1) | (words.2 ^ other.words.2) | (words.3 ^ other.words.3)
             == 0

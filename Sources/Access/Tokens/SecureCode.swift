@@ -14,7 +14,7 @@ enum SecureCode {
         return text
     }
 
-    /// 43 letters and digits: 256 bits.
+    /// A secret of 43 letters and digits: 256 bits.
     static func secret(prefix: String) -> Secret {
         Secret(
             prefix + String(decoding: letters(from: TokenText.alphabet, count: TokenText.randomLength), as: UTF8.self)

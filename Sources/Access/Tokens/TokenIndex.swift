@@ -9,7 +9,7 @@ package struct TokenIndex: Sendable {
         var record: TokenRecord
         let caller: TokenCaller
         let digest: SecretDigest
-        /// Milliseconds; `.max` never.
+        /// Milliseconds; `.max` for never.
         let expiresAt: Int64
         var touchedAt: Int64
 
@@ -33,7 +33,7 @@ package struct TokenIndex: Sendable {
     private var byID: [String: Int] = [:]
     /// Changes when a token is added, changed or revoked. Earlier answers are then no longer valid.
     package private(set) var revision: UInt64 = 0
-    /// Last uses not yet written; the store takes them now and then.
+    /// Last uses not yet written to the store.
     private var touched: [String: Timestamp] = [:]
 
     /// Only the beginning of a longer credential is hashed: a stranger must not make us hash megabytes.
@@ -53,8 +53,8 @@ package struct TokenIndex: Sendable {
 
     package subscript(id id: String) -> TokenRecord? { byID[id].map { slots[$0].record } }
 
-    /// The time in milliseconds until which an answer of `authenticate` stays valid, as long as the revision is the
-    /// same: after it the token expires, or its use has to be noted.
+    /// The time in milliseconds until which an answer of `authenticate` stays valid while the revision is unchanged:
+    /// then the token expires, or its use must be noted.
     package func goodUntil(_ id: String) -> Int64 {
         guard let place = byID[id] else { return .min }
         return min(slots[place].expiresAt, slots[place].touchedAt + Self.touchInterval)

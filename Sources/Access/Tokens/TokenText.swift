@@ -1,7 +1,7 @@
 import Basics
 
-/// The written form of a token: `ldl_`, 43 letters and digits (256 bits), and 6 more that check them, so that secret
-/// scanners find it and a cut copy is told from a revoked one offline.
+/// The written form of a token: `ldl_`, 43 letters and digits (256 bits), and 6 check digits, so that secret scanners
+/// find it and a truncated copy is recognized offline.
 package enum TokenText {
     package static let prefix = "ldl_"
     static let randomLength = 43
@@ -19,13 +19,13 @@ package enum TokenText {
         return Secret(String(decoding: text, as: UTF8.self))
     }
 
-    /// True if form and check digits are right. The token need not exist.
+    /// True if form and check digits are right. The token may not exist.
     package static func isWellFormed(_ text: [UInt8]) -> Bool {
         guard text.count == length, text.starts(with: prefix.utf8) else { return false }
         return Array(text.suffix(checkLength)) == check(of: text.dropLast(checkLength))
     }
 
-    /// For text from outside that may be a secret by mistake, such as a token where its id belongs.
+    /// Masks input that may be a secret by mistake, such as a token in place of its id.
     package static func masked(_ text: String) -> String {
         [prefix, PairingRequests.prefix, TicketStore.prefix, LinkSecret.prefix].contains { text.hasPrefix($0) }
             ? text.prefix(shownLength) + "…" : text
