@@ -90,7 +90,7 @@ struct AgentWorkspace {
 
         """
 
-    /// The value of a label in IDENTITY.md as the gateway reads it: on the label's line, without Markdown marks and
+    /// The value of a label in IDENTITY.md as the gateway reads it: from the label's line, without Markdown marks and
     /// placeholders.
     func identityField(_ label: String) -> String? {
         guard let file = files["IDENTITY.md"] else { return nil }

@@ -21,7 +21,7 @@ struct DemoAdmission {
     struct Rejection {
         var error: DemoError
         var close: DemoClose
-        /// A pairing request that clients with the pairing scope have to hear of.
+        /// A new pairing request, to be announced to clients with the pairing scope.
         var newRequest: DeviceRegistry.Request?
     }
 
@@ -261,13 +261,13 @@ struct DemoAdmission {
         return asked.token == nil ? .tokenMissing : .tokenMismatch
     }
 
-    /// The gateway takes this peer for a program on its own host, without a proxy between them.
+    /// Whether the gateway takes this peer for a program on its own host, without a proxy in between.
     private func isDirect(_ peer: DemoPeer) -> Bool {
         guard peer.isLoopback, !peer.isForwarded, peer.origin == nil else { return false }
         return ["127.0.0.1", "localhost", "[::1]", "::1"].contains { peer.host == $0 || peer.host.hasPrefix("\($0):") }
     }
 
-    /// Why the device needs an approval; nil when it has one that covers this connect.
+    /// The reason why the device needs an approval; nil if it has one that covers this connect.
     private func pairingReason(_ candidate: DeviceRegistry.Device, _ asked: Asked) -> String? {
         guard let known = devices[candidate.id], known.publicKey == candidate.publicKey else { return "not-paired" }
         guard known.roles.contains(asked.role) else { return "role-upgrade" }
@@ -343,7 +343,7 @@ struct DemoAdmission {
     }
 }
 
-/// The parameters of a connect that the checks look at.
+/// The parameters of a connect that the checks use.
 private struct Asked {
     let client: DemoConnection.Client
     let role: String
@@ -383,7 +383,8 @@ private struct Asked {
 
     var presentsNothing: Bool { token == nil && password == nil && deviceToken == nil && bootstrapToken == nil }
 
-    /// The texts a device may have signed: the newer one binds platform and family too, the older one is still accepted.
+    /// The texts a device may have signed: the newer one also covers platform and family, the older one is still
+    /// accepted.
     func signedPayloads(deviceID: String, _ signedAt: Int64, _ nonce: String) -> [String] {
         let fields = [
             deviceID, client.id, client.mode, role, scopes.joined(separator: ","), String(signedAt),
@@ -393,7 +394,7 @@ private struct Asked {
         return [(["v3"] + fields + bound).joined(separator: "|"), (["v2"] + fields).joined(separator: "|")]
     }
 
-    /// Trimmed, and only A to Z lowered.
+    /// The text trimmed, with only A to Z in lower case.
     static func normalised(_ text: String) -> String {
         var bytes = Array(text.utf8)[...]
         while let first = bytes.first, first <= 0x20 { bytes.removeFirst() }

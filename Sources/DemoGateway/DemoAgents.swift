@@ -20,7 +20,7 @@ final class DemoAgents {
         self[id]?.files[name].map { String(decoding: $0.content, as: UTF8.self) }
     }
 
-    /// Replaces a file, or removes it with nil; false when there is no such agent or the name is not allowed.
+    /// Replaces a file, or removes it with nil; false if there is no such agent or the name is not allowed.
     @discardableResult
     func write(_ content: [UInt8]?, to name: String, agent id: String) -> Bool {
         guard let place = workspaces.firstIndex(where: { $0.id == id }), AgentWorkspace.isAllowed(name) else {

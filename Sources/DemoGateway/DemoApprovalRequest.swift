@@ -1,11 +1,11 @@
-/// The description of a command in the events about its approval, in the members and the order of each release.
+/// The description of a command in its approval events, with the members and the order of each release.
 struct DemoApprovalRequest {
     let wire: WireValue
 
     init(_ command: DemoApprovals.Command, _ release: DemoRelease) {
         let parts = Self.parts(of: command.text)
         let redirects = command.text.contains(">")
-        // March finds the program of a plain command only.
+        // March only finds the program of a plain command.
         let program =
             release == .march && (parts.count > 1 || redirects) ? nil : parts.first?.split(separator: " ").first
         let offered = Self.decisions(command, release)
@@ -37,7 +37,7 @@ struct DemoApprovalRequest {
         wire = release.gatesApprovalsByCap ? known.adding(newest) : known
     }
 
-    /// A policy that asks every time cannot be answered for good.
+    /// A policy that asks every time cannot be answered permanently.
     static func decisions(_ command: DemoApprovals.Command, _ release: DemoRelease) -> [DemoApprovals.Decision] {
         DemoApprovals.Decision.allCases.filter { command.ask != "always" || $0 != .allowAlways }
     }

@@ -1,7 +1,7 @@
 import JSONBytes
 
-/// The commands that wait until an operator decides, and the calls about them. They live in memory: a process that ends
-/// forgets them, and tells nobody.
+/// The commands that wait for an operator's decision, and the calls about them. They live in memory: a process that
+/// ends forgets them without an event.
 final class DemoApprovals {
     enum Decision: String, CaseIterable {
         case allowOnce = "allow-once"
@@ -9,10 +9,10 @@ final class DemoApprovals {
         case deny
     }
 
-    /// A command that wants to run, and the run that it belongs to.
+    /// A command waiting to run, and its run.
     struct Command {
         let text: String
-        /// The policy of its session: `always`, or `on-miss` for commands that are not on the list of the host.
+        /// The policy of its session: `always`, or `on-miss` for commands that are not on the host's list.
         let ask: String
         let lifeMs: Int?
         let workspace: String
@@ -23,7 +23,7 @@ final class DemoApprovals {
         let device: String?
     }
 
-    /// Nil: its time ran out.
+    /// The decision; nil if the time ran out.
     typealias Decided = (Record, Decision?) -> Void
 
     struct Record {
@@ -37,9 +37,9 @@ final class DemoApprovals {
     }
 
     private static let scope = "operator.approvals"
-    /// Later releases know an approval for so long after its decision.
+    /// The time for which later releases remember a decided approval.
     private static let memoryMs = 15_000
-    /// Apps of the gateway's own that ask their users.
+    /// The gateway's own apps, which ask their users.
     private static let apps: Set<String> = [
         "openclaw-control-ui", "openclaw-macos", "openclaw-ios", "openclaw-android",
     ]
@@ -48,9 +48,9 @@ final class DemoApprovals {
     private let clock: DemoClock
     private let primitives: DemoPrimitives
     private let connections: DemoConnections
-    /// In the order of their requests: those that wait, and in later releases those decided lately.
+    /// In the order of the requests: pending ones, and in later releases recently decided ones.
     private var records: [Record] = []
-    /// Commands that an operator has allowed for good.
+    /// Commands that an operator has allowed permanently.
     private var allowed: Set<String> = []
 
     init(_ release: DemoRelease, _ clock: DemoClock, _ primitives: DemoPrimitives, _ connections: DemoConnections) {
@@ -64,7 +64,7 @@ final class DemoApprovals {
 
     func isAllowed(_ command: String) -> Bool { allowed.contains(command) }
 
-    /// Asks all who may decide. `decided` is called once, and never from here.
+    /// Asks all clients that may decide. `decided` is called once, and never during this call.
     func ask(_ command: Command, decided: @escaping Decided) -> Record {
         let record = Record(
             id: primitives.uuid(),
@@ -76,7 +76,7 @@ final class DemoApprovals {
         )
         records.append(record)
         tell("exec.approval.requested", row(of: record), about: record)
-        // Newest releases do not wait when nobody can answer.
+        // The newest releases do not wait if no client can answer.
         let isHopeless = release.gatesApprovalsByCap && connections.all.allSatisfy { !reaches($0, record) }
         clock.after(ms: isHopeless ? 0 : Int(record.expiresAt - record.createdAt)) { [weak self] in
             self?.expire(record.id)
@@ -84,7 +84,7 @@ final class DemoApprovals {
         return record
     }
 
-    /// Nobody is told: clients keep the time themselves.
+    /// Expires an approval without an event: clients watch the time themselves.
     private func expire(_ id: String) {
         guard let place = records.firstIndex(where: { $0.id == id && $0.decision == nil }) else { return }
         let record = records.remove(at: place)
@@ -128,7 +128,7 @@ final class DemoApprovals {
             return earlier == decision ? .ok(["ok": true]) : Refused.alreadyResolved.reply
         }
         let offered = DemoApprovalRequest.decisions(record.command, release)
-        // March offers no choice, and takes every decision.
+        // March offers no choice, and accepts every decision.
         guard release == .march || offered.contains(decision) else { return Refused.notOffered(release).reply }
         if decision == .allowAlways { allowed.insert(record.command.text) }
         if release < .june {
@@ -151,7 +151,8 @@ final class DemoApprovals {
         return .ok(["ok": true])
     }
 
-    /// By its id; later releases also take the beginning of an id. What a client may not see does not exist for it.
+    /// Finds an approval by its id; later releases also accept the beginning of an id. An approval that the client may
+    /// not see counts as missing.
     private func find(_ request: DemoRequest) -> Result<Int, Refused> {
         let id = request.string("id") ?? ""
         let visible = records.indices.filter { sees(request.connection, records[$0]) }
@@ -171,20 +172,22 @@ final class DemoApprovals {
         ]
     }
 
-    /// Later releases name the clients that get an event, and do not count it.
+    /// Sends an event about an approval. Later releases choose the clients that get it, and do not number it.
     private func tell(_ event: String, _ payload: WireValue, about record: Record) {
         guard release >= .june else { return connections.broadcast(event, payload, scope: Self.scope) }
         connections.send(event, payload, to: connections.all.filter { reaches($0, record) })
     }
 
-    /// In later releases an operator without the admin scope sees the approvals of the messages that its own device sent.
+    /// Whether the client may see the approval. In later releases an operator without the admin scope sees only
+    /// approvals of messages from its own device.
     private func sees(_ connection: DemoConnection, _ record: Record) -> Bool {
         guard connection.may(Self.scope) else { return false }
         if release < .june || connection.scopes.contains("operator.admin") { return true }
         return record.command.device != nil && record.command.device == connection.deviceID
     }
 
-    /// Newest releases send events only to clients that say they can ask somebody.
+    /// Whether the client gets approval events. The newest releases send them only to clients that declare that they
+    /// can ask somebody.
     private func reaches(_ connection: DemoConnection, _ record: Record) -> Bool {
         guard connection.isOpen, sees(connection, record) else { return false }
         guard release.gatesApprovalsByCap else { return true }

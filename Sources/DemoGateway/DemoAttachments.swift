@@ -46,7 +46,7 @@ struct DemoAttachments {
         }
     }
 
-    /// An image loses its name, a file keeps it before the id.
+    /// An image loses its name; a file keeps its name before the id.
     private static func path(_ name: String?, _ type: String, _ host: DemoHost) -> String {
         let folder = "/home/demo/.openclaw/media/inbound/"
         let id = host.primitives.uuid()

@@ -87,7 +87,7 @@ final class DemoChat {
         clock.after(ms: clock.paced(60)) { [weak self] in self?.commands.run(message, in: canonical) }
     }
 
-    /// The message as the agent gets it: behind what has happened since the last one.
+    /// The message as the agent gets it: after notices about events since the last one.
     private func withNotices(_ text: String, in canonical: String) -> String {
         guard let session = sessions[canonical], !session.notices.isEmpty, !DemoCommands.isCommand(text) else {
             return text
@@ -97,7 +97,7 @@ final class DemoChat {
         return "\(told)\n[\(EnvelopeTime.weekday(clock.wallMs)) \(EnvelopeTime.minutes(clock.wallMs)) UTC] \(text)"
     }
 
-    /// Whether a run is over. `timeout` is also the answer about one that nobody knows.
+    /// Reports whether a run is over. An unknown run is also answered with `timeout`.
     func wait(_ request: DemoRequest) -> DemoReply {
         guard let run = request.string("runId") else { return .invalid("invalid agent.wait params") }
         return switch dispatcher.outcome(of: run) {
@@ -128,7 +128,7 @@ final class DemoChat {
             let isAborted = session.map { dispatcher.abortWaiting(runID, in: $0, reason: "rpc") } ?? false
             return .ok(abortResult(isAborted ? [runID] : []))
         }
-        // Without a run id March compares the key as it was sent, June takes only the canonical one.
+        // Without a run id, March compares the key as it was sent; June accepts only the canonical key.
         let found = dispatcher.runs.values.first { run in
             (release == .march ? run.rawKey : run.session.key) == rawKey && mayAbort(run)
         }

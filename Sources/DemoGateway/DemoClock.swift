@@ -1,7 +1,7 @@
 import Basics
 import EventLoops
 
-/// Both clocks of the gateway, and work to be done later. Only the model moves the time.
+/// Both clocks of the gateway, and scheduled work. Only the model moves the time.
 final class DemoClock {
     private(set) var now: DemoInstant
     let startedAt: DemoInstant
@@ -20,17 +20,17 @@ final class DemoClock {
 
     func set(_ now: DemoInstant) { self.now = now }
 
-    /// Runs all work that is due, also work that comes due meanwhile.
+    /// Runs all due work, including work that becomes due meanwhile.
     func runDueWork() {
         while let work = timers.popDue(now: now.monotonic) { work() }
     }
 
-    /// The closure must not keep its owner alive: an owner that is gone has nothing left to do.
+    /// Schedules work. The closure must not keep its owner alive: a released owner has nothing left to do.
     func after(ms delay: Int, _ work: @escaping () -> Void) {
         _ = timers.add(deadline: now.monotonic + UInt64(max(delay, 0)) * 1_000_000, work)
     }
 
-    /// A delay of a script at the chosen speed.
+    /// A script's delay at the chosen speed.
     func paced(_ delayMs: Int) -> Int {
         speed <= 0 ? 0 : Int(Double(delayMs) / speed)
     }

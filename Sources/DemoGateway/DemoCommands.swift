@@ -1,4 +1,4 @@
-/// Slash commands: each is executed at once and answered by one `final` without deltas.
+/// Slash commands: each is executed at once and answered by a single `final` without deltas.
 final class DemoCommands {
     private let host: DemoHost
     private let dispatcher: DemoDispatcher
@@ -64,7 +64,7 @@ final class DemoCommands {
         host.connections.broadcastToReaders(
             "chat",
             [
-                // March answers under the session key as it was sent.
+                // March answers with the session key as it was sent.
                 "runId": message.key, "sessionKey": host.release == .march ? message.rawKey : canonical, "seq": 1,
                 "state": "final", "message": sessions.style.bare(row),
             ]

@@ -17,9 +17,9 @@ final class DemoConnection {
     /// `hello-ok.server.connId`.
     let connID: String
 
-    /// The hello was sent.
+    /// Whether the hello was sent.
     private(set) var isOpen = false
-    /// The gateway has closed it; nothing more is sent or read.
+    /// Whether the gateway has closed the connection: nothing more is sent or read.
     var isClosed = false
     private(set) var client = Client(id: "", mode: "", version: "", platform: "")
     private(set) var role = "operator"
@@ -28,7 +28,7 @@ final class DemoConnection {
     var scopes: Set<String> = []
     /// The number of the last broadcast, in releases that count per connection.
     var seq: Int64 = 0
-    /// Calls in a row that belong to another role.
+    /// Calls in a row to methods of another role.
     var wrongRoleCalls = 0
     var subscribesToSessions = false
 
@@ -48,12 +48,12 @@ final class DemoConnection {
         scopes = Set(admitted.scopes)
     }
 
-    /// The write scope includes read, the admin scope includes all.
+    /// Whether the client has a scope. Write includes read, admin includes all.
     func may(_ scope: String) -> Bool {
         if scopes.contains("operator.admin") || scopes.contains(scope) { return true }
         return scope == "operator.read" && scopes.contains("operator.write")
     }
 
-    /// The key of its entry in the presence list.
+    /// The key of the connection's entry in the presence list.
     var presenceKey: String { deviceID ?? client.instanceID ?? connID }
 }

@@ -1,4 +1,4 @@
-/// All connections, and the frames and closes that go out to them. The model hands the collected actions to its server.
+/// All connections, and the frames and closes sent to them. The model hands the collected actions to its server.
 final class DemoConnections {
     private let release: DemoRelease
     private var connections: [DemoConnectionID: DemoConnection] = [:]
@@ -41,7 +41,7 @@ final class DemoConnections {
 
     // MARK: - To many
 
-    /// Sends a numbered event to every open connection that has the scope.
+    /// Sends a numbered event to every open connection with the scope.
     func broadcast(_ event: String, _ payload: WireValue, scope: String? = nil, withVersions: Bool = false) {
         let entitled = all.filter { connection in connection.isOpen && (scope.map(connection.may) ?? true) }
         let versions = withVersions ? (presence: presenceVersion, health: healthVersion) : nil
@@ -59,12 +59,12 @@ final class DemoConnections {
         }
     }
 
-    /// As `broadcast`; later releases give the event to readers only.
+    /// Like `broadcast`, but later releases send the event only to readers.
     func broadcastToReaders(_ event: String, _ payload: WireValue) {
         broadcast(event, payload, scope: release.needsReadScopeForEvents ? "operator.read" : nil)
     }
 
-    /// Sends an event without a number to the open connections among those given.
+    /// Sends an event without a number to the open ones among the given connections.
     func send(_ event: String, _ payload: WireValue, to chosen: some Sequence<DemoConnection>) {
         let open = chosen.filter(\.isOpen)
         guard !open.isEmpty else { return }

@@ -10,7 +10,7 @@ package protocol DemoDelivery: AnyObject {
     func finish(_ stream: StreamConnection, on loop: isolated EventLoop)
 }
 
-/// One frame a message, written as a whole.
+/// One frame per message, written as a whole.
 package final class DirectDelivery: DemoDelivery {
     package init() {}
 

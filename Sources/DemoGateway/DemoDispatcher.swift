@@ -1,9 +1,9 @@
-/// Starts the runs of accepted messages, one after another in each session, and remembers what became of their keys.
+/// Starts the runs of accepted messages, one at a time per session, and remembers the outcomes of their keys.
 final class DemoDispatcher {
     private let host: DemoHost
     private(set) var runs: [String: DemoRun] = [:]
     private var finishedKeys: FinishedKeys
-    /// The first run of a process that was started again takes longer to begin.
+    /// The first run after a restart takes longer to begin.
     private var isFresh: Bool
     /// Runs whose ends are not written yet.
     private var ending: Set<String> = []
@@ -18,7 +18,7 @@ final class DemoDispatcher {
         finishedKeys = FinishedKeys(lifetimeMs: host.shape.repeats.lifetimeMs)
     }
 
-    /// The ids of all runs that have begun or will begin under their own keys.
+    /// The ids of all runs that have begun, or will begin under their own keys.
     var activeRuns: [String] {
         (Array(runs.keys) + sessions.all.values.flatMap { $0.queue.direct.map(\.key) }).sorted()
     }
@@ -27,7 +27,7 @@ final class DemoDispatcher {
 
     func forgetFinishedKeys() { finishedKeys = FinishedKeys(lifetimeMs: shape.repeats.lifetimeMs) }
 
-    /// How a run ended, for as long as that is remembered.
+    /// The outcome of a key's run, as long as it is remembered.
     func outcome(of key: String) -> FinishedKeys.Outcome? {
         guard case .outcome(let outcome, _)? = finishedKeys.memory(of: key, now: clock.wallMs) else { return nil }
         return outcome
@@ -37,7 +37,7 @@ final class DemoDispatcher {
         finishedKeys.store(outcome, for: key, now: clock.wallMs)
     }
 
-    /// The answer for a key whose run is active or ended lately; the text of the repeat does not matter.
+    /// The answer for a key whose run is active or ended recently; the text of the repeat does not matter.
     func answer(forKnown key: String, in canonical: String) -> DemoReply? {
         let isWaiting = sessions.all.values.contains { session in
             session.queue.direct.contains { $0.key == key }
@@ -155,7 +155,7 @@ final class DemoDispatcher {
             finish(run.id, outcome)
         } else {
             var times = shape.runEnd
-            // An abort is told before it is answered.
+            // An abort is announced before it is answered.
             if case .aborted = ending { times = ReleaseShape.RunEnd() }
             tellEnd(of: run, outcome, times, keepsStates: isRecovery && shape.recovery?.keepsStates == true)
         }
@@ -202,7 +202,7 @@ final class DemoDispatcher {
         shape.conflicts && (session.messagesSinceFound ?? 0) > 0
     }
 
-    /// A run begins: in a session that is new it settles all others.
+    /// A run begins: in a new session it settles the conflicts of all others.
     private func settle(_ session: DemoSession, _ message: DemoMessage) {
         if session.rows.isEmpty, session.messagesSinceFound == nil {
             for other in sessions.all.values { other.messagesSinceFound = nil }
@@ -213,7 +213,7 @@ final class DemoDispatcher {
         }
     }
 
-    /// A refused message stands in the transcript all the same.
+    /// A refused message still appears in the transcript.
     private func refuse(_ message: DemoMessage, in session: DemoSession) {
         let text = "Error: reply session initialization conflicted for \(session.key)"
         let shown: WireValue = [
@@ -240,7 +240,7 @@ final class DemoDispatcher {
 
     // MARK: - Runs without a client
 
-    /// Starts a run as a message from another channel does; nil when the session is busy.
+    /// Starts a run as a message from another channel does; nil if the session is busy.
     func startRun(_ text: String, in key: String) -> String? {
         guard let canonical = sessions.canonical(key) else { return nil }
         if let found = sessions[canonical], found.run != nil || !found.queue.isEmpty { return nil }
@@ -272,7 +272,7 @@ final class DemoDispatcher {
         + "Continue from the existing transcript and finish the interrupted response."
     private static let queuedMark = "[Queued user message that arrived while the previous turn was still active]"
 
-    /// Takes up the sessions whose runs were active when an earlier process ended.
+    /// Resumes the sessions whose runs were active when an earlier process ended.
     func recover(afterCrash isCrash: Bool) {
         guard let recovery = shape.recovery, isCrash || !recovery.onlyAfterCrash else { return }
         let interrupted = sessions.all.values.filter { $0.status == "running" }.sorted { $0.key < $1.key }
@@ -285,7 +285,7 @@ final class DemoDispatcher {
         }
     }
 
-    /// A message that came first has taken the session over.
+    /// A message that came first has taken over the session.
     private func resume(_ session: DemoSession, _ recovery: ReleaseShape.Recovery) {
         guard session.isInterrupted, session.queue.isEmpty else { return }
         guard let last = session.rows.last, last.isUser else {
@@ -329,7 +329,7 @@ final class DemoDispatcher {
         )
     }
 
-    /// April starts the run all the same, and stops there.
+    /// April starts the run anyway, and stops it then.
     private func startAborted(_ message: DemoMessage, in session: DemoSession) {
         let rest = clock.paced(shape.startMs) - Int(clock.wallMs - message.acceptedAt)
         clock.after(ms: max(rest, 0)) { [weak self] in
@@ -345,7 +345,7 @@ final class DemoDispatcher {
 
     // MARK: - Deletions
 
-    /// `sessions.delete`; it does not wait for the end of a run.
+    /// `sessions.delete`, which does not wait for the end of a run.
     func delete(_ request: DemoRequest) -> DemoReply {
         guard let canonical = request.string("key").flatMap({ sessions.canonical($0) }) else {
             return .invalid("malformed session key")
@@ -360,7 +360,7 @@ final class DemoDispatcher {
 
     // MARK: - Resets
 
-    /// `sessions.reset`, as the shape has it while a run is active.
+    /// `sessions.reset`; the release's shape decides about an active run.
     func reset(_ request: DemoRequest) -> DemoReply {
         guard let canonical = request.string("key").flatMap({ sessions.canonical($0) }) else {
             return .invalid("malformed session key")

@@ -14,7 +14,7 @@ package enum DemoFrame {
         event(name, payload: payload.bytes)
     }
 
-    /// The payload comes as bytes, so that a broadcast writes it once for all connections.
+    /// The payload comes as bytes, so that a broadcast encodes it once for all connections.
     static func event(
         _ name: String,
         payload: [UInt8],

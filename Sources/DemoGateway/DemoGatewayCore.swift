@@ -2,7 +2,7 @@ package import Basics
 
 /// The state machine behind a `DemoGatewayServer`: a `DemoGatewayModel`, or a test double around one.
 package protocol DemoGatewayCore: AnyObject {
-    /// When `advance` is due next, in monotonic nanoseconds.
+    /// The time of the next `advance`, in monotonic nanoseconds.
     var nextDeadline: UInt64? { get }
     func advance(to now: DemoInstant) -> [DemoAction]
     func connected(_ id: DemoConnectionID, peer: DemoPeer, now: DemoInstant) -> [DemoAction]
@@ -10,7 +10,7 @@ package protocol DemoGatewayCore: AnyObject {
     /// `close` is the client's close frame, if it sent one.
     func closed(_ id: DemoConnectionID, _ close: DemoClose?, now: DemoInstant) -> [DemoAction]
     func stop(now: DemoInstant) -> [DemoAction]
-    /// Whether an upgrade is answered 503, as a gateway does that is about to end.
+    /// Whether an upgrade is answered with 503, as by a gateway that is about to end.
     func refusesUpgrade(now: DemoInstant) -> Bool
 }
 

@@ -14,7 +14,7 @@ package struct DemoGatewayHandle: Sendable {
         self.loop = loop
     }
 
-    /// Announces the end, closes every connection and stops listening.
+    /// Announces the stop, closes every connection and stops listening.
     package func stop() {
         loop.post { [server] loop in server.value(on: loop)?.stop(on: loop) }
     }

@@ -4,7 +4,7 @@ import JSONBytes
 ///
 /// One event loop (or one test) owns it; it is deliberately not Sendable.
 package final class DemoGatewayModel: DemoGatewayCore {
-    /// Calls of another role in a row before the connection is closed.
+    /// The number of calls in a row to another role's methods after which the connection is closed.
     private static let wrongRoleLimit = 10
     private static let healthIntervalMs = 60_000
 
@@ -91,7 +91,7 @@ package final class DemoGatewayModel: DemoGatewayCore {
 
     package func stop(now: DemoInstant) -> [DemoAction] { stop(restartingAfterMs: nil, now: now) }
 
-    /// Announces the end and closes every connection. A restart is announced with its expected length.
+    /// Announces the stop and closes every connection. A restart is announced with its expected length.
     package func stop(restartingAfterMs delay: Int?, now: DemoInstant) -> [DemoAction] {
         clock.set(now)
         hasStopped = true
@@ -216,10 +216,10 @@ package final class DemoGatewayModel: DemoGatewayCore {
 
     // MARK: - Startup
 
-    /// These are refused while a process of a later release starts.
+    /// Methods that a starting process of a later release refuses.
     private static let lateMethods: Set<String> = ["chat.history", "sessions.list"]
 
-    /// How long answers still wait for the end of a slow start.
+    /// The remaining time for which answers wait for the end of a slow start.
     private var startupWait: Int? {
         guard host.isRestarted, case .slow(let whole) = host.shape.startup else { return nil }
         let rest = clock.paced(whole) - Int(clock.uptimeMs)
@@ -271,7 +271,7 @@ package final class DemoGatewayModel: DemoGatewayCore {
         connection.wrongRoleCalls = 0
         guard !isNodeMethod else { return .ok(["ok": true]) }
         let method = DemoMethod.named(request.method, release: release)
-        // The scope is checked first: only an administrator is told that a method is unknown.
+        // The scope is checked first: only an administrator learns that a method is unknown.
         let scope = method == nil ? "operator.admin" : method?.scope
         if let scope, !connection.may(scope) { return missingScope(scope) }
         guard let method else { return .invalid("unknown method: \(request.method)") }
@@ -330,7 +330,8 @@ package final class DemoGatewayModel: DemoGatewayCore {
         return .ok(["pending": waiting + nodes.pending, "paired": [WireValue]()])
     }
 
-    /// Later releases have a code and details for it; earlier ones name the scope in the message.
+    /// The refusal for a missing scope. Later releases have a code and details for it; earlier ones name the scope in
+    /// the message.
     private func missingScope(_ scope: String) -> DemoReply {
         let message = "missing scope: \(scope)"
         guard release.hasForbiddenCode else { return .invalid(message) }
@@ -345,7 +346,8 @@ package final class DemoGatewayModel: DemoGatewayCore {
 
     // MARK: - The host, as its administrator sees it
 
-    /// Starts a run that no client asked for, as a message from another channel does. nil: the session has an active run.
+    /// Starts a run without a client's request, as a message from another channel does. nil: the session has an active
+    /// run.
     package func startRun(_ text: String, in session: String, now: DemoInstant) -> String? {
         clock.set(now)
         return dispatcher.startRun(text, in: session)
@@ -373,7 +375,7 @@ package final class DemoGatewayModel: DemoGatewayCore {
         return (true, connections.takeActions())
     }
 
-    /// Connects or disconnects the node whose name has this in it; false where there is none.
+    /// Connects or disconnects the node whose name contains the text; false if there is none.
     package func setNode(_ name: String, isConnected: Bool) -> Bool { nodes.connect(name, isConnected) }
 
     /// The commands that reached a node.
@@ -385,13 +387,13 @@ package final class DemoGatewayModel: DemoGatewayCore {
         )
     }
 
-    /// Takes scopes from an open connection, as a change of its token does.
+    /// Removes scopes from an open connection, as a change of its token does.
     package func withdraw(_ scopes: Set<String>, from id: DemoConnectionID) { connections[id]?.scopes.subtract(scopes) }
 
     /// Forgets the keys of finished sends.
     package func forgetFinishedKeys() { dispatcher.forgetFinishedKeys() }
 
-    /// The rows of all sessions as they would be read from disk, by canonical key.
+    /// The rows of all sessions as stored on disk, by canonical key.
     package var transcripts: WireValue {
         let style = host.sessions.style
         return .object(
@@ -402,17 +404,18 @@ package final class DemoGatewayModel: DemoGatewayCore {
         )
     }
 
-    /// Adds a user's message to a transcript without a run and without an event.
+    /// Adds a user's message to a transcript without a run or an event.
     package func restoreMessage(_ text: String, key: String, session: String, at time: Int64) {
         let row = host.sessions.row(.user(key: key), [.text(text)], at: time)
         host.sessions.restore(row, to: host.sessions.make(session))
     }
 
-    /// The state that survives a restart. Active runs and waiting messages do not. The model is used no more.
+    /// The state that survives a restart; active runs and waiting messages do not. The model must not be used
+    /// afterwards.
     package func disk(withTranscripts: Bool) -> DemoDisk {
         var sessions = withTranscripts ? host.sessions.all : [:]
         for session in sessions.values { session.loseMemory() }
-        // A session that had no run yet has not reached the disk.
+        // A session without a run has not reached the disk yet.
         for (key, session) in sessions where session.status == nil && session.rows.isEmpty { sessions[key] = nil }
         return DemoDisk(
             devices: admission.devices,

@@ -1,10 +1,10 @@
 import Basics
 
-/// The settings of a demo gateway. The command line takes them by the names in `names`.
+/// The settings of a demo gateway. The command line accepts them by the names in `names`.
 package struct DemoGatewayOptions: Sendable, Equatable {
-    /// 0 takes any free port.
+    /// The port; 0 for any free one.
     package var port: UInt16 = 0
-    /// A release comes with its plain shape.
+    /// The release, which sets its plain shape.
     package var release = DemoRelease.june { didSet { shape = .plain(release) } }
     package var shape = ReleaseShape.plain(.june)
     package var token = "demo-token"
@@ -13,7 +13,7 @@ package struct DemoGatewayOptions: Sendable, Equatable {
     package var speed = 1.0
     package var tickIntervalMs = 30_000
     package var mainKey = "main"
-    /// Writes the user's row at the start of its run, whatever the shape.
+    /// Writes the user's row at the start of its run, regardless of the shape.
     package var storesUserRowAtOnce = false
 
     package static let names = ["main-key", "password", "port", "protocol", "release", "speed", "tick", "token"]
@@ -65,7 +65,7 @@ package struct DemoGatewayOptions: Sendable, Equatable {
     }
 }
 
-/// Why an option was refused; the text is for the person who typed it.
+/// The reason why an option was refused, in words for the person who typed it.
 package enum DemoGatewayOptionError: Error, Equatable, CustomStringConvertible {
     case unknownName(String, known: [String])
     case badValue(name: String, value: String, wanted: String)

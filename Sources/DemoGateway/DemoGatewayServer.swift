@@ -33,7 +33,7 @@ package final class DemoGatewayServer {
         return DemoGatewayHandle(server, token: options.token, on: loop)
     }
 
-    /// As above, with a test double in the model's place.
+    /// The same with a test double in place of the model.
     package static func start(
         _ core: any DemoGatewayCore,
         port: UInt16,

@@ -22,7 +22,7 @@ extension DemoHost {
             ]),
             "authMode": seesPaths ? (options.password == nil ? "token" : "password") : nil,
         ]
-        // Derived from the start, so that the model needs no random bytes for it.
+        // Derived from the start time, so that the model needs no random bytes for it.
         let bootID = "boot-\(clock.startedAt.wall.milliseconds)-\(clock.startedAt.monotonic)"
         return [
             "type": "hello-ok", "protocol": release.protocolVersion,

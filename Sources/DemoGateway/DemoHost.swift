@@ -8,7 +8,7 @@ final class DemoHost {
     let agents: DemoAgents
     let approvals: DemoApprovals
     let questions: DemoQuestions
-    /// It found the disk of an earlier process.
+    /// Whether the host found the disk of an earlier process.
     let isRestarted: Bool
     private var toolCalls = 0
 
@@ -33,11 +33,11 @@ final class DemoHost {
     }
 }
 
-/// The state that a gateway's host keeps on disk. A new model can start with it, as a gateway does after a restart.
+/// The state that a gateway's host keeps on disk. A new model can start with it, like a restarted gateway.
 package struct DemoDisk {
     var devices: DeviceRegistry
     var workspaces: [AgentWorkspace]
     var sessions: [String: DemoSession]
-    /// The process was killed; otherwise it stopped in order.
+    /// Whether the process was killed; otherwise it stopped in order.
     var isAfterCrash: Bool
 }

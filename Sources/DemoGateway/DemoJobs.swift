@@ -1,19 +1,19 @@
 import Basics
 import JSONBytes
 
-/// The jobs of the demo gateway, which run by their schedules: a line for the agent every ten minutes, a briefing each morning that is a
-/// run of its own, and a check each hour that fails.
+/// The jobs of the demo gateway: a line for the agent every ten minutes, a daily briefing with its own run, and an
+/// hourly check that fails.
 final class DemoJobs {
     private enum Schedule {
         case every(ms: Int64)
-        /// Each day at this minute, in UTC.
+        /// Every day at this minute, in UTC.
         case daily(minute: Int64)
     }
 
     private enum Work {
         case event(String)
         case message(String)
-        /// It ends with an error.
+        /// The job ends with an error.
         case broken(String)
     }
 
@@ -32,9 +32,9 @@ final class DemoJobs {
         var lastError: String?
         var lastDurationMs: Int64?
         var errors = 0
-        /// Rows of `cron.runs`, the newest first.
+        /// Rows of `cron.runs`, newest first.
         var runs: [WireValue] = []
-        /// Another number: an earlier timer counts no more.
+        /// Grows with each schedule, so that an earlier timer does nothing.
         var turn = 0
 
         init(_ id: String, _ name: String, _ schedule: Schedule, _ work: Work, at now: Int64) {
@@ -47,7 +47,7 @@ final class DemoJobs {
         }
     }
 
-    /// A gateway keeps some thousand.
+    /// The most runs kept; a real gateway keeps some thousand.
     private static let mostRuns = 100
     private static let dayMs: Int64 = 86_400_000
     private static let failure = "ENOENT: no such file or directory, open '/home/demo/backups/last.json'"
@@ -59,7 +59,7 @@ final class DemoJobs {
 
     private var release: DemoRelease { host.release }
     private var clock: DemoClock { host.clock }
-    /// Later releases answer before the run ends, and send the whole job with each event.
+    /// Whether the release answers before the run ends, and sends the whole job with each event.
     private var isLater: Bool { release >= .june }
 
     init(_ host: DemoHost, _ dispatcher: DemoDispatcher) {
@@ -141,7 +141,7 @@ final class DemoJobs {
         clock.after(ms: clock.paced(40)) { [weak self] in if let self { work(self) } }
     }
 
-    /// Looks now and then whether the run of the agent has ended.
+    /// Checks from time to time whether the agent's run has ended.
     private func follow(_ run: String, of job: Job, _ runID: String?, _ key: String, _ ended: @escaping () -> Void) {
         clock.after(ms: max(clock.paced(50), 1)) { [weak self] in
             guard let self else { return }
@@ -221,7 +221,7 @@ final class DemoJobs {
         }
         guard isLater else {
             start(job, by: nil)
-            // The March release answers when the run has ended; the demo's short ones take about so long.
+            // The March release answers when the run has ended; the demo's short runs take about this long.
             return .later(ms: clock.paced(60), .ok(["ok": true, "ran": true]))
         }
         runCount += 1
@@ -239,7 +239,7 @@ final class DemoJobs {
         return .ok(row(of: job))
     }
 
-    /// Nothing comes of it in the demo.
+    /// Has no effect in the demo.
     func wake(_ request: DemoRequest) -> DemoReply { .ok(["ok": true]) }
 
     private func id(of request: DemoRequest) -> String? { request.string("id") ?? request.string("jobId") }
@@ -262,7 +262,7 @@ final class DemoJobs {
         case .event(let text): payload = ["kind": "systemEvent", "text": text]
         case .message(let text): payload = ["kind": "agentTurn", "message": text]
         case .broken(let text):
-            // Commands came with the later releases; what they execute is nobody's business.
+            // Later releases added commands, whose arguments are not shown.
             payload =
                 isLater
                 ? [

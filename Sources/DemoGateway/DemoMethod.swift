@@ -28,7 +28,7 @@ struct DemoMethod: Sendable {
     /// nil: the parameters are not checked.
     var rules: [ParamsRule]?
     var since = DemoRelease.march
-    /// Gateways have methods that their hello does not name.
+    /// Whether the hello lists the method; gateways have unlisted ones.
     var isListed = true
 
     static func named(_ name: String, release: DemoRelease) -> DemoMethod? {
@@ -39,7 +39,7 @@ struct DemoMethod: Sendable {
         all.filter { $0.since <= release && $0.isListed }.map(\.name)
     }
 
-    /// Methods of the node role. An operator who calls one is refused, and disconnected after ten in a row.
+    /// Methods of the node role. An operator's call to one is refused; after ten in a row the operator is disconnected.
     static let nodeOnly: Set<String> = [
         "node.event", "node.invoke.result", "node.canvas.capability.refresh", "skills.bins", "node.pending.drain",
         "node.pending.pull", "node.pending.ack", "node.pluginSurface.refresh",

@@ -1,7 +1,7 @@
 import JSONBytes
 
-/// The nodes of the demo gateway: a phone whose app is behind others until a notice makes its person look, and a Mac. What a command does is
-/// named by its example, so that each refusal of a gateway can be tried.
+/// The demo gateway's nodes: a phone whose app is in the background until a notification makes its user look, and a
+/// Mac. Each example command shows one effect, so that every refusal of a gateway can be tried.
 final class DemoNodes {
     private struct Device {
         let id: String
@@ -10,7 +10,7 @@ final class DemoNodes {
         let model: String
         let capabilities: [String]
         let commands: [String]
-        /// Declared, and left out by the list of what the gateway allows on this platform.
+        /// Declared commands that the gateway's allowlist for this platform lacks.
         let withheld: [String]
         let permissions: [(String, Bool)]
         let connectedAt: Int64
@@ -27,21 +27,21 @@ final class DemoNodes {
 
     private static let phone = "0d6f2b1c-8a3e-4c57-9b12-5e7a9c0d1f23"
     private static let mac = "1e7a3c2d-9b4f-4d68-8c23-6f8bad1e2034"
-    /// How long a person looks at the phone after a notice.
+    /// The time for which a person looks at the phone after a notification.
     private static let attentionMs: Int64 = 60_000
     private static let mostCalls = 1_000
-    /// One pixel.
+    /// A picture of one pixel.
     private static let picture =
         "/9j/2wBDAAMCAgICAgMCAgIDAwMDBAYEBAQEBAgGBgUGCQgKCgkICQkKDA8MCgsOCwkJDRENDg8QEBEQCgwSExIQEw8QEBD/yQALCAABAAEBAREA/8wA"
         + "BgAQEAX/2gAIAQEAAD8A0s8g/9k="
-    /// The head of a clip.
+    /// The header of a clip.
     private static let clip = "AAAAGGZ0eXBpc29tAAACAGlzb21tcDQy"
 
     private let host: DemoHost
     private var devices: [Device]
     private var inFrontUntil: Int64 = 0
     private var queuedCount = 0
-    /// The newest last.
+    /// The calls, newest last.
     private(set) var calls: [Call] = []
 
     private var release: DemoRelease { host.release }
@@ -95,7 +95,7 @@ final class DemoNodes {
     }
 
     private func row(of device: Device) -> WireValue {
-        // The March release forgets what a node declares while that is away.
+        // The March release forgets a node's declarations while the node is away.
         let isKnown = device.isConnected || release > .march
         let permissions = device.permissions.map { WireValue.Member(name: $0.0, value: .bool($0.1)) }
         let basics: WireValue = [
@@ -116,7 +116,7 @@ final class DemoNodes {
 
     // MARK: - Devices that wait for the operator
 
-    /// One tablet waits for as long as the demo runs; a real gateway forgets it after five minutes.
+    /// A tablet that waits as long as the demo runs; a real gateway would drop its request after five minutes.
     var pending: [WireValue] {
         [
             [
@@ -133,7 +133,7 @@ final class DemoNodes {
     func invoke(_ request: DemoRequest) -> DemoReply {
         let command = request.string("command") ?? ""
         guard let device = devices.first(where: { $0.id == request.string("nodeId") }), device.isConnected else {
-            // The gateway tries to wake the device before it says so.
+            // The gateway tries to wake the device before it answers.
             return .later(
                 ms: clock.paced(50),
                 .failed(Self.unavailable("node not connected", ["code": "NOT_CONNECTED"]))
@@ -182,7 +182,7 @@ final class DemoNodes {
                 device,
                 ["format": "mp4", "base64": Self.clip, "durationMs": 1_000, "hasAudio": false]
             )
-        // Not what they say they are.
+        // Content that does not match its declared type.
         case "screen.record": return done(command, device, ["format": "mp4", "base64": "bm8gY2xpcA=="])
         case "canvas.snapshot": return done(command, device, ["format": "png", "base64": "%%%"])
         case "location.get":
@@ -196,7 +196,7 @@ final class DemoNodes {
         case "photos.latest":
             return .later(ms: Int(clamping: min(waitMs, 1_000)), failed("TIMEOUT", "node invoke timed out"))
         case "reminders.list": return failed("INTERNAL", "something broke in /home/ann/reminders")
-        // A text that is no JSON.
+        // A text that is not JSON.
         case "calendar.events": return done(command, device, nil, text: "{\"events\": [")
         case "device.status":
             return done(command, device, ["batteryPercent": 81, "charging": false, "lowPowerMode": false])
@@ -215,7 +215,7 @@ final class DemoNodes {
         return .ok(answer)
     }
 
-    /// It will still be done, once, when the app is in front.
+    /// Queues a command that will still run, once, when the app is in the foreground.
     private func queued(_ command: String, _ device: Device) -> DemoReply {
         queuedCount += 1
         let wake: WireValue = ["path": "apns", "available": true, "throttled": false]
@@ -252,7 +252,7 @@ final class DemoNodes {
 
     // MARK: - From outside
 
-    /// False where no name has it in it.
+    /// False if no name contains the text.
     func connect(_ name: String, _ isConnected: Bool) -> Bool {
         guard let place = devices.firstIndex(where: { $0.name.contains(name) }) else { return false }
         devices[place].isConnected = isConnected

@@ -1,4 +1,4 @@
-/// The list of clients that are or were connected.
+/// The list of connected and formerly connected clients.
 final class DemoPresence {
     private static let limit = 100
 
@@ -17,7 +17,7 @@ final class DemoPresence {
         return [own] + entries.sorted { $0.key < $1.key }.map(\.value)
     }
 
-    /// Sends no event, because the hello that follows shows the list.
+    /// Sends no event, because the following hello shows the list.
     func joined(_ connection: DemoConnection) {
         guard connection.client.mode != "cli" else { return }
         entries[connection.presenceKey] = entry(connection, reason: "connect")

@@ -29,7 +29,7 @@ package struct DemoPrimitives {
         )
     }
 
-    /// A version 4 UUID, which is the form of the gateway's own ids.
+    /// A version 4 UUID, the form of the gateway's own ids.
     func uuid() -> String {
         var bytes = randomBytes(16)
         guard bytes.count == 16 else { return "00000000-0000-4000-8000-000000000000" }

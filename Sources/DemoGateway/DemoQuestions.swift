@@ -1,7 +1,7 @@
 import JSONBytes
 
-/// The questions that agents ask people, and the calls about them, as the documentation of the newest releases has them. They live
-/// in memory: a process that ends forgets them.
+/// The agents' questions to people, and the calls about them, as documented for the newest releases. They live in
+/// memory: a process that ends forgets them.
 final class DemoQuestions {
     /// A question, and the run that waits for its answer.
     struct Asked {
@@ -13,7 +13,7 @@ final class DemoQuestions {
         let runID: String
     }
 
-    /// Nil: nobody answered.
+    /// The answers; nil if nobody answered.
     typealias Answered = ([String]?) -> Void
 
     private struct Record {
@@ -27,13 +27,13 @@ final class DemoQuestions {
 
     private static let scope = "operator.questions"
     private static let lifeMs = 900_000
-    /// The name of the one question that each asks.
+    /// The id of the single part of each question.
     private static let part = "answer"
 
     private let clock: DemoClock
     private let primitives: DemoPrimitives
     private let connections: DemoConnections
-    /// In the order of their requests, with those that ended.
+    /// In the order of the requests, including ended ones.
     private var records: [Record] = []
     private static let mostKept = 256
 
@@ -43,7 +43,7 @@ final class DemoQuestions {
         self.connections = connections
     }
 
-    /// Asks all who may answer. `answered` is called once, and never from here.
+    /// Asks all clients that may answer. `answered` is called once, and never during this call.
     func ask(_ asked: Asked, answered: @escaping Answered) {
         let life = asked.lifeMs ?? Self.lifeMs
         let record = Record(
@@ -62,7 +62,7 @@ final class DemoQuestions {
         }
     }
 
-    /// Its run was stopped.
+    /// Drops the questions of a stopped run.
     func drop(run: String) {
         for place in records.indices where records[place].asked.runID == run && records[place].status == "pending" {
             _ = end(place, "cancelled", nil)

@@ -1,5 +1,5 @@
-/// The recorded gateway that is imitated. Each difference in the form of its frames that has a name stands here;
-/// `ReleaseShape` has the differences in behaviour.
+/// The imitated gateway release. Named differences in the form of its frames are listed here; `ReleaseShape` has the
+/// differences in behaviour.
 package enum DemoRelease: String, Sendable, CaseIterable, Comparable {
     /// 2026.3.1, wire protocol 3.
     case march
@@ -32,7 +32,7 @@ package enum DemoRelease: String, Sendable, CaseIterable, Comparable {
         }
     }
 
-    /// `hello-ok.server.version`: a March build from source says "dev".
+    /// `hello-ok.server.version`: a March build from source reports "dev".
     var serverVersion: String { self == .march ? "dev" : version }
 
     /// The limit before hello; the March release enforces none.
@@ -41,13 +41,13 @@ package enum DemoRelease: String, Sendable, CaseIterable, Comparable {
 
     /// One frame counter for the whole server, or one per connection.
     var countsFramesPerServer: Bool { self == .march }
-    /// The text of a run starts over after a tool call, and the final message holds the last part only.
+    /// A run's text starts over after a tool call, and the final message holds only the last part.
     var restartsTextAfterTools: Bool { self == .march }
-    /// Agent text frames are gathered like chat deltas.
+    /// Agent text frames are batched like chat deltas.
     var gathersAgentText: Bool { self >= .june }
     /// Unsent text is flushed before tools and at the end.
     var flushesText: Bool { self >= .april }
-    /// Chat deltas carry the new text beside the whole.
+    /// Chat deltas carry the new text beside the whole text.
     var hasDeltaText: Bool { self >= .june }
     /// A session's verbose level decides whether live tool events carry output.
     var hidesToolOutput: Bool { self < .june }
@@ -59,18 +59,19 @@ package enum DemoRelease: String, Sendable, CaseIterable, Comparable {
     var historyCharacterLimit: Int { self == .march ? 12_000 : 8_000 }
     var needsReadScopeForEvents: Bool { self >= .june }
     var hasSubscriptions: Bool { self >= .april }
-    /// Later chat deltas carry the appended text alone.
+    /// Later chat deltas carry only the appended text.
     var appendsOnly: Bool { self == .autumn }
     var hasHashGuards: Bool { self == .autumn }
-    /// A missing scope is `FORBIDDEN` with details; before, `INVALID_REQUEST` with the scope in the message.
+    /// A missing scope is `FORBIDDEN` with details; earlier releases send `INVALID_REQUEST` with the scope in the
+    /// message.
     var hasForbiddenCode: Bool { self == .autumn }
-    /// The tool of a command that needs an approval waits for it; before, it answers at once.
+    /// The tool of a command that needs an approval waits for it; in earlier releases it answers at once.
     var waitsForApprovals: Bool { self >= .june }
     var approvalLifeMs: Int { self == .march ? 120_000 : 1_800_000 }
-    /// Approvals are told only to clients that say they can ask somebody.
+    /// Approvals are sent only to clients that declare that they can ask somebody.
     var gatesApprovalsByCap: Bool { self == .autumn }
-    /// Agents can ask people; without that their tool answers at once.
+    /// Agents can ask people; otherwise their tool answers at once.
     var hasQuestions: Bool { self == .autumn }
-    /// Schema checks list every failure, or stop at the first missing field.
+    /// Schema checks list every failure; otherwise they stop at the first missing field.
     var reportsAllFailures: Bool { self == .march }
 }

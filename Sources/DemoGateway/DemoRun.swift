@@ -3,7 +3,7 @@ final class DemoRun {
     enum Ending {
         case completed, aborted
         case failed(String)
-        /// It is over, and nobody is told.
+        /// The run is over without an event.
         case dropped
     }
 
@@ -20,7 +20,7 @@ final class DemoRun {
     let ownerDevice: String?
     /// The session key as the sender wrote it: March compares aborts with it and shows it in them.
     let rawKey: String
-    /// The connections that sent this message, or one that waits behind it: they get its tool events.
+    /// The connections that sent this message, or one waiting behind it: they get the run's tool events.
     private(set) var recipients: Set<DemoConnectionID>
 
     private unowned let host: DemoHost
@@ -39,11 +39,11 @@ final class DemoRun {
     private var isSilent = false
     private var usedTools = false
     private var toolStarts: [String: Int64] = [:]
-    /// A command that had to be allowed starts later than its tool.
+    /// The start of commands that had to be allowed first, which is later than their tool's.
     private var commandStarts: [String: Int64] = [:]
     private var runningTools: [RunTimeline.PlannedCall] = []
     private var burst: Burst?
-    /// The command that waits for an approval.
+    /// The command that is waiting for an approval.
     private var asking: RunTimeline.PlannedCall?
     private var verdicts: [String: ToolVerdict] = [:]
     private var lastOutput = ""
@@ -72,7 +72,7 @@ final class DemoRun {
         recipients = [message.owner]
         acceptedAt = message.acceptedAt
         let agentID = session.agentID
-        // A run that goes on has the end of its answer left to give.
+        // A resumed run only has the end of its answer left to send.
         let script =
             message.isRecovery
             ? DemoScript.greeting(message.text)
@@ -144,7 +144,7 @@ final class DemoRun {
     private func playBurst() {
         guard var burst else { return }
         let elapsed = clock.now.monotonic &- burst.startedAt
-        // A Double holds the product of the highest rate and a day; the count bounds the burst.
+        // A Double can hold the product of the highest rate and a day; the count bounds the burst.
         let due = min(burst.count, Int(Double(elapsed) * Double(burst.perSecond) / 1e9) + 1)
         while burst.sent < due {
             burst.sent += 1
@@ -213,7 +213,7 @@ final class DemoRun {
         runningTools.removeAll { $0.id == planned.id }
         let started = toolStarts[planned.id] ?? clock.wallMs
         let duration = max(clock.wallMs - (commandStarts[planned.id] ?? started), 1)
-        // Earlier releases report only failures of the tool itself; a command's exit code stays in the details.
+        // Earlier releases report only failures of the tool itself; a command's exit code appears only in the details.
         let failed = release >= .june && (call.exitCode ?? 0) != 0
         let result: WireValue = [
             "content": [wireObject(["type": "text", "text": call.output])],
@@ -248,7 +248,7 @@ final class DemoRun {
 
     // MARK: - Approvals
 
-    /// The policy by which the call needs an approval; nil: it needs none.
+    /// The policy that requires an approval for the call; nil if none is needed.
     private func policy(of call: DemoScript.ToolCall) -> String? {
         guard let command = call.command else { return nil }
         guard let ask = session.execAsk ?? (call.needsApproval ? "always" : nil) else { return nil }
@@ -313,7 +313,7 @@ final class DemoRun {
         }
     }
 
-    /// The gateway takes the run for stuck, and ends it without a word of the agent.
+    /// Ends the run as stuck, without a word from the agent.
     private func stall() {
         frames.lifecycle([
             "phase": "end", "endedAt": clock.wallMs, "stopReason": "toolUse", "aborted": true,
@@ -323,7 +323,7 @@ final class DemoRun {
         end(.completed)
     }
 
-    /// Earlier releases let the run go on, and tell the session's next message what became of the command.
+    /// Earlier releases let the run continue, and tell the session's next message what happened to the command.
     private func goOn(_ planned: RunTimeline.PlannedCall, asking command: DemoApprovals.Command) {
         let (session, clock, output) = (session, clock, planned.call.output)
         let record = host.approvals.ask(command) { [unowned clock] asked, decision in
@@ -374,7 +374,7 @@ final class DemoRun {
         transcript.append(.toolResult(callID: planned.id, name: call.name, isError: hasFailed), [.text(text)])
     }
 
-    /// A refused command is told once more, after the run's end.
+    /// Reports a refused command once more, after the run's end.
     private func tellRefusal() {
         guard let meta = refusedMeta else { return }
         let text = "⚠️ 🛠️ `\(meta)` failed"
@@ -386,13 +386,13 @@ final class DemoRun {
         clock.after(ms: clock.paced(30)) { connections.broadcastToReaders("chat", payload) }
     }
 
-    /// Earlier releases add the command to its description.
+    /// The gateway's description of the call. Earlier releases add the command to it.
     private func meta(of call: DemoScript.ToolCall) -> String {
         guard let command = call.command, release < .june else { return call.meta }
         return "\(call.meta)\(release == .march ? "\n\n" : ", ")`\(command)`"
     }
 
-    /// In earlier releases the session's verbose level decides whether events carry output.
+    /// Whether events carry output. In earlier releases the session's verbose level decides.
     private var showsOutput: Bool { !release.hidesToolOutput || session.verboseLevel == "full" }
 
     private var workspacePath: String { host.agents[session.agentID]?.path ?? "/home/demo/.openclaw/workspace" }
@@ -405,10 +405,10 @@ final class DemoRun {
         onEnd(self, frames.isMuted ? .dropped : ending)
     }
 
-    /// Ends without a word.
+    /// Ends the run without an event.
     func drop() { end(.dropped) }
 
-    /// Goes on, and only its transcript tells of it.
+    /// Lets the run continue without events, so that only its transcript shows it.
     func mute() { frames.isMuted = true }
 
     private func takeThinking() -> [TranscriptRow.Block] {
@@ -418,7 +418,7 @@ final class DemoRun {
 
     private func finishing() {
         transcript.commitUserRow()
-        // The history does not show a silent answer at all.
+        // The history omits a silent answer entirely.
         if !isSilent, !text.block.isEmpty {
             transcript.append(
                 .assistant(stopReason: "stop", error: nil, usage: transcript.usage(of: text.whole)),

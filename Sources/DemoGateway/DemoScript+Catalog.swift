@@ -1,6 +1,7 @@
-/// The scripts, and the choice among them by the lower-cased text of the message. The first match wins; every text has one.
+/// The scripts, and the choice between them by the message's lower-cased text. The first match wins; every text has
+/// one.
 extension DemoScript {
-    /// `read` returns the text of a file in the agent's workspace.
+    /// - Parameter read: returns the text of a file in the agent's workspace.
     static func matching(_ message: String, read: (String) -> String?) -> DemoScript {
         let text = message.lowercased()
         let words = text.split { $0 == " " || $0 == "\n" }.map(String.init)
@@ -29,7 +30,8 @@ extension DemoScript {
         return greeting(message)
     }
 
-    /// The most of a question that its answer repeats: streamed text is cumulative, so its cost grows with the square.
+    /// The longest part of a question that its answer repeats: streamed text is cumulative, so its cost grows with the
+    /// square.
     static let repeatLimit = 4_000
 
     static func greeting(_ message: String) -> DemoScript {
@@ -48,7 +50,8 @@ extension DemoScript {
         )
     }
 
-    /// `approve COMMAND` or `approve 5s COMMAND`: a command that an operator must allow, within that time. It is not run.
+    /// `approve COMMAND` or `approve 5s COMMAND`: a command that an operator must allow, within that time. The command
+    /// is not run.
     static func approve(_ message: String) -> DemoScript {
         var rest = message.drop { $0 == " " }.dropFirst(7).drop { $0 == " " || $0 == "\n" }
         let life = takeLife(&rest)
@@ -70,7 +73,7 @@ extension DemoScript {
         )
     }
 
-    /// Takes the seconds of `5s` from the front.
+    /// Removes a number of seconds such as `5s` from the front.
     private static func takeLife(_ rest: inout Substring) -> Int? {
         guard let word = rest.split(separator: " ", maxSplits: 1).first, word.last == "s",
             let seconds = Int(word.dropLast())
@@ -79,7 +82,8 @@ extension DemoScript {
         return min(max(seconds, 1), 86_400) * 1_000
     }
 
-    /// `ask Which colour? red | green`, `ask 5s …` or `ask secret …`: a question to a person, which the newest release has.
+    /// `ask Which colour? red | green`, `ask 5s …` or `ask secret …`: a question to a person, which only the newest
+    /// release has.
     static func ask(_ message: String) -> DemoScript {
         var rest = message.drop { $0 == " " }.dropFirst(3).drop { $0 == " " || $0 == "\n" }
         let life = takeLife(&rest)
@@ -329,7 +333,7 @@ extension DemoScript {
         ]
     )
 
-    /// A limit, because transcripts are kept in memory.
+    /// Bounded, because transcripts are kept in memory.
     static let longTextLimit = 200_000
 
     static func longText(_ words: [String]) -> DemoScript {

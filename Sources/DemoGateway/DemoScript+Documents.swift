@@ -23,13 +23,14 @@ extension DemoScript {
         )
     }
 
-    /// Answers a request for both files with one text in which marks separate them, and writes new texts in that form.
+    /// Answers a request for both files with one text in which marks separate them, and stores new texts given in that
+    /// form.
     static func identityFrame(_ message: String, read: (String) -> String?) -> DemoScript {
         let identity = part(of: message, behind: "---IDENTITY---")
         let user = part(of: message, behind: "---USER---")
         var files: [String: String] = [:]
         for (name, text) in [("IDENTITY.md", identity), ("USER.md", user)] {
-            // A request has a placeholder in brackets in the text's place.
+            // A request has a placeholder in brackets in place of the text.
             if let text, !text.isEmpty, !text.hasPrefix("("), !text.hasPrefix("<") { files[name] = text + "\n" }
         }
         var steps: [Step] = [.pause(ms: 200)]
@@ -71,7 +72,7 @@ extension DemoScript {
     }
 }
 
-/// The text behind the first occurrence of an ASCII phrase, whatever its case.
+/// The text after the first occurrence of an ASCII phrase, ignoring case.
 private func text(after phrase: StaticString, in message: String) -> String? {
     let wanted = Array(phrase.description.utf8)
     let bytes = Array(message.utf8)

@@ -1,4 +1,4 @@
-/// Runs that end with a provider's failure, in the words of the recorded ones.
+/// Runs that end with a provider's failure, in recorded words.
 extension DemoScript {
     static func providerFailure(_ text: String) -> DemoScript? {
         if text.contains("flaky") { return flaky }
@@ -47,7 +47,7 @@ extension DemoScript {
         return DemoScript(steps: [.pause(ms: failure.delayMs), .fail(failure)])
     }
 
-    /// Fails once and then answers, on gateways that try again.
+    /// Fails once and then answers, on gateways that retry.
     private static let flaky = DemoScript(
         steps: [
             .pause(ms: 1_300),

@@ -1,18 +1,18 @@
-/// A scripted run: what the agent says and does, with its pace at speed 1.
+/// A scripted run: the agent's words and actions, with their pace at speed 1.
 struct DemoScript {
     enum Step {
         case pause(ms: Int)
-        /// Written into the transcript, and streamed only if the session asks for it.
+        /// A thought, written into the transcript and streamed only if the session asks for it.
         case think(String)
-        /// Streamed word by word.
+        /// A text, streamed word by word.
         case say(String, wordMs: Int)
         case tools([ToolCall])
-        /// Tells the output of the last tool.
+        /// Says the output of the last tool.
         case sayOutput
         case fail(ProviderFailure)
-        /// The agent answers with the silent token, which means no text at all.
+        /// The agent answers with the silent token, which means no text.
         case silent
-        /// Text deltas at a rate, each carrying its number and the clock.
+        /// Text deltas at a rate, each with its number and the clock.
         case burst(count: Int, perSecond: Int, stream: BurstStream)
     }
 
@@ -21,17 +21,17 @@ struct DemoScript {
         var arguments: WireValue
         /// The gateway's own short description of the call.
         var meta: String
-        /// The output so far, each time after a pause.
+        /// The output so far, each part after a pause.
         var updates: [(afterMs: Int, output: String)] = []
         var durationMs: Int
         var output: String
         var exitCode: Int?
         var effect: Effect?
-        /// It needs an approval whatever its session's policy is.
+        /// Whether the call needs an approval regardless of its session's policy.
         var needsApproval = false
-        /// It asks a person, and its output is the answer.
+        /// The question to a person, whose answer is the tool's output.
         var asks: Question?
-        /// How long its approval or question waits; by default as long as the release has it.
+        /// The time its approval or question waits; nil for the release's default.
         var approvalLifeMs: Int?
 
         var isCommand: Bool { name == "exec" }
@@ -44,7 +44,7 @@ struct DemoScript {
 
     struct Question {
         var text: String
-        /// None: a text of the person's own.
+        /// The options; empty for a free text.
         var options: [String]
         var isSecret: Bool
     }
@@ -58,18 +58,18 @@ struct DemoScript {
     enum BurstStream: String { case both, chat, agent }
 
     struct ProviderFailure {
-        /// In the provider's words.
+        /// The failure in the provider's words.
         var detail: String
-        /// In the gateway's words, by release.
+        /// The failure in the gateway's words, by release.
         var marchText: String
         var laterText: String
         var finalText: String
         var reason: String
         var kind: String?
         var delayMs: Int
-        /// Another attempt of the run does not meet it.
+        /// Whether a further attempt of the run succeeds.
         var isTransient = false
-        /// The context is too large for the model.
+        /// Whether the context is too large for the model.
         var isOverflow = false
     }
 

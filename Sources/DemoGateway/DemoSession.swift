@@ -1,4 +1,4 @@
-/// One session: its settings, its transcript, its active run and the messages that have none yet.
+/// One session: its settings, its transcript, its active run and its waiting messages.
 final class DemoSession {
     let key: String
     private(set) var sessionID: String
@@ -8,13 +8,13 @@ final class DemoSession {
     var reasoningLevel: String?
     var model: String?
     var label: String?
-    /// Of the latest release alone.
+    /// Only in the latest release.
     var isArchived = false
     var isPinned = false
     var isUnread = false
-    /// When commands of the session need an approval: `always`, `on-miss` or not at all.
+    /// The policy for the session's commands that need an approval: `always`, `on-miss` or none.
     var execAsk: String?
-    /// What its next message tells the agent first, with the time.
+    /// Notices for the agent at the start of the next message, with their times.
     var notices: [(text: String, at: Int64)] = []
     private(set) var rows: [TranscriptRow] = []
     var status: String?
@@ -30,9 +30,9 @@ final class DemoSession {
     var queue = MessageQueue()
     /// The end of its last run on the monotonic clock.
     var lastEnd: UInt64?
-    /// An earlier process ended in a run of it, and no run has begun since.
+    /// Whether an earlier process ended during a run of the session, and no run has begun since.
     var isInterrupted = false
-    /// The messages it has taken since the process found it or it was reset; nil for a session that is new.
+    /// The messages accepted since the process found the session or it was reset; nil for a new session.
     var messagesSinceFound: Int?
 
     init(key: String, sessionID: String, displayName: String?, now: Int64) {
@@ -51,7 +51,7 @@ final class DemoSession {
 
     func removeLastRow() { rows.removeLast() }
 
-    /// The process ends: what stands in memory alone is gone.
+    /// Drops the state that a process holds only in memory.
     func loseMemory() {
         run = nil
         queue = MessageQueue()
@@ -82,7 +82,7 @@ final class DemoSession {
     static let deliveryContext: WireValue = ["channel": "webchat"]
     static let agentRuntime: WireValue = ["id": "auto", "source": "implicit"]
 
-    /// Later releases add the thinking levels wherever they name a model.
+    /// The thinking levels, which later releases add wherever they name a model.
     static let thinkingChoices: WireValue = {
         let levels = ["off", "minimal", "low", "medium", "high"]
         return [
@@ -93,7 +93,7 @@ final class DemoSession {
 
     var estimatedCost: Double { Double(inputTokens * 1_000 + outputTokens * 2_000) / 1_000_000_000 }
 
-    /// The row of `sessions.list` and of events.
+    /// The session's row in `sessions.list` and in events.
     func row(_ release: DemoRelease) -> WireValue {
         let isLater = release >= .june
         let head: WireValue = ["key": key, "thinkingLevel": thinkingLevel, "reasoningLevel": reasoningLevel]
@@ -105,17 +105,17 @@ final class DemoSession {
         return head.adding(summary(release)).adding(models).adding(runtime).adding(marks)
     }
 
-    /// No run of it has begun, and no process has found it.
+    /// Whether the session has had no run, and no process has found it on disk.
     var isNew: Bool { rows.isEmpty && status == nil && messagesSinceFound == nil }
 
-    /// A run of it is active or about to begin.
+    /// Whether a run of the session is active or about to begin.
     var isActive: Bool { run != nil || !queue.direct.isEmpty }
 
     static let fastMode: WireValue = [
         "effectiveFastMode": false, "effectiveFastModeSource": "default", "fastAutoOnSeconds": 60,
     ]
 
-    /// The members that events of the session also carry at their top.
+    /// The members that the session's events also carry at their top level.
     func summary(_ release: DemoRelease) -> WireValue {
         let base: WireValue = [
             "kind": "direct", "label": label, "displayName": label ?? displayName, "chatType": "direct",
@@ -135,7 +135,7 @@ final class DemoSession {
     }
 }
 
-/// Session keys as the gateway reads them.
+/// Session keys as the gateway parses them.
 package enum DemoSessionKey {
     /// The form that events carry; nil for `agent:` without a usable agent and name.
     package static func canonical(_ key: String, mainKey: String) -> String? {

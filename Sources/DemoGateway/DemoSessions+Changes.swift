@@ -5,7 +5,7 @@ extension DemoSessions {
     private static let models = ["demo-1", "demo-2"]
     private static let levels = ["off", "minimal", "low", "medium", "high"]
 
-    /// A key that there is none of makes a session, as in every release.
+    /// Patches a session. In every release an unknown key creates one.
     func patch(_ request: DemoRequest) -> DemoReply {
         guard let key = request.string("key").flatMap({ canonical($0) }) else {
             return .invalid("malformed session key")
@@ -65,7 +65,7 @@ extension DemoSessions {
 
         init(_ request: DemoRequest) { self.request = request }
 
-        /// `.some(nil)` takes the setting back.
+        /// `.some(nil)` resets the setting.
         func text(_ name: String) -> String?? {
             guard let value = request.params?[name] else { return nil }
             return .some(value.string)
@@ -102,7 +102,7 @@ extension DemoSessions {
         if let level = change.text("reasoningLevel") { session.reasoningLevel = level }
         if let model = change.text("model") {
             session.model = model.map(bare)
-            // The second model does not think, which later releases write down.
+            // The second model does not think, which later releases record.
             if session.model == "demo-2", !cutsLines { session.thinkingLevel = "off" }
         }
         if let flag = change.request.bool("archived") { session.isArchived = flag }
@@ -110,7 +110,7 @@ extension DemoSessions {
         if let flag = change.request.bool("unread") { session.isUnread = flag }
     }
 
-    /// Real ones are some hundred times as long: prompts, skills, files of the host.
+    /// The session's entry. A real one is some hundred times as long: prompts, skills, files of the host.
     private func entry(of session: DemoSession) -> WireValue {
         [
             "sessionId": session.sessionID, "updatedAt": session.updatedAt, "label": session.label,

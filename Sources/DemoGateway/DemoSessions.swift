@@ -1,9 +1,9 @@
 /// The sessions by canonical key, `sessions.list`, and the events about sessions.
 final class DemoSessions {
-    /// Limits, so that a demo that runs for weeks does not grow.
+    /// The most sessions and rows, so that a demo that runs for weeks does not grow.
     private static let limit = 1_000
     private static let rowLimit = 5_000
-    /// A model writes the summary.
+    /// The time that a model takes to write the summary.
     private static let compactionMs = 1_800
 
     let mainKey: String
@@ -37,7 +37,7 @@ final class DemoSessions {
 
     subscript(canonical: String) -> DemoSession? { sessions[canonical] }
 
-    /// The session of a canonical key, new if there is none; the idle session that rests longest makes room for it.
+    /// The session of a canonical key, created if there is none; the session that was idle longest makes room for it.
     func make(_ canonical: String, for client: String? = nil) -> DemoSession {
         if let found = sessions[canonical] {
             found.displayName = found.displayName ?? client
@@ -82,7 +82,7 @@ final class DemoSessions {
         TranscriptRow(id: primitives.shortID(), kind: kind, blocks: blocks, timestamp: time, recordedAt: time)
     }
 
-    /// Writes a row and tells subscribers.
+    /// Writes a row and sends it to subscribers.
     func append(_ row: TranscriptRow, to session: DemoSession) {
         restore(row, to: session)
         session.updatedAt = clock.wallMs
@@ -94,7 +94,7 @@ final class DemoSessions {
         session.append(row, limit: Self.rowLimit)
     }
 
-    /// Tells subscribers of a row at its place in the transcript; results of tools and compactions are not announced.
+    /// Sends subscribers a row with its position in the transcript; results of tools and compactions are not sent.
     func announce(_ row: TranscriptRow, at seq: Int, in session: DemoSession) {
         switch row.kind {
         case .toolResult, .compaction: return
@@ -103,7 +103,7 @@ final class DemoSessions {
         announceMessage(style.wire(row, seq: seq, isEvent: true), id: row.id, at: seq, in: session)
     }
 
-    /// Tells subscribers of a message that has been accepted and stands in no transcript yet.
+    /// Sends subscribers an accepted message that is not in a transcript yet.
     func announceAccepted(_ row: TranscriptRow, in session: DemoSession) {
         let seq = session.rows.count
         let message: WireValue = [
@@ -132,7 +132,7 @@ final class DemoSessions {
         )
     }
 
-    /// A run has begun or ended.
+    /// Announces that a run has begun or ended.
     func announceChange(of session: DemoSession, phase: String, runID: String) {
         guard release.hasSubscriptions else { return }
         let change: WireValue = [
@@ -145,7 +145,7 @@ final class DemoSessions {
         )
     }
 
-    /// Something else has happened to a session.
+    /// Announces another change of a session.
     func announceChange(of session: DemoSession, reason: String) {
         guard release.hasSubscriptions else { return }
         let change: WireValue = ["reason": reason, "ts": clock.wallMs]
@@ -168,7 +168,7 @@ final class DemoSessions {
 
     // MARK: - Methods
 
-    /// The March release only cuts lines from transcripts.
+    /// Whether a compaction only cuts lines from the transcript.
     var cutsLines: Bool { release == .march }
     var compactionMs: Int { clock.paced(Self.compactionMs) }
     func newID() -> String { primitives.uuid() }

@@ -7,7 +7,7 @@ final class DemoSocket: StreamHandler {
     private enum State {
         case head(ServerHandshake.Reader)
         case open(WebSocketSession)
-        /// The last bytes are on their way.
+        /// The last bytes are being sent.
         case ending
     }
 
@@ -63,7 +63,7 @@ final class DemoSocket: StreamHandler {
                 finish(on: loop)
             }
         case .open(var session):
-            // The state lets go of its copy first, or every piece of a long message would copy the pieces before it.
+            // The state drops its copy first, otherwise every piece of a long message would copy the earlier pieces.
             state = .ending
             let actions = session.receive(bytes)
             state = .open(session)
@@ -119,11 +119,11 @@ final class DemoSocket: StreamHandler {
         delivery.write(delivery.frames(for: message), to: stream, on: loop)
     }
 
-    /// Sends a close frame and ends the connection, without a wait for the client's close frame.
+    /// Sends a close frame and ends the connection, without waiting for the client's close frame.
     func close(_ close: DemoClose, on loop: isolated EventLoop) {
         if case .open(var session) = state {
             var output: [UInt8] = []
-            // 1005 stands for a close frame without a code and is never sent itself.
+            // 1005 means a close frame without a code and is never sent itself.
             let isEmpty = close.code == WebSocketClose.noStatus
             let frame = isEmpty ? WebSocketClose(WebSocketClose.normal) : WebSocketClose(close.code, close.reason)
             _ = session.close(frame, maskKey: 0, to: &output)

@@ -5,7 +5,7 @@ final class DemoUsage {
     private static let hourMs: Int64 = 3_600_000
     private static let dayMs: Int64 = 24 * hourMs
     private static let windowMs: Int64 = 5 * hourMs
-    /// Earlier releases ask each provider while the client waits.
+    /// The time of an answer in earlier releases, which query each provider meanwhile.
     private static let askMs = 2_000
 
     private let host: DemoHost
@@ -34,7 +34,7 @@ final class DemoUsage {
 
     // MARK: - Subscriptions
 
-    /// Each run uses one part of a hundred of the shorter window.
+    /// Each run uses one percent of the shorter window.
     func status() -> DemoReply {
         let start = now - now % Self.windowMs
         let week = now - now % (7 * Self.dayMs)
@@ -74,7 +74,7 @@ final class DemoUsage {
         }
     }
 
-    /// The first and the last day, and the distance from UTC by which they are counted.
+    /// The first and the last day, and the UTC offset for counting them.
     private struct Days {
         let first: Int64
         let last: Int64
@@ -97,7 +97,7 @@ final class DemoUsage {
         return Days(first: today - count + 1, last: today, offsetMs: offset)
     }
 
-    /// Of a text that fits the rule of `utcOffset`.
+    /// The offset in a text that matches the rule of `utcOffset`.
     private static func offset(_ text: String) -> Int64 {
         let parts = text.dropFirst(4).split(separator: ":").compactMap { Int64($0) }
         let minutes = (parts.first ?? 0) * 60 + (parts.count > 1 ? parts[1] : 0)
@@ -142,7 +142,7 @@ final class DemoUsage {
                 "messages": wireObject(["total": counted.count]), "byModel": [WireValue](), "byAgent": [WireValue](),
                 "daily": [WireValue](),
             ]),
-            // Of no session there is nothing to keep.
+            // Without sessions there is nothing to cache.
             "cacheStatus": shown.isEmpty ? nil : cacheStatus,
         ])
     }
@@ -157,7 +157,7 @@ final class DemoUsage {
         ]
     }
 
-    /// A thousand tokens of input cost a tenth of a cent, and of output two tenths.
+    /// A thousand tokens of input cost a tenth of a cent, of output two tenths.
     private func figures(_ answers: [Answer]) -> WireValue {
         let input = answers.reduce(0) { $0 + $1.input }
         let output = answers.reduce(0) { $0 + $1.output }

@@ -1,6 +1,6 @@
 import Basics
 
-/// The title that the gateway makes for a session of its first message.
+/// The title that the gateway makes from a session's first message.
 enum DerivedTitle {
     private static let limit = 60
 
@@ -8,7 +8,7 @@ enum DerivedTitle {
         guard let first = session.rows.first(where: \.isUser) else {
             return "\(session.sessionID.prefix(8)) (\(moment(session.updatedAt).date))"
         }
-        // Earlier releases put the time before the message, and count it in.
+        // Earlier releases put the time before the message, and count its length.
         let (date, weekday, time) = moment(first.timestamp)
         let whole = release < .june ? "[\(weekday) \(date) \(time) UTC] \(first.plainText)" : first.plainText
         guard whole.count > limit else { return whole }

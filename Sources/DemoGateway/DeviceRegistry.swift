@@ -23,16 +23,16 @@ struct DeviceRegistry {
 
     struct Request {
         var id: String
-        /// `device.scopes` is the union of all scopes the device has asked for.
+        /// The requesting device; its `scopes` are the union of all requested scopes.
         var device: Device
         var role: String
-        /// The scopes asked for this time.
+        /// The scopes requested this time.
         var requestedScopes: [String]
         var isRepair: Bool
         var ts: Int64
     }
 
-    /// A request that is not repeated is forgotten.
+    /// The lifetime of a request that is not repeated.
     private static let requestLifetimeMs: Int64 = 300_000
 
     private var devices: [String: Device] = [:]
@@ -46,8 +46,8 @@ struct DeviceRegistry {
         requests.removeAll { $0.ts + Self.requestLifetimeMs <= now }
     }
 
-    /// Adds or refreshes a request. An identical one keeps its id; one with other scopes gets a new id (March keeps the id)
-    /// and asks for the union.
+    /// Adds or refreshes a request. An identical one keeps its id; one with other scopes gets a new id (March keeps the
+    /// id) and requests the union.
     mutating func ask(
         for candidate: Device,
         role: String,
@@ -81,7 +81,7 @@ struct DeviceRegistry {
         return (request, isNew)
     }
 
-    /// Pairs the device of a request, the newest one unless an id is given.
+    /// Pairs the device of a request: the newest one unless an id is given.
     mutating func approve(_ id: String?, now: Int64, token: () -> String) -> Request? {
         expire(now: now)
         guard let place = requests.lastIndex(where: { id == nil || $0.id == id }) else { return nil }
@@ -90,7 +90,7 @@ struct DeviceRegistry {
         return request
     }
 
-    /// The token is made at once; the hello hands it out.
+    /// Makes the token at once; the hello hands it out.
     mutating func pair(_ candidate: Device, role: String, now: Int64, token: () -> String) {
         var device = candidate
         let old = devices[device.id]

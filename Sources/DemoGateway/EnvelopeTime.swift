@@ -1,6 +1,6 @@
 import Basics
 
-/// Times as the gateway writes them into the texts that its agents read.
+/// Times as the gateway writes them into texts for its agents.
 enum EnvelopeTime {
     private static let weekdays = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"]
 

@@ -1,4 +1,4 @@
-/// The results of finished sends by idempotency key: for some minutes, a thousand at most, in memory only.
+/// The results of finished sends by idempotency key: for some minutes, at most a thousand, only in memory.
 struct FinishedKeys {
     enum Outcome {
         case completed, aborted
@@ -7,7 +7,7 @@ struct FinishedKeys {
 
     enum Memory {
         case outcome(Outcome, endedAt: Int64)
-        /// The outcome is forgotten, and that the key was used is not.
+        /// The key was used, but its outcome is forgotten.
         case used
     }
 

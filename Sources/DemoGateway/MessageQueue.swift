@@ -1,33 +1,33 @@
-/// An accepted message: it starts a run, or waits for one.
+/// An accepted message, which starts a run or waits for one.
 struct DemoMessage {
     let key: String
     /// The session key as the sender wrote it.
     let rawKey: String
-    /// Chooses the script.
+    /// The text, which chooses the script.
     let text: String
     let userRow: TranscriptRow
     let owner: DemoConnectionID
     let ownerDevice: String?
     let acceptedAt: Int64
-    /// It goes on with a run that an earlier process left.
+    /// Whether the message resumes a run that an earlier process left.
     var isRecovery = false
 }
 
-/// The messages of one session that have no run yet.
+/// One session's messages without a run.
 struct MessageQueue {
     struct Overdue {
         let message: DemoMessage
-        /// The empty `final` is on its way or sent.
+        /// Whether the empty `final` is being sent or was sent.
         var isAnswered = false
     }
 
-    /// They run under their own keys.
+    /// Messages that run under their own keys.
     private(set) var direct: [DemoMessage] = []
-    /// They run under ids of the gateway's own.
+    /// Messages that run under ids of the gateway's own.
     private(set) var late: [Overdue] = []
     /// Grows when another message becomes the next one, so that an older timer does nothing.
     private(set) var turn = 0
-    /// The direct messages stand in the order of their runs.
+    /// Whether the direct messages are in the order of their runs.
     private var isOrdered = false
 
     var isEmpty: Bool { direct.isEmpty && late.isEmpty }
@@ -50,14 +50,14 @@ struct MessageQueue {
         return direct
     }
 
-    /// The late messages that have had no answer; they count as answered from now on.
+    /// Returns the late messages without an answer, and marks them answered.
     mutating func takeUnanswered() -> [DemoMessage] {
         let found = late.filter { !$0.isAnswered }.map(\.message)
         for place in late.indices { late[place].isAnswered = true }
         return found
     }
 
-    /// Lets messages that came together overtake the first of them.
+    /// Lets messages that arrived together overtake the first of them.
     mutating func overtake() {
         guard !isOrdered, direct.count > 1 else { return }
         isOrdered = true

@@ -1,6 +1,6 @@
 import JSONBytes
 
-/// One field of a parameter object. The gateway refuses fields it does not know, so a field without a rule is refused.
+/// One field of a parameter object. The gateway refuses unknown fields, so a field without a rule is refused.
 struct ParamsRule: Sendable {
     indirect enum Kind: Sendable {
         case string(atLeast: Int, atMost: Int?)
@@ -14,7 +14,7 @@ struct ParamsRule: Sendable {
         case nullable(Kind)
         /// Sixty-four lowercase hexadecimal digits.
         case hash
-        /// `2026-11-23`, or anything of that form.
+        /// A date such as `2026-11-23`; only the form is checked.
         case date
         /// `UTC+2`, `UTC-9:30`.
         case utcOffset
@@ -52,7 +52,7 @@ struct ParamsRule: Sendable {
         return copy
     }
 
-    /// Every fault of the parameters in the gateway's words; nil when there is none.
+    /// All faults of the parameters in the gateway's words; nil if there are none.
     static func failure(
         in params: JSONValue?,
         against rules: [ParamsRule],
@@ -91,7 +91,7 @@ struct ParamsRule: Sendable {
 }
 
 extension ParamsRule.Kind {
-    /// The March validator reports an alternative twice: the branch that failed and the union.
+    /// The March validator reports a failed alternative twice: the branch and the union.
     func failures(of value: JSONValue, release: DemoRelease) -> [String] {
         guard let text = failure(of: value, release: release) else { return [] }
         guard case .choice = self, release == .march, value.string != nil else { return [text] }

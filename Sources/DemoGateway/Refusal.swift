@@ -1,6 +1,6 @@
 package import JSONBytes
 
-/// A rejection of `connect` as the protocol words it.
+/// A rejection of `connect` in the protocol's words.
 package struct Refusal: Sendable, Equatable {
     package let code: String
     package let message: String
@@ -23,7 +23,7 @@ package struct Refusal: Sendable, Equatable {
         self.nextStep = nextStep
     }
 
-    /// The error as the release writes it.
+    /// The error in the form of the release.
     package func error(for release: DemoRelease, mayRetryWithDeviceToken: Bool) -> DemoError {
         DemoError(
             errorCode,
@@ -43,7 +43,7 @@ package struct Refusal: Sendable, Equatable {
         ]
     }
 
-    /// This one names the versions of both sides in its details.
+    /// A rejection that names the versions of both sides in its details.
     package static func protocolMismatch(_ params: JSONValue, _ release: DemoRelease) -> DemoError {
         let spoken = release.protocolVersion
         let details: WireValue =
@@ -57,7 +57,7 @@ package struct Refusal: Sendable, Equatable {
         return DemoError("INVALID_REQUEST", "protocol mismatch", details: details)
     }
 
-    /// All other rejections that this gateway makes.
+    /// All other rejections of this gateway.
     package static let all = [
         tokenMissing, tokenMismatch, passwordMissing, passwordMismatch, deviceTokenMismatch, bootstrapTokenInvalid,
         scopeMismatch, identityRequired, controlUIIdentityRequired, originNotAllowed, deviceIDMismatch,

@@ -1,89 +1,92 @@
-/// How a gateway of one release treats messages, runs and restarts: what it stores when, queues, resumes and forgets.
+/// The behaviour of a release's gateway with messages, runs and restarts: when it stores rows, and what it queues,
+/// resumes and forgets.
 ///
-/// A plain shape is the demo's own: prompt and without surprises. A recorded one does what was seen of its release, its
-/// faults included. Times are those of the recordings; the demo's speed scales them.
+/// A plain shape is the demo's own: prompt and without surprises. A recorded one imitates observed behaviour, faults
+/// included. Times are those of the recordings; the demo's speed scales them.
 package struct ReleaseShape: Sendable, Equatable {
     enum UserRow {
-        /// The first answer brings it into the transcript.
+        /// The row is written with the first answer.
         case withAnswer
         case atStart
-        /// At the start, but the transcript of a new session is written with its first answer.
+        /// At the start, but a new session's transcript is written with its first answer.
         case atStartOfOldSessions
     }
 
     enum RowTime { case ofMessage, ofStart }
 
-    /// A message that comes while its session is busy.
+    /// The treatment of a message to a busy session.
     enum BusySends: Equatable {
-        /// It waits, and runs under its own key.
+        /// The message waits, and runs under its own key.
         case keepKey
-        /// An empty `final` answers it; its text runs later under a run id of the gateway's own.
+        /// An empty `final` answers the message; its text runs later under a run id of the gateway's own.
         case loseKey(Late)
     }
 
     struct Late: Equatable {
-        /// The empty `final` comes so long after the message, or after the start of the run that it waited for.
+        /// The delay of the empty `final` after the message, or after the start of the run that it waited for.
         var emptyFinalMs: Int
         var emptyFinalAtStartMs: Int
-        /// From the end of a run to the start of the next one that lost its key.
+        /// The time from a run's end to the start of the next message that lost its key.
         var startMs: Int
-        /// A session counts as busy for so long after the end of a run.
+        /// The time after a run's end for which a session still counts as busy.
         var lingersMs = 0
-        /// Messages that come before the first of them has begun overtake it: of 0 1 2 3 the order is 2 3 1 0, and only 0
-        /// loses its key.
+        /// Whether messages that arrive before the first of them has begun overtake it: 0 1 2 3 run as 2 3 1 0, and
+        /// only 0 loses its key.
         var overtakes = false
-        /// A new message runs before those that lost their keys; otherwise it becomes one of them.
+        /// Whether a new message runs before those that lost their keys; otherwise it becomes one of them.
         var yields = false
     }
 
-    /// The first moments of a process that found sessions of an earlier one.
+    /// The first moments of a process that finds existing sessions.
     enum Startup: Equatable {
         case ready
-        /// Answers wait for the end of it.
+        /// Answers wait for the end of the start.
         case slow(ms: Int)
-        /// Most calls are refused as UNAVAILABLE until the end of it.
+        /// Most calls are refused as UNAVAILABLE during the start.
         case refusing(ms: Int)
     }
 
-    /// What becomes of the runs that were active when the process ended.
+    /// The treatment of runs that were active when the process ended.
     struct Recovery: Equatable {
-        /// From the start of the process. Then a run goes on that had no tool, and any other one counts as failed.
+        /// The time after the process's start at which a run without a tool is resumed, and any other one counts as
+        /// failed.
         var afterMs: Int
-        /// A process that stopped in order leaves its sessions as they are: `running` for good.
+        /// Whether only a crash is recovered. After an orderly stop the sessions then stay `running` for good.
         var onlyAfterCrash: Bool
-        /// The run that goes on takes the message's row into its own; otherwise its row follows.
+        /// Whether the resumed run replaces the message's row by its own; otherwise it adds a row.
         var replacesRow: Bool
-        /// The session's row keeps its states: `abortedLastRun` until the run begins, `running` after its end.
+        /// Whether the session's row keeps its states: `abortedLastRun` until the run begins, `running` after its end.
         var keepsStates: Bool
     }
 
-    /// A run's end is told to subscribers, and written into its session's row, so long after its `final`.
+    /// The delays after a run's `final` until its end is announced to subscribers and written to its session's row.
     struct RunEnd: Equatable {
         var toldMs = 0
         var writtenMs = 0
     }
 
-    /// The answers to a key whose run has ended.
+    /// The answers for a key whose run has ended.
     struct Repeats: Equatable {
         var lifetimeMs: Int64 = 300_000
         var tellFailures = true
         var tellAborts = false
-        /// A forgotten key runs again; otherwise an empty `final` is all that comes of it.
+        /// Whether a forgotten key runs again; otherwise it only gets an empty `final`.
         var runWhenForgotten = true
     }
 
-    /// The provider's failures.
+    /// The handling of provider failures.
     struct Failures: Equatable {
         /// The pauses before further attempts.
         var lastingRetryMs: [Int] = []
         var transientRetryMs: [Int] = []
-        /// The first failure is told as the run's error, and its chat events end there, whatever the next attempt brings.
+        /// Whether the first failure is reported as the run's error and ends its chat events, whatever the next attempt
+        /// brings.
         var tellsFirst = false
-        /// Each attempt writes the user's row again.
+        /// Whether each attempt writes the user's row again.
         var repeatsRow = false
-        /// From the last failure to the last word about it.
+        /// The time from the last failure to its last report.
         var lastErrorMs = 0
-        /// An overflow of the context is answered by compactions, with this pause between the rounds.
+        /// Whether the gateway compacts a context that is too large, with this pause between the rounds.
         var compacts = false
         var overflowRoundMs = 0
     }
@@ -91,46 +94,47 @@ package struct ReleaseShape: Sendable, Equatable {
     enum Aborts {
         /// The answer so far becomes a row.
         case plain
-        /// It becomes two rows; the session's states do not change.
+        /// The answer becomes two rows; the session's states do not change.
         case storePartial
-        /// It becomes one row and is announced twice; what the agent says of its end changes the session's states.
+        /// The answer becomes one row that is announced twice; the agent's report of its end changes the session's
+        /// states.
         case announcePartial
     }
 
-    /// `sessions.reset` while a run is active.
+    /// The treatment of `sessions.reset` while a run is active.
     enum ResetInRun: Equatable {
         case aborts
-        /// The run ends without a word.
+        /// The run ends without an event.
         case drops
-        /// It is refused after a while; the run goes on without events.
+        /// The reset is refused after a while; the run continues without events.
         case refuses(afterMs: Int)
     }
 
     var startMs = 120
-    /// The start of the first run after a restart.
+    /// The time to start the first run after a restart.
     var firstStartMs = 120
     var userRow = UserRow.withAnswer
     var rowTime = RowTime.ofMessage
-    /// Subscribers hear of a message when it is accepted, by an event without the row's id.
+    /// Whether subscribers get an event when a message is accepted, without the row's id.
     var announcesAccepted = false
-    /// A run that finds a message without an answer at the end of the transcript takes that row away.
+    /// Whether a run removes the row of an unanswered message at the end of the transcript.
     var dropsUnanswered = false
     var busySends: BusySends
-    /// A run whose tool waits so long is ended by the gateway itself; its approval stays.
+    /// The time a tool may wait before the gateway ends its run; its approval stays.
     var stallMs: Int?
     var startup = Startup.ready
     var recovery: Recovery?
     var repeats = Repeats()
     var runEnd = RunEnd()
-    /// The second message of a session that was found at the start or was reset is refused, and all further ones, until a
-    /// session begins that is new.
+    /// Whether a session found at the start or reset refuses its second and all further messages, until a new session
+    /// begins.
     var conflicts = false
     var failures = Failures()
     var aborts = Aborts.plain
     var resetInRun = ResetInRun.aborts
-    /// Attachments become files, and their paths stand in the row.
+    /// Whether attachments become files, with their paths in the row.
     var storesMedia = false
-    /// Whether it was recorded, and ends and starts as a process does.
+    /// Whether the shape was recorded, and ends and starts like a process.
     package private(set) var isRecorded = false
 
     static func plain(_ release: DemoRelease) -> ReleaseShape {
@@ -141,7 +145,7 @@ package struct ReleaseShape: Sendable, Equatable {
         )
     }
 
-    /// By version.
+    /// The recorded shapes by version.
     static let recorded: [String: (release: DemoRelease, shape: ReleaseShape)] = [
         "2026.3.1": (
             .march,

@@ -1,15 +1,15 @@
-/// The frames and rows of an aborted run, as each release makes them, also after the run's end.
+/// The frames and rows of an aborted run in each release, including those after the run's end.
 final class RunAbort {
     /// The state of the run at the abort.
     struct Moment {
         let runID: String
         let reason: String
-        /// The text so far, as chat events show it.
+        /// The text so far in chat events.
         let partial: String
         /// The assistant message in progress.
         let blocks: [TranscriptRow.Block]
         let tool: (planned: RunTimeline.PlannedCall, startedAt: Int64)?
-        /// The tool waits for an approval; its command never began, and its approval stays open.
+        /// Whether the tool waits for an approval; its command never began, and its approval stays open.
         let isAsking: Bool
     }
 
@@ -27,7 +27,7 @@ final class RunAbort {
 
     private var clock: DemoClock { host.clock }
 
-    /// Writes the rows; the run has told its clients of the abort.
+    /// Writes the rows, after the run has announced the abort.
     func write(_ transcript: RunTranscript) {
         let isInTool = moment.tool != nil
         switch host.shape.aborts {
@@ -56,7 +56,7 @@ final class RunAbort {
         return (.injected(key: "\(moment.runID):assistant", abortedRun: run), [.text(moment.partial)])
     }
 
-    /// The partial answer stands there twice, in a new session the first time before the user's row.
+    /// Writes the partial answer twice, in a new session the first time before the user's row.
     private func storePartial(_ transcript: RunTranscript) {
         if let partial { transcript.appendAhead(partial.kind, partial.blocks) }
     }
@@ -78,7 +78,8 @@ final class RunAbort {
         transcript.append(.assistant(stopReason: "aborted", error: "Request was aborted.", usage: nil), [])
     }
 
-    /// In June the agent's own end trails behind an abort, counted from one again; clients must ignore it.
+    /// Reports the agent's own end after the abort. In June it comes later, numbered from one again; clients must
+    /// ignore it.
     func tellLater() {
         let frames = RunFrames(moment.runID, session, host)
         guard let tool = moment.tool, host.shape.aborts == .announcePartial else {
@@ -118,7 +119,7 @@ final class RunAbort {
         )
     }
 
-    /// The session's row tells of the late end too, unless another run has begun.
+    /// Updates the session's row with the late end too, unless another run has begun.
     private func tellEnd(status: String) {
         guard host.shape.aborts == .announcePartial, session.run == nil else { return }
         session.status = status

@@ -1,12 +1,12 @@
-/// The failures of the provider in one run: its attempts, what each release says of them, and the end.
+/// The provider's failures in one run: its attempts, each release's reports of them, and the end.
 final class RunFailures {
     typealias Failure = DemoScript.ProviderFailure
 
-    /// The acts by which a failure moves its run on.
+    /// The callbacks by which a failure controls its run.
     struct Steering {
         /// Does something later, unless the run is over by then.
         var after: (_ ms: Int, _ work: @escaping () -> Void) -> Void
-        /// The run goes on behind the failure.
+        /// Continues the run after the failure.
         var resume: () -> Void
         var end: (DemoRun.Ending) -> Void
     }
@@ -42,7 +42,7 @@ final class RunFailures {
         attempts += 1
         if policy.tellsFirst, attempts == 1 {
             frames.chat(["state": "error", "errorMessage": shown(failure)])
-            // Nobody listens to the rest of the run.
+            // No client gets the rest of the run.
             frames.isChatMuted = true
         }
         run.after(delays[attempts - 1]) { [self] in
@@ -99,13 +99,13 @@ final class RunFailures {
         }
         if policy.lastErrorMs == 0 { tell() } else { run.after(policy.lastErrorMs, tell) }
         guard failure.isOverflow, release == .march else { return }
-        // March tries a compaction after its last word.
+        // March tries a compaction after its last report.
         frames.reportGap()
         frames.agent("compaction", ["phase": "start"])
         frames.agent("compaction", ["phase": "end", "willRetry": false])
     }
 
-    /// Later releases report a failure twice: the agent, and the command that ran it, with a count of its own.
+    /// Later releases report a failure twice: by the agent, and by the command that ran it, numbered separately.
     private func tellLater(_ failure: Failure, _ run: Steering) {
         let shown = failure.laterText
         frames.lifecycle([
@@ -132,7 +132,7 @@ final class RunFailures {
 
     // MARK: - Overflow of the context
 
-    /// An attempt, a compaction, another attempt; after four rounds April gives the session up without a word.
+    /// An attempt, a compaction, another attempt; after four rounds April gives up the session without a word.
     private func overflow(_ failure: Failure, round: Int, _ run: Steering) {
         failAttempt(failure)
         frames.agent("compaction", ["phase": "start"])

@@ -1,10 +1,10 @@
-/// The events of one run, under its own count.
+/// The events of one run, numbered separately.
 final class RunFrames {
     let id: String
     private let session: DemoSession
     private unowned let host: DemoHost
     private(set) var seq = 0
-    /// Chat events are not sent any more, or no events at all.
+    /// Whether chat events are no longer sent; `isMuted` stops all events.
     var isChatMuted = false
     var isMuted = false
 
@@ -35,7 +35,7 @@ final class RunFrames {
         if !isMuted { host.connections.broadcastToReaders("agent", payload) }
     }
 
-    /// Later releases name the session in lifecycle events, and the agent in the phases that the agent itself reports.
+    /// Later releases name the session in lifecycle events, and the agent in the phases that the agent reports.
     func lifecycle(_ data: WireValue, namesAgent: Bool = false) {
         let names: WireValue = [
             "sessionId": release >= .june ? session.sessionID : nil,
@@ -45,7 +45,7 @@ final class RunFrames {
         if !isMuted { host.connections.broadcastToReaders("agent", payload.adding(names)) }
     }
 
-    /// The agent's own words about a run that was aborted.
+    /// The agent's own report about an aborted run.
     func lateLifecycle(_ phase: String, stopReason: String) {
         let data: WireValue = [
             "phase": phase, "stopReason": stopReason, "aborted": true, "livenessState": "working",
@@ -60,7 +60,7 @@ final class RunFrames {
         )
     }
 
-    /// March takes the next attempt of a run for a gap in its numbers.
+    /// March takes a run's next attempt for a gap in its numbers.
     func reportGap() {
         let data: WireValue = ["reason": "seq gap", "expected": 1, "received": seq + 1]
         host.connections.broadcastToReaders(
@@ -69,7 +69,7 @@ final class RunFrames {
         )
     }
 
-    /// A chat event shares the number of the run's last agent event, unless one is given.
+    /// A chat event has the number of the run's last agent event, unless one is given.
     func chat(_ rest: WireValue, seq: Int? = nil) {
         guard !isChatMuted, !isMuted else { return }
         let head: WireValue = ["runId": id, "sessionKey": session.key, "seq": seq ?? self.seq]
@@ -82,7 +82,7 @@ final class RunFrames {
 
     // MARK: - Tools
 
-    /// Tool events have no number and go to the senders that asked for them; subscribers get them as `session.tool`.
+    /// Tool events have no number and go to the senders that requested them; subscribers get them as `session.tool`.
     func tool(_ data: WireValue, to recipients: Set<DemoConnectionID>) {
         var payload = payload("tool", data, seq: nextSeq())
         guard !isMuted else { return }
@@ -104,7 +104,7 @@ final class RunFrames {
         )
     }
 
-    /// The item event of the call, and for a command a second one that also has the members of `command`.
+    /// The item event of the call, and for a command a second one with the members of `command`.
     func items(
         _ planned: RunTimeline.PlannedCall,
         _ phase: String,

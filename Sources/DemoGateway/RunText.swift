@@ -1,9 +1,9 @@
-/// The text of a run, and the parts of it that no frame carries yet.
+/// The text of a run, and its parts that no frame carries yet.
 final class RunText {
-    /// Chat deltas of a run go out at most this often.
+    /// The shortest time between two chat deltas of a run.
     private static let throttleMs = 150
-    /// Before June frames carry the whole text so far. After this many deltas the text of a burst starts over, as March's
-    /// does after a tool.
+    /// The number of deltas after which the text of a burst starts over, as March's does after a tool: before June,
+    /// frames carry the whole text so far.
     private static let burstBlock = 64
 
     /// The text of the run so far.
@@ -27,10 +27,10 @@ final class RunText {
         clock = host.clock
     }
 
-    /// The text that chat events show: March starts over after tools.
+    /// The text in chat events: March starts over after tools.
     var shown: String { release.restartsTextAfterTools ? block : whole }
 
-    /// The text that an abort shows.
+    /// The text in an abort.
     var aborted: String { shown.isEmpty ? earlierBlock : shown }
 
     func say(_ piece: String) {
@@ -59,7 +59,7 @@ final class RunText {
         frames.agent("assistant", ["text": block, "delta": delta], seq: frames.seq)
     }
 
-    /// March drops what it has not sent.
+    /// Sends the batched chat text; March drops unsent text.
     func flushChat() {
         if release.flushesText { flushChat(seq: frames.seq) }
     }
@@ -82,7 +82,7 @@ final class RunText {
         )
     }
 
-    /// Later releases send the rest of the text before a tool starts; March drops it until the next text.
+    /// Ends a block. Later releases send the rest of the text before a tool starts; March drops it until the next text.
     func endBlock() {
         if release.flushesText { flushChat(seq: frames.seq + 1) }
         flushAgent()
@@ -95,7 +95,7 @@ final class RunText {
 
     // MARK: - Burst
 
-    /// A delta for measuring: it carries its number and the monotonic clock at its sending.
+    /// A delta for measurements, with its number and the monotonic clock at its sending.
     func sendBurstDelta(_ number: Int, _ stream: DemoScript.BurstStream) {
         let piece = "{\"seq\":\(number),\"ts_ns\":\(clock.now.monotonic)}\n"
         if !release.hasDeltaText, (number - 1) % Self.burstBlock == 0 { block = "" }
@@ -103,7 +103,8 @@ final class RunText {
         block += piece
         if release.hasDeltaText, whole.utf8.count < DemoScript.longTextLimit { whole += piece }
         if !release.hasDeltaText { whole = block }
-        // Later releases send the whole text only once here: cumulative frames would measure the building of text.
+        // Later releases send the whole text only once here, since cumulative frames would measure the building of
+        // text.
         let carriesText = !release.hasDeltaText || !hasSentChat
         if stream != .chat { frames.agent("assistant", ["text": carriesText ? block : nil, "delta": piece]) }
         if stream != .agent { sendChat(piece, carriesText: carriesText, block, seq: frames.nextSeq()) }

@@ -68,7 +68,7 @@ struct RunTimeline {
             }
             moments.append((end, .toolResult(planned)))
         }
-        // By time, and beats of the same time in their order, so that each call's own beats stay in sequence.
+        // By time, and at the same time in their order, so that each call's own beats stay in sequence.
         let ordered = moments.enumerated().sorted { ($0.element.at, $0.offset) < ($1.element.at, $1.offset) }
         var last = 0
         for (_, moment) in ordered {
@@ -77,13 +77,13 @@ struct RunTimeline {
         }
     }
 
-    /// Puts a text in front of the beat at `place`.
+    /// Inserts a text before the beat at `place`.
     mutating func say(_ text: String, at place: Int) {
         let pieces = RunTimeline.pieces(of: text).map { (delayMs: 40, beat: Beat.text($0)) }
         beats.insert(contentsOf: pieces, at: place)
     }
 
-    /// The next beats as they are for a call whose command does not run now: its result follows at once.
+    /// Changes the next beats for a call whose command does not run now: its result follows at once.
     mutating func endAtOnce(_ callID: String, from place: Int, after delay: Int) {
         let later = beats[place...].filter { entry in
             if case .toolUpdate(let planned, _) = entry.beat { return planned.id != callID }
@@ -97,7 +97,7 @@ struct RunTimeline {
         if let result { beats[result].delayMs = delay }
     }
 
-    /// Splits a text into words with the blanks before them, or into larger pieces if it is long.
+    /// Splits a text into words with their preceding blanks, or into larger pieces if it is long.
     private static func pieces(of text: String) -> [String] {
         var words: [Substring] = []
         var start = text.startIndex

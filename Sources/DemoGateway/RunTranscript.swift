@@ -1,4 +1,4 @@
-/// The rows of one run: the user's, held back as long as the shape asks for, and the answers.
+/// The rows of one run: the user's, held back as long as the shape requires, and the answers.
 final class RunTranscript {
     private let session: DemoSession
     private unowned let host: DemoHost
@@ -14,7 +14,7 @@ final class RunTranscript {
         userRow = message.userRow
     }
 
-    /// The run starts: writes the user's row, or keeps it for the first answer.
+    /// Starts the run: writes the user's row, or keeps it for the first answer.
     func begin() {
         let shape = host.shape
         if shape.dropsUnanswered, session.rows.last?.isUser == true { session.removeLastRow() }
@@ -38,7 +38,7 @@ final class RunTranscript {
         host.sessions.append(userRow, to: session)
     }
 
-    /// Another attempt of the run writes the user's row once more.
+    /// Writes the user's row again for a further attempt of the run.
     func repeatUserRow() {
         var row = host.sessions.row(userRow.kind, userRow.blocks, at: userRow.timestamp)
         if host.shape.rowTime == .ofStart { row.timestamp = host.clock.wallMs }
@@ -46,7 +46,7 @@ final class RunTranscript {
         host.sessions.append(row, to: session)
     }
 
-    /// Appends a row of the run; the user's row stands before it.
+    /// Appends a row of the run, after the user's row.
     func append(_ kind: TranscriptRow.Kind, _ blocks: [TranscriptRow.Block]) {
         commitUserRow()
         appendAhead(kind, blocks)
@@ -57,7 +57,7 @@ final class RunTranscript {
         host.sessions.append(host.sessions.row(kind, blocks), to: session)
     }
 
-    /// Tells subscribers of a row that the transcript does not get.
+    /// Sends subscribers a row that is not written to the transcript.
     func announceOnly(_ kind: TranscriptRow.Kind, _ blocks: [TranscriptRow.Block]) {
         host.sessions.announce(host.sessions.row(kind, blocks), at: session.rows.count + 1, in: session)
     }

@@ -1,10 +1,10 @@
-/// The result of a command that did not simply run: its approval is asked for, or was refused.
+/// The result of a command that did not simply run: its approval is pending or was refused.
 struct ToolVerdict {
     let text: String
     let details: WireValue
     let isRefusal: Bool
 
-    /// The tool of earlier releases answers at once; the command may run later.
+    /// The result in earlier releases, where the tool answers at once and the command may run later.
     static func pending(_ record: DemoApprovals.Record, _ release: DemoRelease) -> ToolVerdict {
         let slug = String(record.id.prefix(8))
         let name = release == .march ? slug : "\(slug), full \(record.id)"
@@ -36,7 +36,7 @@ struct ToolVerdict {
         return "Exec denied (gateway id=\(record.id), \(reason)): \(record.command.text)"
     }
 
-    /// What the next message of the session tells the agent about a command that was decided after its tool had answered.
+    /// The notice in the session's next message about a command that was decided after its tool had answered.
     static func notice(
         _ record: DemoApprovals.Record,
         _ decision: DemoApprovals.Decision?,

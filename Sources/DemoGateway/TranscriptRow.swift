@@ -21,7 +21,7 @@ struct TranscriptRow {
         /// A row that the gateway itself wrote: the answer to a command, or the partial text of an aborted run.
         case injected(key: String?, abortedRun: (id: String, origin: String)?)
         case toolResult(callID: String, name: String, isError: Bool)
-        /// The gateway has put the transcript into fewer words.
+        /// The gateway has summarized the transcript.
         case compaction
     }
 
@@ -58,7 +58,7 @@ struct TranscriptRow {
 /// Writes rows as `chat.history` and `session.message` show them.
 struct TranscriptStyle {
     var release: DemoRelease
-    /// Longer texts are cut.
+    /// The longest text; longer ones are cut.
     var characterLimit: Int
 
     static let marker = "\n...(truncated)..."
@@ -67,7 +67,7 @@ struct TranscriptStyle {
         bare(row).adding(identity(row, seq: seq, isEvent: isEvent))
     }
 
-    /// Without the row's place in the transcript, as chat events carry it.
+    /// The row without its position in the transcript, as in chat events.
     func bare(_ row: TranscriptRow) -> WireValue {
         let head: WireValue = ["role": row.role]
         var body: WireValue
@@ -119,7 +119,7 @@ struct TranscriptStyle {
         ]
     }
 
-    /// March keeps blocks; later releases give plain text where there is nothing else.
+    /// March keeps blocks; later releases send plain text if there is nothing else.
     private func userContent(_ row: TranscriptRow) -> WireValue {
         let isPlain = row.blocks.allSatisfy { if case .text = $0 { true } else { false } }
         if release >= .june, isPlain { return .string(cut(row.plainText)) }
@@ -128,7 +128,7 @@ struct TranscriptStyle {
 
     private func blocks(_ row: TranscriptRow) -> WireValue {
         var shown = row.blocks
-        // June's projection drops thinking and calls of an assistant message that also has text.
+        // June drops thinking and calls of an assistant message that also has text.
         let hasText = shown.contains { if case .text = $0 { true } else { false } }
         let hasCalls = shown.contains { if case .toolCall = $0 { true } else { false } }
         if release >= .june, hasText, hasCalls {

@@ -3,7 +3,7 @@ package enum ClientError: Error, Equatable, Sendable {
     case notRunning(ServerPlace.Address)
     case notAllowed(path: String)
     case unreachable(ServerPlace.Address, reason: String)
-    /// Its certificate is not the one that was expected.
+    /// The server's certificate is not the expected one.
     case notTrusted(ServerPlace.Address, reason: String)
     case closed
     case timeOut
@@ -43,7 +43,7 @@ package enum ClientError: Error, Equatable, Sendable {
         }
     }
 
-    /// Whether the request may have been carried out all the same.
+    /// Codes after which the request may have been carried out anyway.
     static let unansweredCodes = [Self.closed.code, Self.timeOut.code]
 
     package var hint: String? {

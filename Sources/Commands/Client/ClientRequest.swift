@@ -10,7 +10,7 @@ struct ClientRequest: Sendable {
     var fields: [(name: String, value: String)] = []
     var contentType: String?
     var body: [UInt8] = []
-    /// How long the head of the answer may take.
+    /// The longest wait for the head of the answer.
     var patienceMilliseconds = 30_000
 
     init(_ method: HTTPMethod, _ path: String) {
@@ -20,7 +20,7 @@ struct ClientRequest: Sendable {
 
     static func get(_ path: String) -> ClientRequest { ClientRequest(.get, path) }
 
-    /// A path of fixed parts and one that came from outside.
+    /// A path from parts, each percent-encoded.
     static func path(_ parts: String...) -> String { parts.map { "/" + PercentCoding.encode($0) }.joined() }
 
     func adding(_ name: String, _ value: String?) -> ClientRequest {

@@ -1,7 +1,7 @@
 import Basics
 import JSONBytes
 
-/// The named places of a person, in a file that only its owner may read, because it holds tokens.
+/// A person's named Ladles, in a file that only its owner may read, because it holds tokens.
 struct ContextFile: Equatable {
     struct Context: Equatable {
         let name: String
@@ -12,7 +12,7 @@ struct ContextFile: Equatable {
         var place: ServerPlace { ServerPlace(.tcp(address), token: token, pin: pin) }
     }
 
-    /// The name of this host's own Ladle, which is always there.
+    /// The name of this host's own Ladle, which always exists.
     static let local = "local"
     static let maximumBytes = 1 << 20
 
@@ -22,7 +22,7 @@ struct ContextFile: Equatable {
 
     init() {}
 
-    /// Nil for bytes that this version did not write.
+    /// Nil if the bytes are not in this version's format.
     init?(parsing bytes: [UInt8]) {
         guard let root = try? JSONDocument(parsing: bytes).root, root["contexts"]?.kind == .array else { return nil }
         for entry in root["contexts"].list {
@@ -50,7 +50,7 @@ struct ContextFile: Equatable {
             }
     }
 
-    /// Adds a context or replaces the one of the same name.
+    /// Adds a context or replaces the one with the same name.
     mutating func set(_ context: Context) {
         contexts.removeAll { $0.name == context.name }
         contexts.append(context)

@@ -1,6 +1,6 @@
 package import JSONBytes
 
-/// Asks a running daemon how it is, for `ladle doctor`.
+/// Asks a running daemon for its status, for `ladle doctor`.
 package enum DaemonProbe {
     /// The answer of `GET /v1/status`.
     package static func status(socket: String, version: String) throws(ClientError) -> JSONValue {

@@ -1,12 +1,12 @@
 import HTTP1
 import HTTPModel
 
-/// Blocking HTTP/1.1, a connection for each request: the program ends right after.
+/// Blocking HTTP/1.1 with a new connection for each request, because the program ends right after.
 struct HTTPClient {
     private let place: ServerPlace
     private let io: any CommandIO
     private let version: String
-    /// A stream has no end, so no length either.
+    /// A stream has no length, so the body has no limit.
     private static let limits = HTTP1Limits(fieldBlock: 65_000, fieldCount: 256, body: .max)
     /// The largest answer that is read into memory.
     private static let maximumBody = 64 << 20
@@ -29,8 +29,8 @@ struct HTTPClient {
         return ClientResponse(head: head, body: body)
     }
 
-    /// Feeds each line of an endless answer to `take` until that says false or the stream ends. An answer that is no
-    /// stream is returned whole.
+    /// Passes each line of an endless answer to `take` until it returns false or the stream ends. An answer that is not
+    /// a stream is returned whole.
     func lines(
         _ request: ClientRequest,
         idleMilliseconds: Int?,

@@ -30,12 +30,12 @@ package enum ListedNames: String, CaseIterable, Sendable {
         guard let rows = try rows(invocation) else {
             return try invocation.finder.contexts().contexts.map(\.name) + [ContextFile.local]
         }
-        // A token is named by its name too, which is easier to know.
+        // A token can also be given by its name, which is easier to remember.
         return rows.compactMap { (self == .tokens ? $0["name"] : $0[list?.key ?? ""])?.string }
             .filter { !$0.contains { $0.isWhitespace } }
     }
 
-    /// The whole id where only its beginning was typed. Other words are left to the server, which knows names too.
+    /// The whole id if only its beginning was typed. Other words are left to the server, which also accepts names.
     func completed(_ word: String, _ invocation: Invocation) throws(CommandFailure) -> String {
         let word = word.hasSuffix("…") ? String(word.dropLast()) : word
         guard (4..<36).contains(word.count), word.allSatisfy({ $0.isHexDigit || $0 == "-" }) else { return word }

@@ -7,13 +7,13 @@ struct PairingLink: Equatable {
     /// More addresses than a host has.
     private static let mostAddresses = 8
 
-    /// Where to try, in this order.
+    /// The addresses to try, in this order.
     let addresses: [WebAddress]
-    /// SHA-256 of the certificate; nil where the system's authorities vouch for it.
+    /// SHA-256 of the certificate; nil if an authority signed it.
     let pin: [UInt8]?
     let secret: String
 
-    /// Nil for other text. Parameters of later versions are left out.
+    /// Nil for any other text. Parameters of later versions are ignored.
     init?(_ text: String) {
         guard text.utf8.count <= 2048, text.lowercased().hasPrefix(Self.scheme) else { return nil }
         let rest = text.dropFirst(Self.scheme.count)

@@ -1,13 +1,13 @@
 import TLS
 
-/// A channel inside TLS over another one.
+/// A TLS channel over another channel.
 final class SecureChannel: ByteChannel {
-    /// A server that accepts the connection and then says nothing is given up after this time.
+    /// The time after which a silent server is given up.
     private static let patienceMilliseconds = 10_000
 
     private let channel: any ByteChannel
     private let session: TLSSession
-    /// Plaintext that came with the end of the handshake.
+    /// Plaintext that arrived with the end of the handshake.
     private var early: [UInt8] = []
 
     /// Returns after the handshake.

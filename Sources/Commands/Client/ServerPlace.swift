@@ -1,7 +1,7 @@
 import Basics
 import TLS
 
-/// The Ladle that a client command talks to, and how it gets in.
+/// The Ladle that a client command talks to, and its credentials.
 package struct ServerPlace: Equatable, Sendable {
     package enum Address: Equatable, Sendable {
         case unix(path: String)
@@ -9,9 +9,9 @@ package struct ServerPlace: Equatable, Sendable {
     }
 
     package let address: Address
-    /// Sent with each request; nil where the place needs none.
+    /// The token sent with each request; nil if none is needed.
     var token: String?
-    /// The SHA-256 of the server's own certificate, in place of the system's authorities.
+    /// The SHA-256 of the server's own certificate, replacing the system's authorities.
     var pin: [UInt8]?
 
     package init(_ address: Address, token: String? = nil, pin: [UInt8]? = nil) {
@@ -36,7 +36,7 @@ extension ServerPlace.Address: CustomStringConvertible {
         }
     }
 
-    /// For the `Host` line.
+    /// The host in the `Host` field.
     var host: String {
         switch self {
         case .unix: "ladle"

@@ -6,10 +6,10 @@ package struct WebAddress: Equatable, Sendable {
     /// A name or an address, without the brackets of IPv6.
     package let host: String
     package let port: UInt16
-    /// Without a slash at its end; empty for none.
+    /// The path without a trailing slash; empty for none.
     package let path: String
 
-    /// Nil for other text; a URL with a user, a query or a fragment is none either.
+    /// Nil for any other text, such as a URL with a user, a query or a fragment.
     package init?(_ text: String) {
         guard let colon = text.firstRange(of: "://") else { return nil }
         switch text[..<colon.lowerBound].lowercased() {
@@ -36,7 +36,7 @@ package struct WebAddress: Equatable, Sendable {
         self.path = path
     }
 
-    /// Host and port, the port only where it is not the usual one.
+    /// Host and port, without the scheme's default port.
     var authority: String {
         let name = host.contains(":") ? "[\(host)]" : host
         return port == (isEncrypted ? 443 : 80) ? name : "\(name):\(port)"

@@ -3,7 +3,7 @@ import HTTPModel
 import JSONBytes
 import ReadableText
 
-/// `ladle approvals`: what waits for a decision, and the decision.
+/// `ladle approvals`: lists pending approvals and decides them.
 enum ApprovalCommands {
     static func list(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {
         let request = ClientRequest.get("/v1/approvals").adding("session", invocation.command["--session"])
@@ -17,7 +17,7 @@ enum ApprovalCommands {
         return .ok
     }
 
-    /// Says why there may be more than the list has.
+    /// Explains why there may be more approvals than the list shows.
     static func tellGaps(of answer: JSONValue, scope: String, _ invocation: Invocation) {
         guard let note = note(answer, scope) else { return }
         invocation.io.writeError(invocation.io.errorStyle.warning(note + "\n"))
@@ -58,7 +58,7 @@ enum ApprovalCommands {
     static func deny(_ invocation: Invocation) throws(CommandFailure) -> ExitCode { try decide("deny", invocation) }
 
     private static func decide(_ decision: String, _ invocation: Invocation) throws(CommandFailure) -> ExitCode {
-        // Only what is there now: the server takes whole ids alone, and this question alone.
+        // Only an approval that exists now: the server accepts only whole ids, and only this question.
         let id = try invocation.id(of: .approvals)
         let asked = try answer(.get(ClientRequest.path("v1", "approvals", id)), invocation)
         guard let approval = try invocation.value(request(decision, asked)) else { return .ok }
@@ -67,7 +67,7 @@ enum ApprovalCommands {
         return .ok
     }
 
-    /// The approval as it is after the decision.
+    /// The approval after the decision.
     /// - Parameter asked: the approval as it was shown.
     static func decide(
         _ decision: String,

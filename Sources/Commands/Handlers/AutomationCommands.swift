@@ -3,7 +3,7 @@ import HTTPModel
 import JSONBytes
 import ReadableText
 
-/// `ladle automations` and `ladle wake`: the jobs that the gateway runs by their schedules, and a word to the agent.
+/// `ladle automations` and `ladle wake`: the gateway's scheduled jobs, and a line for the agent.
 enum AutomationCommands {
     static func list(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {
         let limit = try invocation.number("--limit").map(String.init)
@@ -106,7 +106,7 @@ enum AutomationCommands {
         ClientRequest.path("v1", "automations", try invocation.id(of: .automations))
     }
 
-    /// Each call of the command is one thing to do. The server sees a repeat only where the connection was lost.
+    /// A new key for each call of the command: the server sees a repeat only after a lost connection.
     static func newKey(_ invocation: Invocation) -> String {
         "cli-\(invocation.io.nowMilliseconds)-\(UInt64.random(in: 0...UInt64.max))"
     }

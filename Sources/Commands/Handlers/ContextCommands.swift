@@ -51,7 +51,7 @@ enum ContextCommands {
                 )
             )
         }
-        // Before the link is used up: it counts once.
+        // Checked before the link is used, because it works only once.
         var file = try finder.contexts()
         if url.lowercased().hasPrefix(PairingLink.scheme) {
             let context = try pair(name, url, invocation)
@@ -69,7 +69,7 @@ enum ContextCommands {
         return done("Commands now talk to \(context.address) (\(name)).", name, invocation)
     }
 
-    /// Fetches the token of an invitation from the first of its addresses that can be reached.
+    /// Fetches the token of an invitation from the first reachable address.
     private static func pair(
         _ name: String,
         _ text: String,

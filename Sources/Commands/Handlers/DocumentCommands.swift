@@ -50,7 +50,7 @@ enum DocumentCommands {
         }
     }
 
-    /// A merge patch of single fields. The server applies it to the newest text, so it needs no version.
+    /// Sends a merge patch of single fields. The server applies it to the newest text, so it needs no version.
     static func set(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {
         var fields: [(String, String)] = []
         for argument in invocation.command.arguments {
@@ -77,7 +77,7 @@ enum DocumentCommands {
         return .ok
     }
 
-    /// Opens the file in an editor. Changes that somebody else makes meanwhile are never overwritten.
+    /// Opens the file in an editor. Changes made meanwhile by others are never overwritten.
     static func edit(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {
         let io = invocation.io
         let current = try invocation.perform(

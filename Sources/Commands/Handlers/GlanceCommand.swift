@@ -4,7 +4,7 @@ import ReadableText
 
 /// `ladle glance`: one line for a prompt or a status bar, once or at each change.
 enum GlanceCommand {
-    /// As long as the API lets one request wait.
+    /// The longest wait that the API allows for one request.
     private static let longestWait: Int64 = 300
     /// Longer than any program runs.
     private static let mostSeconds: Int64 = 3_155_760_000
@@ -24,7 +24,7 @@ enum GlanceCommand {
         var left = seconds
         var response = try invocation.perform(request)
         try show(response, template, invocation)
-        // Each answer names its version; what changed meanwhile comes at once.
+        // Each answer names its version, so changes made meanwhile come at once.
         while left > 0, let rev = Self.rev(of: response) {
             let wait = min(left, longestWait)
             let next = request.adding("rev", rev).adding("wait", "\(wait)")

@@ -12,7 +12,7 @@ enum HelpCommands {
         return .ok
     }
 
-    /// A shell asks at a Tab. Where nothing can be told, nothing is offered.
+    /// Answers a shell at a Tab. Without information nothing is offered.
     static func complete(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {
         let words = ListedNames(rawValue: invocation.command.arguments[0]).flatMap { try? $0.words(invocation) }
         for word in words ?? [] { invocation.print(Printable.line(word)) }

@@ -1,7 +1,7 @@
 import JSONBytes
 import ReadableText
 
-/// `ladle sessions` and `ladle agents`: where one can write to.
+/// `ladle sessions` and `ladle agents`: the targets for messages.
 enum ListCommands {
     static func agents(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {
         guard let answer = try invocation.value(.get("/v1/agents")) else { return .ok }

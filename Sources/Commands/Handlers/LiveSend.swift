@@ -4,8 +4,8 @@ import JSONBytes
 import ReadableText
 import Synchronization
 
-/// A send whose steps and text are shown while the run goes on. A text that was shown cannot be taken back, so only a
-/// terminal gets it as it comes; a pipe gets the whole reply at the end.
+/// A send whose steps and text are shown during the run. Shown text cannot be taken back, so only a terminal gets it as
+/// it comes; a pipe gets the whole reply at the end.
 final class LiveSend {
     private let invocation: Invocation
     private let deadline: Int64
@@ -13,7 +13,7 @@ final class LiveSend {
     private let questions: ApprovalQuestions
     private var entry: JSONValue?
     private var reply = ""
-    /// The beginning of the reply that is on the terminal.
+    /// The part of the reply that is already on the terminal.
     private var printed = ""
     private var end: RunEnd?
     private var failure: CommandFailure?
@@ -42,7 +42,7 @@ final class LiveSend {
         do throws(ClientError) {
             other = try client.lines(request.accepting("text/event-stream"), idleMilliseconds: remaining) { take($0) }
         } catch {
-            // The message is on disk: if the daemon is silent or restarts, the reply can still come.
+            // The message is on disk: even if the daemon is silent or restarts, the reply can still come.
             if error == .timeOut || error == .closed, entry != nil { throw SendCommand.notYet(entry) }
             throw CommandFailure(error)
         }
@@ -136,7 +136,7 @@ final class LiveSend {
     }
 }
 
-/// The id of the accepted message, for a person who leaves before its reply.
+/// The id of the accepted message, for a person who leaves before the reply.
 private final class SentID: Sendable {
     let id = Mutex<String?>(nil)
 

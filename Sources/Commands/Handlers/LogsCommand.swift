@@ -8,7 +8,7 @@ enum LogsCommand {
         let lines = try invocation.number("--lines") ?? usualLines
         let follows = !invocation.command.has("--no-follow")
         let words = command(.current, lines: lines, follows: follows, json: invocation.json, invocation.io.environment)
-        // Only a failure comes back: the other program takes the place of this one.
+        // Returns only on failure: otherwise the other program replaces this one.
         let fault = invocation.io.replaceProcess(words)
         throw CommandFailure(
             .unavailable,
@@ -31,7 +31,7 @@ enum LogsCommand {
             return ["journalctl", "--identifier=ladle", "--lines=\(lines)", "--no-pager"]
                 + (json ? ["--output=json"] : []) + (follows ? ["--follow"] : [])
         case .macOS:
-            // Where the file for launchd sends it.
+            // The log file named in the launchd job.
             return ["tail", "-n", "\(lines)"] + (follows ? ["-F"] : [])
                 + [(environment["HOME"] ?? "") + "/Library/Logs/ladle.log"]
         }

@@ -3,7 +3,7 @@ import HTTPModel
 import JSONBytes
 import ReadableText
 
-/// `ladle nodes`: the devices that lend the gateway what they can do.
+/// `ladle nodes`: lists the gateway's nodes and sends them commands.
 enum NodeCommands {
     static func list(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {
         guard let answer = try invocation.value(.get("/v1/nodes")) else { return .ok }
@@ -73,7 +73,7 @@ enum NodeCommands {
         return .ok
     }
 
-    /// `title=Tea` is a text, `width=3` a number, `loud=true` a truth value; quotes make any of them a text.
+    /// `title=Tea` is a text, `width=3` a number, `loud=true` a boolean; quotes make any of them a text.
     private static func params(_ words: ArraySlice<String>) throws(CommandFailure) -> [(String, [UInt8])] {
         var params: [(String, [UInt8])] = []
         for word in words {

@@ -4,7 +4,7 @@ import HTTPModel
 import JSONBytes
 import ReadableText
 
-/// `ladle notify`: what was told and where, a word of one's own, silence for a while.
+/// `ladle notify`: the history of notifications, a note of one's own, and mute.
 enum NotifyCommands {
     static func list(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {
         if invocation.command.has("--sinks") { return try sinks(invocation) }
@@ -77,7 +77,7 @@ enum NotifyCommands {
             body.member("priority", priority)
             if !sinks.isEmpty { body.array("sinks", of: sinks) }
         }
-        // Run by a notification: another one would run it again, for ever.
+        // Marks a note sent from a notification's program: it must not cause a further notification, without end.
         if let type = invocation.io.environment["LADLE_TYPE"] { request = request.field("webhook-id", type) }
         guard let answer = try invocation.value(request) else { return .ok }
         let count = answer["sinks"].list.count

@@ -12,7 +12,7 @@ enum OutboxCommands {
         let time = invocation.time
         var entries = answer["entries"].list
         if only == nil {
-            // Entries under way come first, in the order in which they go out; the others stay newest first.
+            // Entries in progress come first, in the order of sending; the others stay newest first.
             let first = try invocation.value(request.adding("state", underWay.joined(separator: ",")))
             let others = entries.filter { !underWay.contains($0["state"]?.string ?? "") }
             entries = first?["entries"].list.reversed() ?? []

@@ -3,10 +3,10 @@ import HTTPModel
 import JSONBytes
 import ReadableText
 
-/// `ladle pair`: a picture, a link and a code with which one device gets its token, and a wait until it has.
+/// `ladle pair`: shows a picture, a link and a code with which one device gets its token, and waits for it.
 enum PairCommand {
     private static let pollMilliseconds = 1000
-    /// Ctrl-C must not hang on a server that does not answer.
+    /// Ctrl-C must not hang if the server does not answer.
     private static let cancelMilliseconds = 2000
 
     static func run(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {
@@ -33,7 +33,7 @@ enum PairCommand {
         }
     }
 
-    /// Nil where the picture brings its own colours.
+    /// Nil if the picture sets its own colours.
     private static func background(_ invocation: Invocation) throws(CommandFailure) -> QRPicture.Background? {
         guard let text = invocation.command["--background"] else {
             return invocation.style.isColoured ? nil : .dark

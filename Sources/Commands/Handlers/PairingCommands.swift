@@ -21,11 +21,12 @@ enum PairingCommands {
         return invocation.print(table, orElse: "Nobody asks to be paired.")
     }
 
-    /// Everything else reads and writes messages; with these a device changes the agent, its host's files or who gets in.
+    /// Scopes with which a device can change the agent, its host's files or access. The others only read and write
+    /// messages.
     private static let strong: Set<String> = ["admin", "control", "identity", "approvals", "nodes"]
 
-    /// Shows who asks for what, and lets it in once somebody has said yes to that: on a terminal by an answer, in a script by
-    /// `--scopes`. Scopes that only read and send need no more than the command itself there.
+    /// Shows the application, and approves it after a confirmation: on a terminal by an answer, in a script by
+    /// `--scopes`. In a script, scopes that only read and send need no confirmation.
     static func approve(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {
         let code = code(invocation)
         let request = try find(code, invocation)

@@ -3,9 +3,9 @@ import HTTPModel
 import JSONBytes
 import ReadableText
 
-/// `ladle questions`: what the agent asks, and the answer.
+/// `ladle questions`: the agent's questions, and answers to them.
 enum QuestionCommands {
-    /// The longest answer that the server takes, and the line end behind it.
+    /// The longest answer that the server accepts, with its line end.
     private static let longestInput = 4_098
 
     static func list(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {
@@ -65,13 +65,14 @@ enum QuestionCommands {
         return .ok
     }
 
-    /// `ID=TEXT` names one of several questions; a question that is alone needs no name. Several for one are several answers.
+    /// `ID=TEXT` answers one of several parts; a single part needs no id. Several texts for one part are several
+    /// answers.
     private static func answers(
         to parts: [String],
         _ invocation: Invocation
     ) throws(CommandFailure) -> [(String, [String])] {
         var words = Array(invocation.command.arguments.dropFirst())
-        // A secret does not belong on a command line, which others can see.
+        // Other users can see the command line, so a secret is typed instead.
         if words.isEmpty { words = [try typed(invocation)] }
         var given: [(String, [String])] = []
         for word in words {

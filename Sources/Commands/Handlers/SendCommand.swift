@@ -71,7 +71,7 @@ enum SendCommand {
         )
     }
 
-    /// A terminal gets text without control characters, a pipe gets the text as it is.
+    /// A terminal gets text without control characters, a pipe gets it unchanged.
     static func printReply(_ reply: String, _ io: any CommandIO) {
         guard !reply.isEmpty else { return }
         let text = io.isOutputTerminal ? Printable.text(reply) : reply
@@ -115,7 +115,7 @@ enum SendCommand {
         return request.adding("force", command.has("--force") ? "true" : nil)
     }
 
-    /// Each message has a key, so that it can be sent again safely if no answer comes.
+    /// Each message has a key, so that it can be repeated safely if no answer comes.
     private static func key(_ invocation: Invocation) throws(CommandFailure) -> String {
         guard let key = invocation.command["--idempotency-key"] else {
             return "cli-" + Hex.encode((0..<8).map { _ in UInt8.random(in: 0 ... .max) })

@@ -91,7 +91,7 @@ enum SessionCommands {
         ClientRequest.path("v1", "sessions", invocation.command.arguments[0])
     }
 
-    /// Of the conversation as it is now, so that none is hit that takes its place meanwhile.
+    /// The tag of the current conversation, so that a change never affects its successor.
     private static func tag(_ invocation: Invocation) throws(CommandFailure) -> String {
         try invocation.perform(.get(path(invocation))).head.fields.string(for: .etag) ?? "*"
     }

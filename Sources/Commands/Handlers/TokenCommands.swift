@@ -27,7 +27,7 @@ enum TokenCommands {
             body.member("name", name)
             body.array("scopes", of: scopes)
             if !sessions.isEmpty { body.array("sessions", of: sessions) }
-            // One without a path in it is a mistake, and Ladle says so.
+            // A list without a path is a mistake, which Ladle reports.
             if invocation.command["--paths"] != nil { body.array("paths", of: paths) }
             body.member("expiresInSeconds", expires.map { $0 / 1000 })
         }
@@ -73,7 +73,7 @@ enum TokenCommands {
     }
 
     private static func show(_ token: JSONValue, _ invocation: Invocation) -> ExitCode {
-        // The secret alone goes to standard output, so that it can be piped into a file.
+        // Only the secret goes to standard output, so that it can be piped into a file.
         let style = invocation.io.errorStyle
         invocation.io.writeError(
             "Token \(Printable.line(token["name"]?.string ?? "")) (\(Printable.line(token["id"]?.string ?? ""))), "
@@ -83,7 +83,7 @@ enum TokenCommands {
         return .ok
     }
 
-    /// The end of a sentence about a token or an application.
+    /// The rest of a sentence about a token or an application: its paths.
     static func only(_ paths: JSONValue?) -> String {
         paths.list.isEmpty ? "" : ", only for \(Printable.line(paths.words))"
     }

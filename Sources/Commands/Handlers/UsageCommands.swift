@@ -2,7 +2,7 @@ import Basics
 import JSONBytes
 import ReadableText
 
-/// `ladle models` and `ladle usage`: what can be used, and what was.
+/// `ladle models` and `ladle usage`: available models, and the usage so far.
 enum UsageCommands {
     static func models(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {
         let request = ClientRequest.get("/v1/models").adding("view", invocation.command["--view"])

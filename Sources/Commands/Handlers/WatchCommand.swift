@@ -2,7 +2,7 @@ import HTTPModel
 import JSONBytes
 import ReadableText
 
-/// `ladle watch`: the event stream, continued after the last event whenever it breaks.
+/// `ladle watch`: the event stream, continued after the last event whenever the connection breaks.
 final class WatchCommand {
     /// Waits between attempts to reconnect; the last one repeats.
     private static let waits = [500, 1000, 2000, 5000]
@@ -43,7 +43,7 @@ final class WatchCommand {
             do throws(ClientError) {
                 other = try client.lines(request, idleMilliseconds: remaining) { take($0) }
             } catch {
-                // Before the first event there is nothing to continue; later Ladle is expected to come back.
+                // Before the first event there is nothing to continue; later Ladle is expected to return.
                 guard hasConnected else { throw CommandFailure(error) }
                 other = nil
             }

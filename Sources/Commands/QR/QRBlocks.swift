@@ -1,4 +1,4 @@
-/// How the codewords of a QR code are divided into blocks, each with its own correction (ISO/IEC 18004, table 9).
+/// The division of a QR code's codewords into blocks, each with its own correction (ISO/IEC 18004, table 9).
 struct QRBlocks {
     private static let totals = [26, 44, 70, 100, 134, 172, 196, 242, 292, 346, 404, 466, 532, 581, 655]
     private static let lowCorrection = [7, 10, 15, 20, 26, 18, 20, 24, 30, 18, 20, 24, 26, 30, 22]
@@ -8,7 +8,7 @@ struct QRBlocks {
 
     let total: Int
     let blocks: Int
-    /// Codewords for correction in each block.
+    /// The number of correction codewords in each block.
     let correctionCount: Int
 
     init(_ version: Int, _ correction: QRCode.Correction) {
@@ -19,13 +19,13 @@ struct QRBlocks {
 
     var dataCount: Int { total - blocks * correctionCount }
 
-    /// All codewords of a text, in the order in which they are drawn.
+    /// All codewords of a text, in the order of drawing.
     static func codewords(_ text: [UInt8], _ version: Int, _ correction: QRCode.Correction) -> [UInt8] {
         let form = QRBlocks(version, correction)
         return form.interleaved(form.data(text, version))
     }
 
-    /// Byte mode, count, the text, the end, and padding in turns.
+    /// Byte mode, count, the text, the end, and alternating padding.
     private func data(_ text: [UInt8], _ version: Int) -> [UInt8] {
         var bits: [Bool] = []
         func append(_ value: Int, _ count: Int) {
@@ -47,8 +47,8 @@ struct QRBlocks {
         return bytes
     }
 
-    /// The first codeword of each block, then the second of each, and so on; the corrections behind all data. The last
-    /// blocks are one codeword longer where the data do not divide evenly.
+    /// The first codeword of each block, then the second of each, and so on; the corrections after all data. If the
+    /// data do not divide evenly, the last blocks are one codeword longer.
     private func interleaved(_ data: [UInt8]) -> [UInt8] {
         let short = dataCount / blocks
         let longer = dataCount % blocks

@@ -1,7 +1,7 @@
-/// A QR code of bytes (ISO/IEC 18004): the smallest one of versions 1 to 15 that holds them, with the stronger correction M
-/// where the size stays the same.
+/// A QR code of bytes (ISO/IEC 18004): the smallest of versions 1 to 15 that holds them, with the stronger correction M
+/// if that needs no larger size.
 package struct QRCode: Sendable, Equatable {
-    /// How many damaged codewords can be repaired: about 7 % or 15 %.
+    /// The share of damaged codewords that can be repaired: about 7 % or 15 %.
     package enum Correction: Sendable, CaseIterable {
         case low, medium
 
@@ -9,7 +9,7 @@ package struct QRCode: Sendable, Equatable {
         fileprivate var bits: Int { self == .low ? 0b01 : 0b00 }
     }
 
-    /// A larger one does not fit a terminal.
+    /// Larger codes do not fit a terminal.
     package static let versions = 1...15
     static let masks = 0...7
 
@@ -21,7 +21,7 @@ package struct QRCode: Sendable, Equatable {
 
     package var size: Int { modules.count }
 
-    /// Nil for more bytes than the largest one holds.
+    /// Nil if the largest version cannot hold the bytes.
     package init?(_ text: [UInt8]) {
         guard let version = Self.versions.first(where: { text.count <= Self.capacity($0, .low) }) else { return nil }
         let correction: Correction = text.count <= Self.capacity(version, .medium) ? .medium : .low
@@ -36,7 +36,7 @@ package struct QRCode: Sendable, Equatable {
         self.init(version: version, correction: correction, mask: best.mask, modules: best.drawing.dark)
     }
 
-    /// One of a fixed form; nil if the text does not fit.
+    /// A code of a fixed form; nil if the text does not fit.
     package init?(_ text: [UInt8], version: Int, _ correction: Correction, mask: Int) {
         guard Self.versions.contains(version), Self.masks.contains(mask),
             text.count <= Self.capacity(version, correction)
@@ -53,7 +53,7 @@ package struct QRCode: Sendable, Equatable {
         self.modules = modules
     }
 
-    /// Bytes that fit, behind the mode (4 bits) and the count (8 bits, from version 10 on 16).
+    /// The bytes that fit after the mode (4 bits) and the count (8 bits, from version 10 on 16).
     package static func capacity(_ version: Int, _ correction: Correction) -> Int {
         QRBlocks(version, correction).dataCount - (version < 10 ? 2 : 3)
     }

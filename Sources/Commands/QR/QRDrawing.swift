@@ -64,7 +64,7 @@ struct QRDrawing {
         }
     }
 
-    /// With the light border around it.
+    /// Draws a finder pattern with its light border.
     private mutating func drawFinder(_ row: Int, _ column: Int) {
         for down in -4...4 {
             for right in -4...4 {
@@ -82,7 +82,8 @@ struct QRDrawing {
         }
     }
 
-    /// Rows and columns of their middles (annex E of the standard), evenly spread from the last one back.
+    /// The rows and columns of the alignment patterns' centres (annex E of the standard), evenly spread from the last
+    /// one back.
     private var alignmentPlaces: [Int] {
         guard version > 1 else { return [] }
         let count = version / 7 + 2
@@ -90,7 +91,7 @@ struct QRDrawing {
         return [6] + (0..<count - 1).map { size - 7 - step * $0 }.reversed()
     }
 
-    /// Correction and mask, twice, each with ten bits of a BCH code.
+    /// Draws correction and mask, twice, each with ten bits of a BCH code.
     private mutating func drawFormat(_ format: Int) {
         var rest = format
         for _ in 0..<10 { rest = rest << 1 ^ (rest >> 9) * 0x537 }
@@ -106,7 +107,7 @@ struct QRDrawing {
         fix(size - 8, 8, true)
     }
 
-    /// From version 7 on the version too, twice, with twelve bits of a Golay code.
+    /// Draws the version, from version 7 on, twice, with twelve bits of a Golay code.
     private mutating func drawVersion() {
         guard version >= 7 else { return }
         var rest = version
@@ -121,7 +122,8 @@ struct QRDrawing {
 
     // MARK: Codewords
 
-    /// In pairs of columns from the right, upwards and downwards in turns; the column of the timing pattern is left out.
+    /// Draws the codewords in pairs of columns from the right, alternately upwards and downwards, without the column of
+    /// the timing pattern.
     private mutating func draw(_ codewords: [UInt8]) {
         var place = 0
         var isUpward = true
@@ -142,7 +144,8 @@ struct QRDrawing {
 
     // MARK: The choice of a mask
 
-    /// How much a picture misleads readers: long lines, squares, what looks like a finder, and too much of one colour.
+    /// A measure of how much a picture misleads readers: long lines, squares, patterns like a finder, and too much of
+    /// one colour.
     var penalty: Int {
         let columns = (0..<size).map { column in dark.map { $0[column] } }
         var points = 0

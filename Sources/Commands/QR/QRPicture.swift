@@ -4,15 +4,15 @@ package enum QRPicture {
         case dark, light
     }
 
-    /// ISO/IEC 18004 §9.1: readers need so many light modules around it.
+    /// ISO/IEC 18004 §9.1: readers need this many light modules around the code.
     private static let margin = 4
-    /// Black on white whatever the colours of the terminal are: colours 16 and 231 are fixed.
+    /// Black on white regardless of the terminal's colours: colours 16 and 231 are fixed.
     private static let colours = "\u{1b}[38;5;16;48;5;231m"
     private static let plain = "\u{1b}[0m"
 
     package static func columns(of code: QRCode) -> Int { code.size + 2 * margin }
 
-    /// - Parameter background: of the terminal; nil where the picture may bring its own colours.
+    /// - Parameter background: the terminal's background; nil if the picture may set its own colours.
     package static func lines(of code: QRCode, on background: Background?) -> [String] {
         let ink = background != .dark
         func hasInk(_ row: Int, _ column: Int) -> Bool {

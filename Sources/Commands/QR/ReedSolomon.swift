@@ -1,5 +1,5 @@
-/// Error correction of QR codes: the remainder of a polynomial division in the field of 256 elements that x^8 + x^4 + x^3 +
-/// x^2 + 1 makes.
+/// The error correction of QR codes: the remainder of a polynomial division in the field of 256 elements with the
+/// polynomial x^8 + x^4 + x^3 + x^2 + 1.
 package enum ReedSolomon {
     package static func remainder(of data: [UInt8], count: Int) -> [UInt8] {
         let divisor = divisor(count)

@@ -41,7 +41,7 @@ package struct CommandFailure: Error, Sendable {
         self.init(.usage, "FILE", fault.message, hint: fault.hint)
     }
 
-    /// An answer that is no success.
+    /// The failure reported by an answer.
     init(_ response: ClientResponse) {
         guard response.isJSON, let problem = try? response.json() else {
             self.init(
@@ -70,13 +70,13 @@ package struct CommandFailure: Error, Sendable {
         )
     }
 
-    /// Where the command line has better advice than the API.
+    /// Hints for problems where the command line has better advice than the API.
     private static let hints = [
         "NOT_PAIRED":
             "name a token with --token-file FILE    (made on that host: ladle token create --name NAME --scopes read,send)"
     ]
 
-    /// The exit code for an HTTP status. The answer's own word about retrying comes first.
+    /// The exit code for an HTTP status. The answer's own `retryable` comes first.
     static func exit(_ status: Int, _ code: String?, _ retryable: Bool?) -> ExitCode {
         switch status {
         case 401, 403: return .noPermission

@@ -1,7 +1,7 @@
 import Basics
 import HTTPModel
 
-/// The API advises requests, such as `POST /v1/outbox/ID/retry`. On the command line the same thing is a command.
+/// Translates hints of the API, which name requests such as `POST /v1/outbox/ID/retry`, to commands.
 enum CommandHint {
     /// The hint with each request in it replaced by its command.
     static func translated(_ hint: String) -> String {
@@ -14,7 +14,7 @@ enum CommandHint {
     }
 
     private static func command(_ method: String, _ target: String) -> String? {
-        // Punctuation of the sentence around it stays.
+        // Punctuation of the surrounding sentence stays.
         let end = target.lastIndex { $0 != "," && $0 != ";" && $0 != "." }.map(target.index(after:)) ?? target.endIndex
         let parts = target[..<end].split(separator: "?", maxSplits: 1)
         let path = (parts.first ?? "").split(separator: "/").map(decoded)

@@ -1,23 +1,23 @@
 import ReadableText
 
-/// Everything that a command does outside the process. Tests replace it by a recording.
+/// Everything a command does outside the process. Tests replace it by a recorder.
 package protocol CommandIO: AnyObject {
     var environment: [String: String] { get }
     var isOutputTerminal: Bool { get }
     var isErrorTerminal: Bool { get }
     var isInputTerminal: Bool { get }
-    /// Columns of the terminal, 80 where it does not tell.
+    /// The columns of the terminal; 80 if it does not report them.
     var columns: Int { get }
     var nowMilliseconds: Int64 { get }
 
     func write(_ bytes: [UInt8])
     func writeError(_ bytes: [UInt8])
-    /// Standard input to its end; nil when it is longer than `limit`.
+    /// Standard input to its end; nil if it is longer than `limit`.
     func readInput(limit: Int) -> [UInt8]?
-    /// The line a person types; nil at the end of the input. For a terminal.
+    /// The line that a person types at a terminal; nil at the end of the input.
     func readLine() -> String?
-    /// From now on the keys typed go to `typed`, while an answer of the server is waited for; nil ends that. False if
-    /// nobody can type.
+    /// Passes typed keys to `typed` while a command waits for an answer of the server; nil ends that. False if nobody
+    /// can type.
     @discardableResult
     func takeKeys(_ typed: ((UInt8) -> Void)?) -> Bool
     /// Minutes and seconds east of UTC at a time, in seconds.
@@ -25,17 +25,17 @@ package protocol CommandIO: AnyObject {
     func sleep(milliseconds: Int)
 
     func readFile(_ path: String, limit: Int) throws(FileFault) -> [UInt8]
-    /// The same of a file that nobody but its owner may read.
+    /// The same for a file that only its owner may read.
     func readPrivateFile(_ path: String, limit: Int) throws(FileFault) -> [UInt8]
-    /// Replaces a file that nobody but its owner may read, and makes its directory.
+    /// Replaces a file that only its owner may read, and creates its directory.
     func replacePrivateFile(_ path: String, with bytes: [UInt8]) throws(FileFault)
-    /// A new file for its owner alone.
+    /// Makes a new file that only its owner may read.
     func makeTemporary(_ bytes: [UInt8], suffix: String) throws(FileFault) -> String
     func remove(_ path: String)
     /// Runs an editor on a file and waits; the result is its exit status.
     func edit(_ path: String, with command: String) -> Int
 
-    /// Runs another program in the place of this one; comes back only with a failure.
+    /// Replaces this program by another one; returns only on failure.
     func replaceProcess(_ words: [String]) -> FileFault
 
     func connect(to place: ServerPlace) throws(ClientError) -> any ByteChannel
@@ -55,7 +55,7 @@ extension CommandIO {
     func write(_ text: String) { write(Array(text.utf8)) }
     func writeError(_ text: String) { writeError(Array(text.utf8)) }
 
-    /// Writes bytes as lines: the last one gets its end where it has none.
+    /// Writes bytes as lines; adds a missing line end.
     func writeLines(_ bytes: [UInt8]) { write(bytes.last == 0x0A ? bytes : bytes + [0x0A]) }
 
     private var allowsColour: Bool { (environment["NO_COLOR"] ?? "").isEmpty && environment["TERM"] != "dumb" }

@@ -10,7 +10,8 @@ package struct CommandLineParser {
     }
 
     private var words: ArraySlice<String>
-    /// Options before the name of the command, such as `ladle --socket PATH status`. They are parsed as its own.
+    /// Options before the name of the command, such as `ladle --socket PATH status`. They are parsed like the command's
+    /// own.
     private var early: [String] = []
     private var path: [String] = []
     private var spec = CommandTable.root
@@ -19,7 +20,7 @@ package struct CommandLineParser {
         words = arguments[...]
     }
 
-    /// - Parameter arguments: without the program's own name.
+    /// - Parameter arguments: without the program's name.
     package static func parse(_ arguments: [String]) throws(UsageError) -> Result {
         var parser = CommandLineParser(arguments)
         return try parser.parse()
@@ -115,7 +116,7 @@ package struct CommandLineParser {
         return next
     }
 
-    /// `--no-NAME` and a bare `--NAME` are the two values of a switch; `--NAME false` and `--NAME=false` are the first one.
+    /// `--no-NAME` and a bare `--NAME` set a switch off and on; `--NAME false` and `--NAME=false` set it off too.
     private mutating func setting(_ name: String, _ inline: String?) throws(UsageError) -> SettingsSources.Flag? {
         if name.hasPrefix("--no-"), let key = ConfigurationTable.key(flag: "--" + name.dropFirst(5)), key.kind.isBool {
             guard inline == nil else { throw UsageError("\(name) takes no value", command: path) }

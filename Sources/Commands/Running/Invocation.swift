@@ -3,14 +3,14 @@ import HTTPModel
 import JSONBytes
 import ReadableText
 
-/// Functions of the executable, which imports more targets than this one may.
+/// Functions of the executable, which may import more targets than this one.
 package struct CommandServices {
     package var version: String
-    /// Values found in the OpenClaw configuration of this host.
+    /// The values found in the OpenClaw configuration of this host.
     package var discover: () -> [SettingsSources.Found]
     /// The fault of a secret file, or nil.
     package var secretFault: (_ path: String) -> (message: String, hint: String?)?
-    /// The fault of a listener of these settings, or nil.
+    /// The fault of a listener in these settings, or nil.
     package var listenFault: (_ listener: String, _ settings: Settings) -> String?
     /// Prints the result of `note` before the first Ctrl-C ends the process.
     package var noteOnInterrupt: (_ note: @escaping @Sendable () -> String) -> Void = { _ in }
@@ -36,18 +36,18 @@ struct Invocation {
 
     var json: Bool { command.has("--json") }
     var style: TextStyle { io.style }
-    /// Times in the zone of this machine.
+    /// Formats times in this machine's time zone.
     var time: ReadableTime { ReadableTime(now: io.nowMilliseconds, utcOffset: io.utcOffset(atSeconds:)) }
 
     func print(_ text: String) { io.write(text.hasSuffix("\n") || text.isEmpty ? text : text + "\n") }
 
-    /// - Parameter empty: said for a table without rows.
+    /// - Parameter empty: printed if the table has no rows.
     func print(_ table: TextTable, orElse empty: String) -> ExitCode {
         print(table.isEmpty ? empty : table.text(width: io.tableWidth, style: style))
         return .ok
     }
 
-    /// Says of an answer that it is an earlier one of the gateway.
+    /// Notes that an answer is an earlier one of the gateway.
     func tellAge(_ answer: JSONValue) {
         guard answer["live"]?.bool == false else { return }
         io.writeError(
@@ -75,7 +75,7 @@ struct Invocation {
         return response
     }
 
-    /// The answer, or nil where nothing is new.
+    /// The answer; nil if nothing has changed.
     func changed(_ request: ClientRequest) throws(CommandFailure) -> ClientResponse? {
         let client = try client()
         let response: ClientResponse
@@ -89,7 +89,7 @@ struct Invocation {
         return response
     }
 
-    /// The JSON of an answer. With `--json` it is printed as it came, with `--format` by the template, and the result is
+    /// The JSON of an answer. With `--json` it is printed unchanged, with `--format` by the template, and the result is
     /// nil.
     func value(_ request: ClientRequest) throws(CommandFailure) -> JSONValue? {
         let template = try template()
@@ -131,7 +131,7 @@ struct Invocation {
         }
     }
 
-    /// Argument 1 as an id; its beginning is enough where it is unique.
+    /// Argument 1 as an id; a unique beginning is enough.
     func id(of names: ListedNames) throws(CommandFailure) -> String {
         try names.completed(command.arguments.first ?? "", self)
     }

@@ -17,7 +17,7 @@ package struct ParsedCommand: Sendable {
 
     package func has(_ option: String) -> Bool { options[option] != nil }
     package func all(_ option: String) -> [String] { options[option] ?? [] }
-    /// The words of a list with commas.
+    /// The words of a comma-separated list.
     package func words(_ option: String) -> [String] {
         (self[option] ?? "").split(separator: ",").map { $0.filter { $0 != " " } }
     }
@@ -27,7 +27,7 @@ package struct ParsedCommand: Sendable {
 package struct UsageError: Error, Equatable, Sendable {
     package let message: String
     package let hint: String?
-    /// The command whose help would tell more.
+    /// The command whose help explains more.
     package let command: [String]
 
     package init(_ message: String, hint: String? = nil, command: [String] = []) {

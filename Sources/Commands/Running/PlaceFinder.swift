@@ -1,8 +1,8 @@
 import Configuration
 import HTTPModel
 
-/// Decides which Ladle a command talks to. An option of the command line comes first, then the environment, then the
-/// context in use, and last the control socket of this host.
+/// Decides which Ladle a command talks to. A command-line option comes first, then the environment, then the context in
+/// use, and last the control socket of this host.
 struct PlaceFinder {
     let command: ParsedCommand
     let io: any CommandIO
@@ -57,7 +57,7 @@ struct PlaceFinder {
         return pin
     }
 
-    /// The state directory that is configured. `ladle config check` reports errors of the configuration.
+    /// The control socket in the configured state directory. `ladle config check` reports errors of the configuration.
     private func controlSocket() throws(CommandFailure) -> ServerPlace {
         var sources = SettingsSources()
         sources.environment = io.environment.filter { $0.key == "LADLE_STATE" }
@@ -111,7 +111,7 @@ struct PlaceFinder {
         return context.place
     }
 
-    /// No contexts where the file does not exist.
+    /// The contexts; none if the file does not exist.
     func contexts() throws(CommandFailure) -> ContextFile {
         guard let path = contextsPath else { return ContextFile() }
         let bytes: [UInt8]

@@ -32,7 +32,7 @@ package final class ProcessIO: CommandIO {
     }
 
     package func readLine() -> String? {
-        // A terminal gives one line at a time.
+        // A terminal delivers one line at a time.
         guard let piece = StandardStream.input.read(), !piece.isEmpty else { return nil }
         return String(decoding: piece, as: UTF8.self)
     }
@@ -50,7 +50,7 @@ package final class ProcessIO: CommandIO {
 
     fileprivate var takesKeys: Bool { typed != nil }
 
-    /// False once no keys are taken any more.
+    /// False once keys are no longer taken.
     fileprivate func type(_ key: UInt8) -> Bool {
         typed?(key)
         return typed != nil
@@ -80,7 +80,7 @@ package final class ProcessIO: CommandIO {
 
     package func replacePrivateFile(_ path: String, with bytes: [UInt8]) throws(FileFault) {
         do throws(SystemError) {
-            // A home without `.config` is an ordinary one.
+            // A home directory without `.config` is normal.
             try FileSystem.makeDirectories(FileSystem.folder(of: path))
             try PrivateFile(path).replace(with: bytes)
         } catch {
@@ -102,7 +102,7 @@ package final class ProcessIO: CommandIO {
 
     package func replaceProcess(_ words: [String]) -> FileFault { FileFault("\(CurrentProcess.replace(with: words))") }
 
-    /// How long each address of a host is tried.
+    /// The time for which each address of a host is tried.
     private static let connectMilliseconds = 10_000
 
     package func connect(to place: ServerPlace) throws(ClientError) -> any ByteChannel {
@@ -141,7 +141,7 @@ private final class SocketChannel: ByteChannel {
         self.io = io
     }
 
-    /// A peer that has answered and closed early is no failure: its answer is read and says why.
+    /// A peer that answers and closes early is not a failure: its answer is read and gives the reason.
     func send(_ bytes: [UInt8]) throws(ClientError) { stream.send(bytes) }
 
     func receive(milliseconds: Int?) throws(ClientError) -> [UInt8] {

@@ -2,20 +2,20 @@ import Basics
 import JSONBytes
 import ReadableText
 
-/// Tells what the agent wants to do, and at a terminal asks whether it may: one question at a time, answered by one key.
-/// Without a terminal to type at it only tells.
+/// Shows the agent's requests, and at a terminal asks for decisions: one question at a time, answered by one key.
+/// Without a terminal for typing it only shows them.
 final class ApprovalQuestions {
-    /// A key typed before the question could be read is no answer to it.
+    /// A key typed before the question can be read does not count as an answer.
     private static let readingMilliseconds: Int64 = 400
 
     private let invocation: Invocation
     private let view: LiveView
     private let stream: LiveView.Stream
-    /// Those that are not decided, the asked one first.
+    /// Undecided approvals, the one being asked first.
     private var waiting: [(approval: JSONValue, prefix: String)] = []
     private var askedAt: Int64?
     private var known = RecentNames()
-    /// Answered here, so their ends are told already.
+    /// Approvals answered here, whose ends need no further notice.
     private var answered = RecentNames()
 
     init(_ invocation: Invocation, _ view: LiveView, on stream: LiveView.Stream) {
@@ -28,20 +28,20 @@ final class ApprovalQuestions {
     private var style: TextStyle { stream.style(io) }
     private var canAsk: Bool { io.isInputTerminal && io.isErrorTerminal }
 
-    /// Asks no more. The result is what nobody has answered.
+    /// Stops asking. Returns the approvals that nobody has answered.
     @discardableResult
     func end() -> [JSONValue] {
         if askedAt != nil { io.takeKeys(nil) }
         askedAt = nil
         defer { waiting = [] }
-        // What still waits is asked again by a stream that comes back.
+        // A stream that reconnects asks the pending ones again.
         known = RecentNames()
         return waiting.map(\.approval)
     }
 
     // MARK: - What comes
 
-    /// An approval as the server has it now.
+    /// Takes an approval in its current state.
     func take(_ approval: JSONValue, prefix: String = "") {
         let id = ApprovalText.id(approval)
         guard approval["state"]?.string == "pending" else { return close(approval, id, prefix) }
@@ -61,7 +61,7 @@ final class ApprovalQuestions {
         if isAsked { ask() }
     }
 
-    /// What waits before the first event tells of it. Without an answer there is nothing to ask.
+    /// Shows approvals that were pending before the first event. Without an answer there is nothing to ask.
     func fetch(session: String?, prefix: (JSONValue) -> String) {
         guard canAsk, let list = fetch(.get("/v1/approvals").adding("session", session)) else { return }
         for approval in list["approvals"].list.reversed() { take(approval, prefix: prefix(approval)) }
@@ -110,7 +110,7 @@ final class ApprovalQuestions {
             return
         }
         switch key {
-        // Capitals end the codes of the arrow keys.
+        // Upper-case letters end the codes of the arrow keys, so only lower-case ones count.
         case UInt8(ascii: "a"):
             if ApprovalText.offers("allow-once", asked.approval) { decide("allow-once", asked.approval) }
         case UInt8(ascii: "d"): decide("deny", asked.approval)

@@ -2,8 +2,8 @@ import Basics
 import JSONBytes
 import ReadableText
 
-/// An approval in lines for a person who decides. The API has escaped what a terminal would not show as itself; nothing is
-/// cut here, because nobody can allow what they do not see.
+/// An approval in lines for the person who decides. The API has escaped characters that a terminal would not show;
+/// nothing is cut here, because nobody should allow something they do not see.
 struct ApprovalText {
     private let approval: JSONValue
     private let time: ReadableTime
@@ -17,7 +17,7 @@ struct ApprovalText {
 
     static func id(_ approval: JSONValue) -> String { Printable.line(approval["id"]?.string ?? "") }
     static func title(_ approval: JSONValue) -> String { Printable.line(approval["title"]?.string ?? "") }
-    /// One id can stand for one question after another.
+    /// The identity of a question, since one id can be used for one question after another.
     static func question(_ approval: JSONValue) -> String {
         "\(id(approval)) \(approval["commandSha256"]?.string ?? "")"
     }
@@ -25,7 +25,7 @@ struct ApprovalText {
         approval["decisions"].list.contains { $0.string == decision }
     }
 
-    /// The command, or a plugin's action, where it would happen, and what the gateway warns of.
+    /// The command or the plugin's action, its place, and the gateway's warnings.
     var question: [String] {
         let isCut = approval["truncated"]?.bool == true
         let place = [
@@ -51,7 +51,7 @@ struct ApprovalText {
 
     var until: String? { approval["expiresAt"] == nil ? nil : "until \(moment("expiresAt"))" }
 
-    /// What became of it.
+    /// The outcome.
     var end: String {
         let who = text("decidedBy").map { " by \($0)" } ?? ""
         let always = approval["decision"]?.string == "allow-always" ? " from now on" : ""

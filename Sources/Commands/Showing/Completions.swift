@@ -15,7 +15,7 @@ package enum Completions {
         let path: [String]
         let spec: CommandSpec
 
-        /// Everything that may follow. The options of `serve` are all settings.
+        /// All options that may follow. The options of `serve` are all settings.
         var optionNames: [String] {
             let keys = spec.takesConfiguration ? ConfigurationTable.keys.map { $0.shortFlag ?? $0.flag } : []
             return spec.allOptions.map(\.name) + keys
@@ -36,7 +36,7 @@ package enum Completions {
         return words
     }
 
-    /// A value's words, or whether files are meant.
+    /// The words of an option's value, or the fact that it is a file.
     private static func values(_ node: Node) -> [(option: String, values: OptionSpec.Values)] {
         let settings: [(String, OptionSpec.Values)] =
             node.spec.takesConfiguration
@@ -53,7 +53,7 @@ package enum Completions {
             + settings
     }
 
-    /// The words of an argument that the running server knows.
+    /// The list of an argument's words, known only to the running server.
     private static func listed(_ node: Node) -> ListedNames? {
         node.spec.arguments.lazy.compactMap { if case .listed(let names) = $0.values { names } else { nil } }.first
     }
@@ -98,7 +98,7 @@ package enum Completions {
 
     private static func dashed(_ path: [String]) -> String { path.map { " " + $0 }.joined() }
 
-    /// `path` is the command path itself in zsh, so that the place has another name.
+    /// In zsh `path` is the search path itself, so the variable has another name.
     private static func zsh() -> String {
         var text = """
             #compdef ladle

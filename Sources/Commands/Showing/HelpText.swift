@@ -38,7 +38,7 @@ package enum HelpText {
         }
     }
 
-    /// Two columns; the right one is broken at the width.
+    /// Two columns; the right one is wrapped at the width.
     static func columns(_ rows: [(String, String)], _ width: Int) -> String {
         let left = min(28, (rows.map(\.0.count).max() ?? 0) + 4)
         let room = max(20, width - left)
@@ -59,7 +59,7 @@ package enum HelpText {
     }
 }
 
-/// Breaks text at blanks.
+/// Wraps text at blanks.
 enum TextWrap {
     static func lines(_ text: String, width: Int) -> [String] {
         var lines = [""]

@@ -2,22 +2,23 @@ import Basics
 import JSONBytes
 import ReadableText
 
-/// Output that goes on: lines and growing text that stay, and on a terminal below them one line that changes. That line
-/// goes to standard error, so that a pipe gets only what stays.
+/// Continuing output: lines and growing text that stay, and on a terminal one changing line below them. That line goes
+/// to standard error, so that a pipe gets only lasting output.
 final class LiveView {
     private let io: any CommandIO
     /// A dumb terminal cannot move its cursor.
     private let isLive: Bool
-    /// The line below, as it is on the screen.
+    /// The changing line as it is on the screen.
     private var shown = ""
-    /// The cursor's column behind growing text; 0 at the start of a line.
+    /// The cursor's column after growing text; 0 at the start of a line.
     private var column = 0
-    /// The steps under way, the newest last.
+    /// The steps in progress, newest last.
     private var running: [(id: String, line: String)] = []
     private var ended = RecentNames()
-    /// Stands in the line below until it is answered, whatever runs.
+    /// The question shown in the changing line until it is answered, regardless of steps.
     private var question = ""
-    /// Lines that came amid growing text. Each waits for the end of its line, and goes unseen if that is the end of all.
+    /// Lines that arrived during growing text. Each waits for the end of the text's line, and is dropped if all output
+    /// ends first.
     private var held: [(text: String, stream: Stream)] = []
 
     init(_ io: any CommandIO) {
@@ -25,8 +26,8 @@ final class LiveView {
         isLive = io.isErrorTerminal && io.environment["TERM"] != "dumb"
     }
 
-    /// A step is the line below while it runs, and a line that stays when it has ended.
-    /// - Parameter prefix: stands before the line that stays.
+    /// Shows a step in the changing line while it runs, and as a lasting line when it has ended.
+    /// - Parameter prefix: precedes the lasting line.
     func show(_ step: JSONValue, prefix: String = "", on stream: Stream) {
         let id = step["id"]?.string ?? ""
         running.removeAll { $0.id == id }
@@ -42,7 +43,7 @@ final class LiveView {
         line(prefix + StepText.line(step, stream.style(io), width: width, advice: CommandHint.translated), on: stream)
     }
 
-    /// Asks in the line below; an empty text takes the question away. On a terminal that cannot, the question stays.
+    /// Shows a question in the changing line; an empty text removes it. On a terminal without cursor movement it stays.
     func ask(_ text: String) {
         question = text
         guard isLive else { return text.isEmpty ? () : line(text, on: .error) }
@@ -52,13 +53,13 @@ final class LiveView {
 
     func wait(_ reason: String) { status("… " + Printable.line(reason)) }
 
-    /// A line that stays.
+    /// Prints a lasting line.
     func line(_ text: String, on stream: Stream) {
         held.append((text, stream))
         above { writeHeld() }
     }
 
-    /// A piece of growing text.
+    /// Prints a piece of growing text.
     func text(_ piece: String) {
         above {
             io.write(piece)
@@ -66,7 +67,7 @@ final class LiveView {
                 let width = DisplayWidth.of(character)
                 column = character.isNewline ? 0 : column + width > io.columns ? width : column + width
             }
-            // At the right edge the cursor waits before it wraps; a blank moves it on, and is written over.
+            // At the right edge the cursor waits before it wraps; a blank moves it on, and is overwritten.
             if isLive, io.isOutputTerminal, column >= io.columns {
                 io.write(" \r")
                 column = 0
@@ -76,7 +77,7 @@ final class LiveView {
         }
     }
 
-    /// Ends the growing text and takes the line below away.
+    /// Ends the growing text and removes the changing line.
     func end() {
         question = ""
         status("")
@@ -115,7 +116,7 @@ final class LiveView {
         io.writeError(column > 0 ? "\u{1B}[J" : "\r\u{1B}[2K")
     }
 
-    /// Behind growing text the line stands in the next row, and the cursor goes back up.
+    /// Draws the changing line. After growing text it is in the next row, and the cursor moves back up.
     private func draw() {
         guard !shown.isEmpty else { return }
         io.writeError(column > 0 ? "\r\n\(shown)\u{1B}[A\r\u{1B}[\(column)C" : shown)

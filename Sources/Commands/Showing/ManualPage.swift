@@ -5,7 +5,7 @@ package enum ManualPage {
     package static func text(version: String) -> String {
         var lines = [
             ".TH LADLE 1 \"\" \"ladle \(escaped(version))\" \"User Commands\"",
-            // Names of settings must not be broken or stretched.
+            // Names of settings must not be hyphenated or stretched.
             ".nh", ".ad l",
             ".SH NAME",
             "ladle \\- \(escaped(CommandTable.root.summary))",
@@ -59,7 +59,7 @@ package enum ManualPage {
         return lines
     }
 
-    /// Backslashes and dashes are roff's own, and a line must not begin as a request does.
+    /// Escapes backslashes and dashes, which are special in roff, and a line start that looks like a request.
     private static func escaped(_ text: String) -> String {
         var result = text.hasPrefix(".") || text.hasPrefix("'") ? "\\&" : ""
         for character in text {

@@ -4,7 +4,7 @@ import JSONBytes
 struct OutputTemplate {
     private enum Part: Equatable {
         case text(String)
-        /// The names from the outside in; none for the whole object.
+        /// The field's names from the outside in; none for the whole object.
         case field([String])
     }
 
@@ -29,7 +29,7 @@ struct OutputTemplate {
         if !rest.isEmpty { parts.append(.text(String(rest))) }
     }
 
-    /// A field that is missing is empty; an object or a list is JSON.
+    /// The formatted text. A missing field is empty; an object or a list is JSON.
     func text(of value: JSONValue) -> String {
         parts.map { part in
             switch part {

@@ -2,7 +2,8 @@ import Basics
 import JSONBytes
 import ReadableText
 
-/// A question of the agent in lines for a person who answers. The API has escaped what a terminal would not show as itself.
+/// A question of the agent in lines for the person who answers. The API has escaped characters that a terminal would
+/// not show.
 struct QuestionText {
     private let question: JSONValue
     private let style: TextStyle
@@ -41,7 +42,7 @@ struct QuestionText {
         return style.state(text(question, "state") ?? "unknown") + who
     }
 
-    /// For a person who sees it in passing: what is asked, and the command that answers; or how it ended.
+    /// A short notice: the question and the command to answer it, or its outcome.
     var notice: [String] {
         guard question["state"]?.string == "pending" else { return ["the question is \(end)"] }
         let id = Printable.argument(text(question, "id") ?? "")

@@ -4,7 +4,7 @@ struct RecentNames {
 
     private var names: [String] = []
 
-    /// False if the name is remembered already.
+    /// False if the name is already remembered.
     mutating func insert(_ name: String) -> Bool {
         guard !names.contains(name) else { return false }
         names.append(name)

@@ -1,8 +1,8 @@
 import Basics
 import ReadableText
 
-/// A table with headings, fitted to a width. The last column is cut first, then those between. The first one names the
-/// row in other commands, so it is cut last. Empty columns are left out.
+/// A table with headings, fitted to a width. The last column is cut first, then the middle ones; the first one names
+/// the row in other commands, so it is cut last. Empty columns are left out.
 struct TextTable {
     private let headings: [String]
     private var rows: [[String]] = []
@@ -17,7 +17,7 @@ struct TextTable {
         rows.append(headings.indices.map { $0 < cells.count ? Printable.line(cells[$0]) : "" })
     }
 
-    /// - Parameter width: nil for output that is no terminal: nothing is cut then.
+    /// - Parameter width: nil for output that is not a terminal, which is never cut.
     func text(width: Int?, style: TextStyle) -> String {
         let columns = headings.indices.filter { column in rows.contains { !$0[column].isEmpty } }
         let shown = ([headings] + rows).map { cells in columns.map { cells[$0] } }
@@ -37,7 +37,8 @@ struct TextTable {
         var excess = widths.reduce(0, +) + 2 * (widths.count - 1) - width
         let last = widths.count - 1
         let between = widths.indices.dropFirst().dropLast().reversed()
-        // First down to a readable width, then down to a few characters. The first 13 of an id are nearly always unique.
+        // First down to a readable width, then down to a few characters. The first 13 characters of an id are nearly
+        // always unique.
         let readable = [(last, 16)] + between.map { ($0, 11) } + [(last, 5)] + between.map { ($0, 5) }
         let steps = readable + [(0, 14), (last, 1)] + between.map { ($0, 3) } + [(0, 8)]
         for (column, least) in steps where excess > 0 && column >= 0 {

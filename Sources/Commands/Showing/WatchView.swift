@@ -2,8 +2,8 @@ import Basics
 import JSONBytes
 import ReadableText
 
-/// The events of `ladle watch` for a person: who said what, the steps as they change, each reply once, and trouble. The
-/// verbose form has a line for every other event too.
+/// The events of `ladle watch` for a person: messages, steps as they change, each reply once, and trouble. The verbose
+/// form has a line for every other event too.
 final class WatchView {
     private let invocation: Invocation
     private let view: LiveView
@@ -15,7 +15,7 @@ final class WatchView {
         self.invocation = invocation
         view = LiveView(invocation.io)
         questions = ApprovalQuestions(invocation, view, on: .output)
-        // A person who names types wants to see them.
+        // A person who names types wants to see all of them.
         isVerbose = invocation.command.has("--verbose") || invocation.command.has("--types")
     }
 
@@ -40,7 +40,7 @@ final class WatchView {
             }
             return
         }
-        // What waits already is asked too.
+        // Approvals that are already pending are asked too.
         if type == "hello" { questions.fetch(session: invocation.command["--session"]) { [self] in prefix($0) } }
         if isVerbose { return showLine(event, type) }
         switch type {

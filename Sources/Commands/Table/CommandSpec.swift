@@ -9,13 +9,13 @@ package struct CommandSpec: Sendable {
     package var subcommands: [CommandSpec] = []
     /// Runs the command; nil for a group, and for a command that the executable runs.
     var run: CommandHandler?
-    /// The subcommand that runs when none is named.
+    /// The subcommand that runs if none is named.
     package var usual: String?
-    /// Takes every configuration key as a flag.
+    /// Whether the command takes every configuration key as a flag.
     var takesConfiguration = false
-    /// Talks to a running `ladle serve`, so it takes the options for finding it.
+    /// Whether the command talks to a running `ladle serve`, and so takes the options for finding it.
     var isClient = false
-    /// Not shown in lists.
+    /// Whether lists leave the command out.
     package var isHidden = false
     package var examples: [String] = []
 
@@ -30,7 +30,7 @@ package struct CommandSpec: Sendable {
         return copy
     }
 
-    /// The options of this command, those that come with its kind included.
+    /// The options of this command, including those that come with its kind.
     package var allOptions: [OptionSpec] {
         var all = options
         if isClient { all += OptionSpec.client }
@@ -73,16 +73,16 @@ package struct OptionSpec: Sendable {
         case any
         case files
         case words([String])
-        /// Asked of the running server.
+        /// Values known only to the running server.
         case listed(ListedNames)
     }
 
-    /// With its dashes.
+    /// The name with its dashes.
     package let name: String
     package let summary: String
-    /// The placeholder of its value; nil for a switch.
+    /// The placeholder of the value; nil for a switch.
     package var value: String?
-    /// The value is optional; if given, it stands after `=`.
+    /// The value is optional; if given, it follows after `=`.
     var valueIsOptional = false
     package var repeats = false
     package var values: Values = .any
