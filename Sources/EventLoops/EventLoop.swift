@@ -202,7 +202,8 @@ package actor EventLoop {
         slots[slot].owner?.ready(Readiness(rawValue: event.ready), on: self)
     }
 
-    /// Work requested here runs in the next turn, which does not wait, so that two such works cannot hold the loop.
+    /// Work requested here runs in the next turn, which does not wait, so that two pieces of work requesting each other
+    /// cannot hold the loop.
     private func endTurn() {
         guard !atTurnEnd.isEmpty else { return }
         let works = atTurnEnd

@@ -38,7 +38,7 @@ package final class LoopExecutor: SerialExecutor {
         dispatchPrecondition(condition: .onQueue(queue))
     }
 
-    /// Answers the common case quickly; nil makes the runtime ask `checkIsolated`.
+    /// Answers the common case quickly; nil makes the runtime call `checkIsolated`.
     package func isIsolatingCurrentContext() -> Bool? {
         thread.load(ordering: .relaxed) == Self.currentThread ? true : nil
     }

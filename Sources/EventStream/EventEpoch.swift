@@ -1,5 +1,5 @@
-/// The name of one life of the event log: 1 to 16 of `a-z0-9`. It changes only when the log was lost, so that a
-/// cursor of an older log is never mistaken for one of this.
+/// The name of one life of the event log: 1 to 16 of `a-z0-9`. It changes only when the log was lost, so that a cursor
+/// of an older log is never mistaken for one of the current log.
 ///
 /// Kept in two words, not as a string: ids are copied and compared for every event and subscriber.
 package struct EventEpoch: Sendable, Hashable {
@@ -8,7 +8,7 @@ package struct EventEpoch: Sendable, Hashable {
     private var low: UInt64 = 0
     private var high: UInt64 = 0
 
-    /// Nil when the bytes are no epoch.
+    /// Nil if the bytes are not an epoch.
     package init?(_ bytes: some Collection<UInt8>) {
         guard !bytes.isEmpty, bytes.count <= Self.maxBytes else { return nil }
         for (index, byte) in bytes.enumerated() {

@@ -1,6 +1,6 @@
 import Basics
 
-/// Which events a subscriber wants: `?types=run.*,outbox&session=KEY&run=ID`.
+/// A subscriber's choice of events: `?types=run.*,outbox&session=KEY&run=ID`.
 package struct EventFilter: Sendable, Hashable {
     package enum TypePattern: Sendable, Hashable {
         case exact(String)
@@ -16,7 +16,7 @@ package struct EventFilter: Sendable, Hashable {
     }
 
     static let maxTypes = 32
-    /// Session keys and run ids are opaque; this bounds what one subscriber may make us keep.
+    /// The longest session key or run id. Both are opaque; the limit bounds the memory that a subscriber can use.
     static let maxValueBytes = 512
 
     /// Empty means all.
@@ -28,7 +28,7 @@ package struct EventFilter: Sendable, Hashable {
 
     private init() {}
 
-    /// - Parameter known: every type there is. A name or pattern that fits none is an error: the stream would stay
+    /// - Parameter known: every existing type. A name or pattern that fits none is an error: the stream would stay
     ///   silent and nobody would know why.
     package init(types: String?, session: String?, run: String?, known: [String]) throws(EventFilterError) {
         if let types { self.types = try Self.patterns(types, known: known) }
@@ -40,10 +40,10 @@ package struct EventFilter: Sendable, Hashable {
         types.isEmpty || types.contains { $0.matches(type) }
     }
 
-    /// Whether the type was asked for by its name: who takes all types may not miss it.
+    /// Whether the type was requested by name. A subscriber to all types may miss it.
     package func names(_ type: String) -> Bool { types.contains(.exact(type)) }
 
-    /// - Parameters session, run: what the event is about; an event about neither passes no filter on them.
+    /// - Parameters session, run: the subject of the event; an event without them passes no filter on them.
     package func admits(type: String, session: String?, run: String?) -> Bool {
         if let wanted = self.session, wanted != session { return false }
         if let wanted = self.run, wanted != run { return false }
@@ -95,7 +95,7 @@ package struct EventFilter: Sendable, Hashable {
     private static func cut(_ name: String) -> String { String(name.prefix(64)) }
 }
 
-/// A query parameter of the event stream that cannot be used.
+/// An invalid query parameter of the event stream.
 package struct EventFilterError: Error, Equatable, Sendable {
     package enum Reason: Sendable, Equatable {
         case empty

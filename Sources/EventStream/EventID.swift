@@ -46,7 +46,7 @@ package struct EventID: Sendable, Hashable {
     }
 }
 
-/// Why something is not an event id.
+/// The reason why a text is not an event id.
 package enum EventIDError: Error, Equatable, Sendable {
     case empty, tooLong, noDot, badEpoch, badSequence
 

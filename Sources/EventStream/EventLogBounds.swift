@@ -10,7 +10,7 @@ package struct EventLogBounds: Sendable, Equatable {
 
     package var epoch: EventEpoch { newest.epoch }
 
-    /// The place where a stream with this cursor starts. A cursor just before the oldest event misses nothing.
+    /// The position from which a stream with this cursor starts. A cursor just before the oldest event misses nothing.
     package func resume(from cursor: EventID?) -> ResumePosition {
         guard let cursor else { return .fresh(at: newest) }
         let first = oldest?.sequence ?? newest.sequence + 1

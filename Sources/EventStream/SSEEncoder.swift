@@ -1,8 +1,8 @@
-/// Writes server-sent events in the one form that every measured client reads alike: LF only, no block without
+/// Writes server-sent events in the one form that every measured client reads the same way: LF only, no block without
 /// `data`, one data line for data without line breaks.
 package enum SSEEncoder {
-    /// The longest event, with its fields. Clients with a line limit break between 200 KiB and 1 MiB; longer things
-    /// are sent as a stub with a link.
+    /// The longest event, with its fields. Clients with a line limit break between 200 KiB and 1 MiB; longer events are
+    /// sent as a stub with a link.
     package static let maxEventBytes = 131_072
 
     /// One comment line and no blank line after it: the blank line makes two common clients dispatch an empty event.

@@ -1,6 +1,6 @@
 package import HTTPModel
 
-/// How a response marks the end of its body (RFC 9112 §6.3).
+/// The end of a response's body (RFC 9112 §6.3).
 package enum HTTP1BodyEnd: Sendable, Equatable {
     /// There is no body: HEAD, 204, 304, or an empty answer to an upgrade.
     case none

@@ -1,17 +1,17 @@
-/// Bounds on the cost of one message, checked before any of it is trusted. Each connection stores them, so they are
+/// Limits on the cost of one message, checked before any of it is trusted. Each connection stores them, so they are
 /// small.
 package struct HTTP1Limits: Sendable, Equatable {
-    /// Length of the request line without its CR LF. Most servers and proxies take 8 KiB.
+    /// The longest request line, without its CR LF. Most servers and proxies accept 8 KiB.
     package var requestLine: Int { Int(lineBound) }
-    /// Length of all fields with their line ends and the empty line.
+    /// The most bytes of all fields with their line ends and the empty line.
     package var fieldBlock: Int { Int(blockBound) }
     package var fieldCount: Int { Int(countBound) }
-    /// The default length of a body; a route may set another on the parser once it knows the head.
+    /// The default length of a body; a route may set another on the parser once the head is known.
     package let body: Int
-    /// Length of all chunk extensions of one body. Ladle uses none; a long extension for each byte of data is an
-    /// attack.
+    /// The most bytes of all chunk extensions of one body. Ladle uses none; a long extension for each byte of data is
+    /// an attack.
     package var chunkExtensions: Int { Int(extensionBound) }
-    /// Length of all trailer lines of one body. They are checked and dropped.
+    /// The most bytes of all trailer lines of one body. They are checked and dropped.
     package var trailer: Int { Int(trailerBound) }
 
     private let lineBound: UInt16

@@ -6,7 +6,7 @@ package enum HTTP1ParseError: Error, Equatable, Sendable {
     case bareCR, bareLF
     case controlByte(UInt8)
     // Request line
-    /// The line has three words and no slash, so it is no HTTP at all: every target and every version has a slash.
+    /// The line has three words and no slash, so it is not HTTP: every target and every version has a slash.
     case notHTTP
     case requestLineTooLong(limit: Int)
     case badRequestLine

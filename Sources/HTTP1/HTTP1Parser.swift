@@ -32,7 +32,7 @@ package struct HTTP1Parser: ~Copyable, Sendable {
 
     package private(set) var head = RequestHead()
     package private(set) var framing = RequestFraming()
-    /// `head` is byte for byte the same as in the request before.
+    /// `head` equals the previous request's head byte for byte.
     package private(set) var repeatsLast = false
     /// The limit for the body of the current request; `startNext` restores the default.
     package var bodyLimit: Int

@@ -5,7 +5,7 @@ package typealias HTTP2StreamID = Int32
 
 /// The peer's actions, in order. Only streams that had a `request` or `refused` get later events.
 package enum HTTP2Event: Sendable {
-    /// A request's head, checked against RFC 9113 §8. With `end` there is no body; an `end` event follows all the same.
+    /// A request's head, checked against RFC 9113 §8. With `end` there is no body; an `end` event still follows.
     case request(HTTP2StreamID, RequestHead, end: Bool)
     /// A legal head that exceeds our limits. The application answers with the status, ends the answer and drops the
     /// stream.

@@ -63,7 +63,7 @@ package final class HTTP2Session {
 
     /// Takes bytes from the socket, including the preface, even after `HTTP2Preface` has examined it.
     ///
-    /// Throws when a GOAWAY is impossible, so that the caller can only close the socket. After a peer's breach of the
+    /// Throws if a GOAWAY is impossible, so that the caller can only close the socket. After a peer's breach of the
     /// protocol there is a `failed` event instead and a GOAWAY in the output; further input is ignored.
     package func receive(_ bytes: Span<UInt8>, now: UInt64) throws(HTTP2Error) {
         guard !isBroken, abuse == nil, handle.wantsRead else { return }
@@ -117,7 +117,7 @@ package final class HTTP2Session {
 
     // MARK: The connection
 
-    /// Sends the first GOAWAY of a drain: it asks for no new streams; requests under way are still served (RFC 9113
+    /// Sends the first GOAWAY of a drain: it asks for no new streams; requests in progress are still served (RFC 9113
     /// §6.8).
     package func beginDrain() {
         guard !isBroken else { return }

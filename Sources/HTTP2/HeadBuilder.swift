@@ -12,7 +12,7 @@ struct HeadBuilder {
 
     enum Step {
         case taken
-        /// The head has so many decoded bytes that the connection has to end.
+        /// The head has so many decoded bytes that the connection must end.
         case bomb
         /// The field belongs to a stream whose head is complete: it is a trailer.
         case trailer

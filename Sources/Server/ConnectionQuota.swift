@@ -1,32 +1,32 @@
 import Basics
 import EventLoops
 
-/// How many connections there are, by the one who holds them, and which further ones are served. Another user of this host
-/// and each remote network have a limit of their own, and all of them together leave slots that only the owner can take.
+/// Counts connections by their holder, and decides which further ones are served. Another user of this host and each
+/// remote network have limits of their own, and all of them together leave slots that only the owner can take.
 struct ConnectionQuota {
     enum Slot: UInt8 {
-        /// Beside the limit of all connections.
+        /// A slot of the control socket, in addition to the limit of all connections.
         case control
         case owner
         case foreign
-        /// Over the limit; the peer hears why.
+        /// Over the limit; the peer gets the reason.
         case refused
     }
 
     /// Connections with the same holder count together.
     private enum Holder: Hashable {
         case user(UInt32)
-        /// The owner of one IPv6 address has its whole network, so the network counts.
+        /// Whoever owns one IPv6 address owns its whole network, so the network counts.
         case network(NetworkAddress)
     }
 
-    /// Slots that only the owner can take: more than the clients of one person hold open at a time.
+    /// Slots that only the owner can take: more than one person's clients hold open at a time.
     static let mostForOwner = 64
-    /// Slots of the control socket beside all others: a command must reach a server whose slots are all taken. Each
-    /// command has one connection.
+    /// Extra slots for the control socket: a command must reach a server whose other slots are all taken. Each command
+    /// has one connection.
     static let forControl = 8
-    /// Connections of the owner over the limit that are told so; further ones are closed silently, so that a flood of
-    /// refusals cannot use up all descriptors.
+    /// The most of the owner's connections over the limit that get a refusal; further ones are closed silently, so that
+    /// a flood of refusals cannot use up all descriptors.
     static let mostRefused = 32
 
     private let limits: ServerLimits
@@ -36,13 +36,13 @@ struct ConnectionQuota {
 
     init(_ limits: ServerLimits) {
         self.limits = limits
-        // Of few slots a quarter.
+        // With few slots, a quarter of them.
         forOwner = min(Self.mostForOwner, limits.connections / 4)
     }
 
     private var served: Int { counts[Int(Slot.owner.rawValue)] + counts[Int(Slot.foreign.rawValue)] }
 
-    /// The slot of a new connection; nil if it has to be closed at once.
+    /// The slot of a new connection; nil if it must be closed at once.
     mutating func take(_ info: ConnectionInfo) -> Slot? {
         guard let slot = slot(for: info) else { return nil }
         counts[Int(slot.rawValue)] += 1

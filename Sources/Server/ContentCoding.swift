@@ -4,7 +4,7 @@ import HTTPModel
 /// Compresses our larger answers with gzip if the client accepts it. An answer with a secret beside text that callers
 /// choose stays uncompressed (`Response.mayCompress`), because its compressed length would leak the secret.
 enum ContentCoding {
-    /// A 304 says that it varies where the whole answer would (RFC 9110 §15.4.5).
+    /// Whether the answer varies with the client's codings; a 304 varies if the whole answer would (RFC 9110 §15.4.5).
     static func concerns(_ response: borrowing Response, from size: Int) -> Bool {
         response.mayCompress && (response.bytesOfWhole ?? response.body.count) >= size
             && !response.head.fields.contains(.contentEncoding)

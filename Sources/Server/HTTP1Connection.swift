@@ -19,7 +19,7 @@ final class HTTP1Connection: WireProtocol, ExchangeSink, YieldedWork {
         case idle, head, body, answer, output
     }
 
-    /// Above this many untaken answer bytes the peer's next request has to wait. Also the most bytes gathered into one
+    /// Above this many unread answer bytes the peer's next request must wait. Also the most bytes gathered into one
     /// write.
     private static let outputBytes = 256 << 10
 
@@ -72,7 +72,7 @@ final class HTTP1Connection: WireProtocol, ExchangeSink, YieldedWork {
     private func keep(_ bytes: Span<UInt8>, from start: Int, on loop: isolated EventLoop) {
         guard start < bytes.count else { return }
         if isStream {
-            // No request may follow one that is answered by a stream, because the connection ends with the stream.
+            // The connection ends with a stream, so no request may follow one that is answered by a stream.
             if bytes.count - start > server.limits.pipelinedBytes { cut(on: loop) }
             return
         }
@@ -159,7 +159,7 @@ final class HTTP1Connection: WireProtocol, ExchangeSink, YieldedWork {
         return true
     }
 
-    /// Sends the gathered output once it is large. True if the peer does not take it and input has to stop.
+    /// Sends the gathered output once it is large. True if the peer does not read it and input must stop.
     private func chokes(on loop: isolated EventLoop) -> Bool {
         guard out.count > Self.outputBytes else { return false }
         flushGathered(on: loop)
@@ -229,7 +229,7 @@ final class HTTP1Connection: WireProtocol, ExchangeSink, YieldedWork {
         server.responder.finished(exchange, on: loop)
     }
 
-    /// Processes the input that had to wait, as far as possible.
+    /// Processes the waiting input, as far as possible.
     func resume(on loop: isolated EventLoop) {
         let bytes = pipelined
         pipelined = []
@@ -486,7 +486,7 @@ final class HTTP1Connection: WireProtocol, ExchangeSink, YieldedWork {
         case .idle: connection.setDeadline(server.limits.idleMilliseconds, on: loop)
         case .head: connection.setDeadline(server.limits.headMilliseconds, on: loop)
         case .body: connection.setDeadline(server.limits.bodyGraceMilliseconds, on: loop)
-        // The server has to answer now, so the peer has no deadline.
+        // The server must answer now, so the peer has no deadline.
         case .answer: connection.setDeadline(nil, on: loop)
         case .output:
             takenAtWatch = stream.takenBytes

@@ -25,7 +25,7 @@ package final class HTTPServer {
     private var listeners: [Listener] = []
     private var connections: [HTTPConnection] = []
     private var quota: ConnectionQuota
-    /// Connections that are closed at once are told why at this rate, so that a flood of them costs little.
+    /// Limits the rate of explanations for connections that are closed at once, so that a flood of them costs little.
     private var explanations = TokenBucket(burst: 32, perSecond: 32)
     private var sweep: TimerID?
     private var nextNumber: UInt64
@@ -116,8 +116,8 @@ package final class HTTPServer {
         connection.start(on: loop)
     }
 
-    /// Closes a connection at once. The answer is what the kernel takes now; input that is there is read, because closing
-    /// over it would reset the connection.
+    /// Closes a connection at once, with as much of an answer as the kernel takes now. Arrived input is read, because
+    /// closing over it would reset the connection.
     private func turnAway(_ socket: borrowing Socket, _ info: ConnectionInfo, on loop: isolated EventLoop) {
         counters.overLimit += 1
         guard quota.isForeign(info), !info.isEncrypted, explanations.take(now: loop.now) else { return }

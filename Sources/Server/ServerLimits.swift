@@ -9,10 +9,10 @@ package struct ServerLimits: Sendable {
     package var headMilliseconds: Int64 = 10_000
     /// Between requests. Proxies keep idle connections for 60 s; the server must not close first.
     package var idleMilliseconds: Int64 = 75_000
-    /// After the grace period a body must bring at least this many bytes a second.
+    /// After the grace period a body must arrive at this rate at least, in bytes per second.
     package var bodyBytesPerSecond = 512
     package var bodyGraceMilliseconds: Int64 = 10_000
-    /// How long waiting output may go without the peer taking any of it.
+    /// The longest time that output may wait without the peer taking any of it.
     package var stallMilliseconds: Int64 = 10_000
     /// The time limit of a TLS handshake.
     package var handshakeMilliseconds: Int64 = 10_000

@@ -166,7 +166,7 @@ package final class StreamConnection: Pollable {
             }
         }
         waitingStart = 0
-        // Its memory goes too: among ten thousand readers each has to wait at some time, and few do at once.
+        // The memory is released too: among ten thousand readers each must wait at some time, and few do at once.
         waiting = []
         updateInterest(on: loop)
         return .sent

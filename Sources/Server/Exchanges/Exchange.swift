@@ -29,7 +29,7 @@ package protocol ExchangeSink: AnyObject {
 }
 
 extension ExchangeSink {
-    /// For protocols in which this always holds.
+    /// The default for protocols in which this always holds.
     package func endWithPeer(_ exchange: Exchange, on loop: isolated EventLoop) {}
 }
 
@@ -57,7 +57,7 @@ package struct SharedBytesTarget {
     }
 }
 
-/// Takes bytes that already have their wire form, and knows nothing of requests.
+/// Takes bytes that already have their wire form, independent of requests.
 package protocol StreamTarget: AnyObject {
     func take(_ bytes: Span<UInt8>, on loop: isolated EventLoop) -> WriteOutcome
 }
@@ -101,7 +101,7 @@ package final class Exchange {
     package var body: [UInt8] = []
     /// Data that the responder keeps from admission to answer.
     package var notes: AnyObject?
-    /// Kept until the answer or the end.
+    /// The owner, until the answer or the end.
     package var owner: (any ExchangeOwner)?
     /// The code of the problem that answered the request.
     package private(set) var problemCode: ProblemCode?

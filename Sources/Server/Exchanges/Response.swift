@@ -7,7 +7,7 @@ package struct Response: Sendable {
     package var body: [UInt8]
     /// False keeps the body uncompressed for every client, because it holds a secret beside text that callers choose.
     package var mayCompress = true
-    /// Of a 304: how many bytes the answer has that it stands for.
+    /// In a 304, the size of the whole answer that it replaces.
     var bytesOfWhole: Int?
     /// The connection ends with this answer: the request was refused before it had a handler.
     package var closes = false
