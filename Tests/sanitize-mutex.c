@@ -1,6 +1,6 @@
-// Loaded before a program under the thread sanitizer: shows it what happens inside Swift's Mutex. The quick way of a Mutex is
-// compiled into the program and seen; where threads meet, the library's own code takes and gives the lock, unseen, and
-// everything behind that lock looks like a race.
+// Loaded before a program under the thread sanitizer, to show it the locking inside Swift's Mutex. The fast path of a
+// Mutex is compiled into the program and visible; under contention the library's own code takes and releases the lock
+// invisibly, and everything protected by the lock looks like a race.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdint.h>

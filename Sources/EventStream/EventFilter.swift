@@ -40,7 +40,7 @@ package struct EventFilter: Sendable, Hashable {
         types.isEmpty || types.contains { $0.matches(type) }
     }
 
-    /// Whether the type was requested by name. A subscriber to all types may miss it.
+    /// Whether the type was requested by name: a subscriber to all types may not need this one.
     package func names(_ type: String) -> Bool { types.contains(.exact(type)) }
 
     /// - Parameters session, run: the subject of the event; an event without them passes no filter on them.

@@ -12,7 +12,7 @@ import Testing
 
 @testable import API
 
-/// Approvals over HTTP: who sees them, who decides, and how each refusal is told.
+/// Approvals over HTTP: who sees them, who decides, and the form of each refusal.
 struct ApprovalRouteTests {
     private func open(_ api: APIBench, on loop: isolated EventLoop) async throws {
         api.gateway.next("exec.approval.list", ok("[]"))
@@ -79,7 +79,7 @@ struct ApprovalRouteTests {
         try await withAPI { api, loop in
             try await open(api, on: loop)
             try await api.bench.asks(Asked.exec("abc-1", more: #","ask":"always""#), on: loop)
-            // The beginning of an id names nothing.
+            // The beginning of an id is not accepted.
             for id in ["abc", "abc-", "abc-12", "%2A"] {
                 let answer = try await decide(id, "deny", [], api, on: loop)
                 #expect(answer.status == 404)
@@ -96,7 +96,7 @@ struct ApprovalRouteTests {
                 #expect(answer.status == 422)
                 #expect(answer["code"] == "INVALID_FIELD")
             }
-            // A query is no decision, and neither is a GET.
+            // A query cannot decide, and neither can a GET.
             #expect(try await api.post("/v1/approvals/abc-1?decision=deny", Field.json, "{}", on: loop).status == 422)
             #expect(api.gateway.requests("exec.approval.resolve").isEmpty)
 
@@ -300,7 +300,7 @@ struct ApprovalRouteTests {
             #expect(done["state"] == "denied")
             #expect(done["command"] == nil)
             #expect(api.gateway.requests("exec.approval.resolve").map { $0["decision"] } == ["deny"])
-            // Used, and dead with its approval.
+            // One link is used, the other ended with its approval.
             for used in [url, other] {
                 let again = try await api.post(used, [], nil, from: stranger, on: loop)
                 #expect(again.status == 404)
@@ -375,7 +375,7 @@ struct ApprovalRouteTests {
             try await api.restart(on: loop)
             api.gateway.next("exec.approval.list", ok("[\(Asked.exec("a")),\(Asked.exec("b"))]"))
             try await api.bench.open(methods: Asked.listing, on: loop)
-            // The tokens of this process are not read again, which is as good as revoked.
+            // The new process does not read the tokens again, which has the effect of a revocation.
             #expect(try await api.post(tied, [], nil, on: loop).status == 404)
             #expect(try await api.post(url, [], nil, on: loop).status == 200)
             #expect(api.gateway.requests("exec.approval.resolve").map { $0["id"] } == ["a"])
@@ -402,7 +402,7 @@ struct ApprovalRouteTests {
             for _ in 0..<20 { statuses.append(try await api.post(wrong, [], nil, on: loop).status) }
             #expect(statuses.first == 404)
             #expect(statuses.last == 429)
-            // Nothing is looked up for an address that guesses, and a good link stays good.
+            // An address that guesses is refused before any look-up, and a good link stays good.
             try await api.bench.asks(Asked.exec("b"), on: loop)
             let good = try #require(try await link("b", "deny", [], api, on: loop)["url"])
             #expect(try await api.post(good, [], nil, on: loop).status == 429)

@@ -6,7 +6,7 @@ import Testing
 
 @testable import API
 
-/// Every change of state leaves exactly one line: who, what, which, how it went, and of texts the hash alone.
+/// Every change of state leaves exactly one line: caller, operation, target and result, with texts only as hashes.
 struct AuditRouteTests {
     private let folder: ScratchDirectory
     private let audit: AuditTrail
@@ -44,7 +44,7 @@ struct AuditRouteTests {
                 for fields in [["X-Proof: owner"], limited] {
                     _ = try await api.request(route.method.name, path(route), Field.json + fields, body: body, on: loop)
                 }
-                // Nobody in particular changes nothing, and fills no file.
+                // A caller without an identity changes nothing, and must not fill the file.
                 let refused = route.scope == nil ? "{}" : body
                 _ = try await api.request(
                     route.method.name,
@@ -100,7 +100,7 @@ struct AuditRouteTests {
             let (token, tokenID) = (try #require(collected["token"]), try #require(collected["id"]))
             let bearer = ["Authorization: Bearer \(token)"]
             _ = try await api.post("/v1/messages", bearer + Field.json, body, on: loop)
-            // A secret where an id belongs is not written down.
+            // A secret in place of an id is not written to the log.
             #expect(try await api.request("DELETE", "/v1/tokens/\(token)", on: loop).status == 404)
             let found = try await lines()
             let texts = found.map { String(decoding: $0.raw, as: UTF8.self) }

@@ -18,7 +18,7 @@ struct BrowserRouteTests {
         let line: (String, String)
         let fields: [String]
         let body: String?
-        /// The status when nothing was refused before the handler.
+        /// The status if nothing was refused before the handler.
         let passed: Int
     }
 

@@ -3,7 +3,7 @@ import JSONBytes
 import TestSupport
 import Testing
 
-/// Messages, sessions and agents as the gateway has them, and as they are kept.
+/// Messages, sessions and agents from the gateway and from the cache.
 struct ConversationRouteTests {
     private func say(_ words: String, _ api: APIBench, on loop: isolated EventLoop) async throws -> String {
         let sent = try await api.say(words, "?wait=20", on: loop)
@@ -24,7 +24,7 @@ struct ConversationRouteTests {
             let users = list.filter { $0["role"]?.equals("user") ?? false }
             #expect(users.first?["id"]?.string == first)
             #expect(users.last?["id"]?.string == last)
-            // A switch that we sent is a message of ours; one that a client sends by itself is housekeeping.
+            // A switch that we sent is our message; one that a client sends on its own is housekeeping.
             #expect(list.contains { $0["text"]?.string == "/verbose on" })
             #expect(!list.contains { $0["text"]?.string == "" })
             #expect(list.contains { $0["steps"]?.count ?? 0 > 1 })

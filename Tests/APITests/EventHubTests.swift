@@ -12,7 +12,7 @@ import Testing
 @testable import API
 @testable import Service
 
-/// The wire of one stream, by hand: what the reader takes, and what it leaves lying.
+/// A stream's connection, controlled by the test: bytes that the reader takes, and bytes left waiting.
 private final class HandSink: ExchangeSink {
     var taken: [UInt8] = []
     var waiting: [UInt8] = []
@@ -98,7 +98,7 @@ struct EventHubTests {
         }
     }
 
-    /// Runs on a loop of its own; a turn ends where `body` calls `hub.turnEnded`.
+    /// Runs on a loop of its own; a turn ends when `body` calls `hub.turnEnded`.
     private func onLoop(_ body: @escaping @Sendable (EventHub, isolated EventLoop) -> Void) async throws {
         let loop = try EventLoop()
         loop.start()
@@ -177,7 +177,7 @@ struct EventHubTests {
                 if place == 1 { slow.sink.isStuck = true }
                 hub.deliver(Self.event(Int64(number)), on: loop)
                 if place == 0 || (place == 3 && number % 4 == 1) { hub.turnEnded(on: loop) }
-                // Also in the middle of a turn: what is gathered for the others must not come twice.
+                // Also in the middle of a turn: bytes gathered for the others must not come twice.
                 if place == 0 || (place == 5 && number % 3 == 2) { slow.sink.drain(slow.exchange, on: loop) }
             }
             #expect(slow.sink.numbers == Array(1...120))

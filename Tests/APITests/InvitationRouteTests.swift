@@ -6,7 +6,7 @@ import Testing
 
 @testable import API
 
-/// `/v1/pairing/invitations` and what a device does with one.
+/// `/v1/pairing/invitations` and their use by a device.
 struct InvitationRouteTests {
     private static let path = "/v1/pairing/invitations"
 

@@ -123,7 +123,7 @@ struct NodeInvokeRouteTests {
                 #expect((answer["gatewayCode"] != nil) == (refusal.nodeCode != nil))
                 if let wait = refusal.retryAfter { #expect(answer.field("retry-after") == wait) }
                 #expect(!answer.body.contains("/home/"))
-                // Another try under its key is no second frame.
+                // A repeat under the same key sends no second frame.
                 let sent = frames(api)
                 _ = try await invoke(api, refusal.path, body, key: "k\(number)", on: loop)
                 #expect(frames(api) == sent, "\(refusal.command)")
@@ -146,7 +146,7 @@ struct NodeInvokeRouteTests {
             let answer = try await invoke(api, Self.mac, #"{"command":"\#(command)"}"#, key: "a", on: loop)
             #expect(answer.status == 422 && answer["code"] == "COMMAND_NOT_ALLOWED" && answer["by"] == "ladle")
             #expect(frames(api) == 0)
-            // Its key is still free.
+            // The key is still free.
             let notice = try await invoke(api, Self.mac, #"{"command":"system.notify"}"#, key: "a", on: loop)
             #expect(notice.status == 200, "\(notice.body)")
         }
@@ -200,7 +200,7 @@ struct NodeInvokeRouteTests {
             let picture = try await invoke(api, Self.mac, #"{"command":"camera.snap"}"#, key: "a", image, on: loop)
             #expect(picture.status == 200 && picture.field("content-type") == "image/jpeg", "\(picture.body)")
             #expect(picture.body.hasPrefix("\u{FFFD}") && picture.field("cache-control") == "no-store")
-            // It is not kept, and not made again.
+            // The answer is neither stored nor requested again.
             let again = try await invoke(api, Self.mac, #"{"command":"camera.snap"}"#, key: "a", image, on: loop)
             #expect(again.status == 409 && again["code"] == "RESULT_NOT_KEPT" && frames(api) == 1, "\(again.body)")
             let clip = try await invoke(
@@ -291,12 +291,12 @@ struct NodeInvokeRouteTests {
             }
             let over = try await invoke(api, Self.mac, #"{"command":"system.notify"}"#, key: "n5", bearer, on: loop)
             #expect(over.status == 429)
-            // A repeat costs nothing.
+            // A repeat does not count against the limit.
             #expect(
                 try await invoke(api, Self.mac, #"{"command":"system.notify"}"#, key: "n0", bearer, on: loop).status
                     == 200
             )
-            // It was never sent, so its key is free.
+            // The call was never sent, so its key is free.
             try await api.advance(60_000, on: loop)
             #expect(
                 try await invoke(api, Self.mac, #"{"command":"system.notify"}"#, key: "n5", bearer, on: loop).status

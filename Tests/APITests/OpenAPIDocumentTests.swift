@@ -6,7 +6,7 @@ import Testing
 @testable import API
 @testable import Service
 
-/// The document and the route table say the same, each about all of the other.
+/// The document and the route table agree completely, in both directions.
 @Suite struct OpenAPIDocumentTests {
     private struct Operation {
         let method: String
@@ -66,7 +66,7 @@ import Testing
         #expect(scope.string == route.scope?.rawValue)
         let inPath = route.parts.compactMap { if case .parameter(let name) = $0 { name } else { nil } }
         #expect(parameters(operation, in: "path") == inPath)
-        // A ticket is a way in, and so stands among the security schemes.
+        // A ticket is a credential, and so is listed among the security schemes.
         #expect(Set(parameters(operation, in: "query")) == Set(route.query.filter { $0 != "ticket" }))
         #expect(security(operation) == expectedSecurity(route))
     }

@@ -5,7 +5,7 @@ import Service
 import TestSupport
 import Testing
 
-/// The outbox over HTTP. Where no gateway answers, entries wait.
+/// The outbox over HTTP. Without a gateway, entries wait.
 struct OutboxRouteTests {
     @Test func `entries are listed with badges, read with their attempts, and validated`() async throws {
         try await withAPI(.init(services: { $0.outbox.offline = .count })) { api, loop in
@@ -142,7 +142,7 @@ struct OutboxRouteTests {
             #expect(attempts?.elements.map { $0["class"]?.string } == ["rejected_terminal"])
             #expect(try await api.get("/v1/outbox", on: loop).json["failed"]?.int == 1)
             #expect(try await api.post("/v1/outbox/\(id)/retry", [], on: loop).status == 200)
-            // A refused key may be remembered, so the second try has one of its own.
+            // A refused key may be remembered, so the second try has a new one.
             #expect(api.gateway.sentKeys == [id, "\(id)-r2"])
         }
     }

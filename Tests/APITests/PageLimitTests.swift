@@ -8,7 +8,7 @@ import Testing
 @testable import API
 @testable import Service
 
-/// A connection whose peer takes its answers, or does not.
+/// A connection whose peer reads its answers, or does not.
 private final class PeerSink: ExchangeSink {
     var isBehind = false
 
@@ -67,13 +67,13 @@ struct PageTurnsTests {
         #expect(next() == nil)
         #expect(begins(Self.call(other, sink, on: loop)))
 
-        // The fifth's client leaves; the sixth has its turn.
+        // The fifth request's client leaves; the sixth gets its turn.
         calls[4].exchange.peerLeft(on: loop)
         #expect(end(calls[0]))
         #expect(next() === calls[5])
         #expect(next() == nil)
 
-        // Nothing is begun for a peer that takes nothing, whoever ends.
+        // No page is started for a peer that does not read, whichever page ends.
         sink.isBehind = true
         #expect(end(calls[1]))
         #expect(next() == nil)

@@ -5,8 +5,8 @@ import JSONBytes
 import TestSupport
 import Testing
 
-/// Lists read page by page: nothing is left out, nothing comes twice, and a place that is not known is refused. Some of what is
-/// shown is known from an earlier connection.
+/// Lists read page by page: nothing is left out, nothing comes twice, and an unknown position is refused. Some of the
+/// shown data is from an earlier connection.
 struct PlaceRouteTests {
     private static let start = Timestamp(milliseconds: 1_700_000_000_000)
 
@@ -60,7 +60,7 @@ struct PlaceRouteTests {
                 said(try await page("limit=10&after=\(try #require(next["after"]?.string))", api, on: loop))
                     == words(14...23)
             )
-            // The message that it names is gone, so its time tells.
+            // The named message is gone, so its time decides.
             let gone = Base64.encode(Array("\(Self.start.milliseconds + 3500) gone".utf8), as: .url)
             #expect(said(try await page("limit=10&after=\(gone)", api, on: loop)) == words(4...13))
         }
@@ -68,7 +68,7 @@ struct PlaceRouteTests {
 
     @Test func `older messages are told of, however many rows of those read are none`() async throws {
         try await withMessages(160, text: { $0 % 10 == 0 ? "said \($0)" : "/verbose on" }) { api, loop in
-            // A page of ten is looked for among a hundred rows.
+            // Ten messages are searched for among a hundred rows.
             let newest = try await page("limit=10", api, on: loop)
             #expect(said(newest) == stride(from: 70, through: 160, by: 10).map { "said \($0)" })
             let before = try #require(newest["before"]?.string)
@@ -88,7 +88,7 @@ struct PlaceRouteTests {
 
     @Test func `a page that is not kept is no reason to begin with the newest again`() async throws {
         try await withMessages(600) { api, loop in
-            // One of those that are kept no more, and the oldest of those that are.
+            // A message that is no longer cached, and the oldest one that is.
             let all = try await page("limit=500", api, on: loop)
             #expect(said(all) == words(101...600))
             let cursor = try #require(all["before"]?.string)
@@ -108,13 +108,13 @@ struct PlaceRouteTests {
             let between = Base64.encode(Array("\(Self.start.milliseconds + 200_500) gone".utf8), as: .url)
             #expect(said(try await page("limit=5&before=\(between)", api, on: loop)) == words(196...200))
             #expect(said(try await page("limit=5&after=\(between)", api, on: loop)) == words(201...205))
-            // Behind it messages are missing, or nothing tells where it was.
+            // After that position messages are missing, or its time is unknown.
             for query in ["after=\(place)", "after=\(lost)", "before=\(lost)"] {
                 let answer = try await api.get("/v1/messages?limit=5&\(query)", on: loop)
                 #expect(answer.status == 404 && answer["code"] == "PLACE_NOT_FOUND", "\(answer)")
                 #expect(query.hasPrefix(answer["field"] ?? "none"))
             }
-            // A message that still waits is a place too.
+            // A waiting message is a valid position too.
             let own = try #require(try await api.say("later", on: loop)["id"])
             #expect(said(try await page("limit=2", api, on: loop)) == ["said 600", "later"])
             #expect(said(try await page("limit=2&before=\(own)", api, on: loop)) == words(599...600))
@@ -140,7 +140,7 @@ struct PlaceRouteTests {
                 guard let before = answer.json["before"]?.string else { break }
                 query = "limit=1&before=\(before)"
             }
-            // The time a run is listed under is that of its own start.
+            // A run is listed under its own start time.
             #expect(listed.sorted() == ids)
         }
     }
@@ -155,7 +155,7 @@ struct PlaceRouteTests {
             let all = try await keys("", [], api, on: loop)
             #expect(all.count == 4)
             #expect(try await keys("?limit=1", [], api, on: loop) == [all[0]])
-            // The limit is about what the caller may see.
+            // The limit applies to the sessions that the caller may see.
             #expect(try await keys("?limit=1", bearer, api, on: loop) == ["agent:main:den"])
             try await api.demo?.drop(on: loop)
             #expect(try await keys("", [], api, on: loop) == all)

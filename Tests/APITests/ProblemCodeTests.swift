@@ -8,7 +8,7 @@ import Testing
 
 /// The catalogue of problems, the contract and the page for users list the same codes with the same statuses.
 @Suite struct ProblemCodeTests {
-    /// Each code of a problem in the contract, with the statuses it comes with.
+    /// Each problem code in the contract, with its statuses.
     private static func contract() throws -> [String: Set<Int>] {
         var found: [String: Set<Int>] = [:]
         var places = [try JSONDocument(parsing: OpenAPIDocument.json, limits: .gateway).root]

@@ -12,7 +12,7 @@ import Testing
 
 @testable import API
 
-/// Questions over HTTP: who sees them, who answers, and how each refusal is told.
+/// Questions over HTTP: who sees them, who answers, and the form of each refusal.
 struct QuestionRouteTests {
     private static let red = #"{"answers":{"colour":"red"}}"#
 

@@ -2,7 +2,7 @@ import Access
 import TestSupport
 import Testing
 
-/// The limits of each caller, and what callers are told of them.
+/// The limits of each caller, and their headers.
 struct RateLimitRouteTests {
     private static func sends(_ burst: Int64, _ intervalMs: Int64) -> APIBench.Setup {
         .init(limits: [.sends: RateLimitPolicy(burst: burst, intervalMilliseconds: intervalMs)])
@@ -25,7 +25,7 @@ struct RateLimitRouteTests {
             #expect(refused["code"] == "RATE_LIMITED")
             #expect(refused.field("RateLimit")?.hasPrefix(#""sends";r=0;t="#) == true)
             #expect(refused.field("Retry-After") == "30")
-            // Another session and another caller have their own; the owner has none.
+            // Another session and another caller have limits of their own; the owner has none.
             #expect(try await api.say("x", "?session=agent:main:elsewhere", one, on: loop).status == 202)
             #expect(try await api.say("x", "", other, on: loop).status == 202)
             for _ in 0..<8 {
@@ -62,7 +62,7 @@ struct RateLimitRouteTests {
             #expect(refused.status == 429)
             #expect(refused.field("Retry-After") != nil)
             #expect(try await api.get("/v1/status", right, from: .user(1001), on: loop).status == 200)
-            // Another user has its own count, but one token is guessed at so often by all together.
+            // Another user has its own count, but guesses at one token are counted for all users together.
             #expect(try await api.guess("ldl_another", from: .user(1002), on: loop).status == 401)
             for number in 0..<2 {
                 #expect(try await api.guess("ldl_samexx\(number)", from: .user(1002), on: loop).status == 401)

@@ -6,7 +6,7 @@ import Testing
 @testable import API
 @testable import Service
 
-/// What `text/plain` answers show on a terminal.
+/// The output of `text/plain` answers on a terminal.
 struct ReadableTextTests {
     private static let hostile = "one\u{1B}[2Jtwo\u{202E}\nforged\u{2028}line\u{7}"
     private static let shown = "one[2Jtwo forged line"

@@ -7,7 +7,7 @@ import Testing
 struct RunRouteTests {
     private static let paced = APIBench.Setup(demo: { $0.speed = 1 })
 
-    /// The run that goes on, once it has more to say than that it is queued.
+    /// The active run, once it is past being queued.
     private func activeRun(_ api: APIBench, on loop: isolated EventLoop) async throws -> String {
         try await api.advance(500, on: loop)
         return try #require(try await api.get("/v1/runs?active=true", on: loop).json["runs"]?[0]?["id"]?.string)

@@ -191,7 +191,7 @@ struct SendRouteTests {
             #expect(refused["code"] == "STOP_WORD")
             #expect(refused["hint"]?.contains("/abort") ?? false)
             #expect(try await api.say("stop", "?force=true&wait=20", on: loop).status == 200)
-            // The gateway looks at the text alone, and the picture would be lost.
+            // The gateway would obey the stop word, and the picture would be lost.
             let pictured = try await api.post("/v1/messages", Field.json, Self.pictured("wait"), on: loop)
             #expect(pictured.status == 422)
             #expect(pictured["code"] == "STOP_WORD")
@@ -256,7 +256,7 @@ struct SendRouteTests {
             #expect(again.status == 202, "\(again)")
             #expect(again.field("Idempotency-Replayed") == "true")
             #expect(again["id"] == first["id"])
-            // A key that stands for nothing yet changes nothing about it.
+            // An unused key changes nothing about it.
             let new = try await api.post("/v1/messages", Field.json + ["Idempotency-Key: n"], body, on: loop)
             #expect(new.status == 422 && new["field"] == "notBefore", "\(new)")
             let entries = try await api.get("/v1/outbox", on: loop).json["entries"]
@@ -297,7 +297,7 @@ struct SendRouteTests {
             #expect(again.body.contains("event: run.ended"), "\(again)")
             #expect(try await api.post("/v1/messages", repeated, "other words", on: loop).status == 204)
             #expect(try await api.get("/v1/outbox", on: loop).json["entries"]?.count == 1)
-            // Without a stream there is nothing to go on with, and an empty id is none.
+            // Without a stream there is nothing to resume, and an empty id does not count.
             let plain = try await api.post("/v1/messages", Field.text + ["Last-Event-ID: abc.7"], "hello", on: loop)
             #expect(plain.status == 202)
             let empty = try await api.post("/v1/messages", stream + ["Last-Event-ID: "], "hello", on: loop)
@@ -335,7 +335,7 @@ struct SendRouteTests {
             let atOnce = try await api.say("y", "?wait=20&\(session)", on: loop)
             #expect(answer.status == 422 && atOnce.status == 422, "\(answer)")
             for member in ["code", "field", "detail"] { #expect(answer[member] == atOnce[member]) }
-            // Unlike that one it is in the outbox, where it can be dismissed.
+            // Unlike a message refused at once, this one is in the outbox, where it can be dismissed.
             #expect(answer["gatewayCode"] == "INVALID_REQUEST")
             let id = try #require(answer.json["entry"]?["id"]?.string)
             #expect(answer["hint"]?.contains("DELETE /v1/outbox/\(id)") ?? false)

@@ -215,7 +215,7 @@ struct SessionRouteTests {
             #expect(try await api.get("/v1/sessions?kind=all&search=TELE", on: loop).json["sessions"]?.count == 1)
             let wrong = try await api.get("/v1/sessions?kind=corn", on: loop)
             #expect(wrong.status == 400 && wrong.body.contains("cron?"))
-            // All of that from one list.
+            // All of these answers came from one list.
             #expect(api.gateway.requests("sessions.list").count == 1)
             _ = try await api.get("/v1/sessions?refresh=true", on: loop)
             #expect(api.gateway.requests("sessions.list").count == 2)

@@ -10,7 +10,7 @@ import Testing
 
 @testable import API
 
-/// Models and usage over HTTP: who sees them, in which form, and how each refusal is told.
+/// Models and usage over HTTP: who sees them, in which form, and the form of each refusal.
 struct UsageRouteTests {
     private static let zones = APIBench.Setup(services: { settings in
         settings.timeZones = { name, completion in
@@ -99,7 +99,7 @@ struct UsageRouteTests {
             #expect(own.status == 200, "\(own)")
             #expect(own.json["sessions"]?.elements.map { $0["key"]?.string } == ["agent:main:kitchen"])
             #expect(own.json["totals"]?["tokens"]?.int == 7)
-            // No price is known, so there is no cost to tell.
+            // Without a known price the answer has no cost.
             #expect(own.json["totals"]?["costUsd"] == nil)
             #expect(own.json["totals"]?["costIsLowerBound"]?.bool == true)
             #expect(!own.body.contains("/home/"))
@@ -122,7 +122,7 @@ struct UsageRouteTests {
                 "usage.status",
                 ok(#"{"providers":[{"provider":"anthropic","windows":[{"label":"5h","usedPercent":51}]}]}"#)
             )
-            // Followed, the gateway is asked again by itself.
+            // While the event is followed, the gateway is asked again without a request.
             try await api.advance(300_000, on: loop)
             #expect(all.text.contains("event: usage\n"))
             #expect(all.text.contains(#""window":"5h","usedPercent":51"#))

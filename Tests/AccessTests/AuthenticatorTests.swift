@@ -73,7 +73,7 @@ struct AuthenticatorTests {
             ["Bearer \(good)", "Bearer \(good)"], ["Bearer ldl_"], ["Bearer \(TokenText.make().reveal())"],
             ["Digest a=b"],
             ["Bearer \u{0}"], ["Bearer é"], ["Bearer \(String(repeating: "x", count: 100_000))"],
-            // Expired since.
+            // Expired in the meantime.
             ["Bearer \(good)"],
         ]
         for authorization in credentials {
@@ -123,7 +123,7 @@ struct AuthenticatorTests {
         }
         #expect(kinds == Array(repeating: .notPaired, count: 10) + Array(repeating: .rateLimited, count: 190))
         #expect(gate.failures == 200)
-        // Another uid on the same loopback address is not punished for it.
+        // Another uid on the same loopback address is not affected.
         guard case .refused(let other) = gate.identify(.loopback(7), .get(token: "other"), now: .start) else { return }
         #expect(other.kind == .notPaired)
         // One token guessed at from many addresses.
@@ -176,7 +176,7 @@ struct AuthenticatorTests {
         let alice = Caller.tailnet(TailnetCaller(name: "alice@example.com", scopes: [.read, .send]))
         #expect(gate.identify(peer, .get(), now: .after(29_999)) == .caller(alice))
         #expect(gate.identify(peer, .get(), now: .after(30_000)) == .whois(question))
-        // The port is part of who it is.
+        // The port is part of the identity.
         guard case .whois = gate.identify(.remote("100.64.0.9", port: 5556), .get(), now: .start) else {
             Issue.record("another port was let in unasked")
             return
@@ -186,7 +186,7 @@ struct AuthenticatorTests {
     private static let foreign: [WhoisAnswer] = [
         WhoisAnswer.unknown, .failed("no daemon"),
         .known(TailnetIdentity(nodeID: "n2", nodeName: "x", login: "mallory@example.com", tags: [])),
-        // A tagged node acts for no user, whatever login comes along.
+        // A tagged node acts for no user, whatever login is sent along.
         .known(TailnetIdentity(nodeID: "n3", nodeName: "x", login: "alice@example.com", tags: ["tag:other"])),
     ]
 
@@ -220,7 +220,7 @@ struct AuthenticatorTests {
             return
         }
         gate.learn(.unknown, to: question, now: .start)
-        // So answers tailscaled for `tailscale serve --tcp`, which connects in the peer's place too.
+        // tailscaled's answer for `tailscale serve --tcp`, which also connects on the peer's behalf.
         #expect(gate.identify(peer, .get(), now: .start) == .caller(.nobody))
         #expect(gate.identify(.unix(0), .get(), now: .start) == .caller(.owner(uid: 0)))
         gate.learn(.known(Self.alice), to: question, now: .start)
@@ -234,7 +234,7 @@ struct AuthenticatorTests {
         #expect(gate.identify(peer, .get(), now: .start) == .caller(.nobody))
     }
 
-    /// tailscaled would call him by the name of this node's own user.
+    /// tailscaled would name this node's own user for such a caller.
     @Test func `who comes from this host to its tailnet address is no peer of the tailnet`() {
         var gate = Self.gate()
         let address = PeerAddress(ip: NetworkAddress("100.64.0.9") ?? .loopback4, port: 5)

@@ -58,7 +58,7 @@ struct BrowserPolicyTests {
     ]
     static let methods: [HTTPMethod] = [.get, .head, .options, .post, .put, .patch, .delete]
 
-    /// Every cell against a second statement of the rules, made of plain conditions.
+    /// Every cell compared with a second statement of the rules, made of plain conditions.
     @Test(arguments: [false, true], [false, true])
     func `the whole matrix of host, origin, fetch metadata, method and listener`(unix: Bool, withOrigins: Bool) throws {
         let policy = try Self.policy(unix: unix, withOrigins: withOrigins)

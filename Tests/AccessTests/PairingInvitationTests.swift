@@ -16,7 +16,7 @@ struct PairingInvitationTests {
             return
         }
         #expect(invitation.token.scopes == [.read, .send] && invitation.id == made.invitation.id)
-        // While its row is written, and for good.
+        // Both while its row is being written, and afterwards.
         guard case .over(let taken) = book.redeem(secret, now: .after(1000)), taken.state == .used else {
             Issue.record("raced")
             return

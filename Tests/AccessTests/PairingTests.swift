@@ -109,7 +109,7 @@ struct PairingTests {
         }
         for index in 0..<1000 { _ = try book.apply(Self.wish("n"), from: "\(index)", place: "\(index)", now: .start) }
         #expect(book.count == 10)
-        // Superseded ones give way.
+        // Replaced ones make room.
         _ = try book.apply(Self.wish("n0"), from: "a", place: "a", now: .start).get()
         #expect(book.count == 10)
         _ = try book.apply(Self.wish("late"), from: "z", place: "z", now: .after(400_000)).get()

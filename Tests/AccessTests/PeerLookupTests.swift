@@ -48,7 +48,7 @@ struct PeerLookupTests {
         #expect(byNetlink == byTable)
         #expect(try byNetlink.get().state == 1)
         #expect(try byNetlink.get().inode != 0)
-        // A port nobody uses: the listener offered in its place is no answer.
+        // A port nobody uses: the listener that the kernel returns instead must not count.
         let free = PeerAddress(ip: .loopback4, port: client.port == 1 ? 2 : 1)
         for answer in [
             PeerSockets.owner(diagnostics: diagnostics, source: free, destination: ends.local),
@@ -69,7 +69,7 @@ struct PeerLookupTests {
         withExtendedLifetime(client) {}
     }
 
-    /// After the close the kernel shows uid 0 for what is left of the socket: to a daemon run by root, the owner's.
+    /// After the close the kernel shows uid 0 for the remaining socket: the owner's uid, if the daemon is run by root.
     @Test(.enabled(if: isRoot), arguments: [NetworkAddress.loopback4, .loopback6])
     func `another user who connects, sends and closes is refused although the daemon runs as root`(
         address: NetworkAddress

@@ -83,7 +83,7 @@ extension TokenRecord {
 }
 
 extension AccessRefusal {
-    /// With nine more to go this minute.
+    /// The refusal of a first wrong credential, with nine more attempts left this minute.
     static var firstWrongCredential: AccessRefusal {
         var refusal = AccessRefusal.notPaired(credentialSent: true)
         var limiter = RateLimiter()

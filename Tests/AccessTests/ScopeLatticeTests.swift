@@ -2,11 +2,11 @@ import Access
 import Basics
 import Testing
 
-/// Scopes are few enough to try all: every set, every pair, every three.
+/// The scopes are few enough to test all sets, all pairs and all triples.
 struct ScopeLatticeTests {
     private static let every = (UInt8(0)..<64).map { ScopeSet(rawValue: $0) }
 
-    /// What a set means, said another way: the names one may act under.
+    /// The meaning of a set, stated differently: the scopes under which one may act.
     private func meaning(_ set: ScopeSet) -> Set<Scope> {
         Set(set.list.contains(.admin) ? Scope.allCases : set.list)
     }
@@ -82,7 +82,7 @@ struct ScopeLatticeTests {
         }
     }
 
-    /// The same login, asked about at two connections, is one caller; another grant is another.
+    /// The same login, looked up for two connections, is one caller; another grant is another.
     @Test func `a tailnet caller is who he is, wherever he was asked about`() {
         var here = TailnetCaller(name: "a@b.c", scopes: .read)
         var there = here

@@ -1,8 +1,8 @@
 import Basics
 
-/// Properties of every file that is taken for a time zone. The fuzz driver uses it too.
+/// Properties of every file that is accepted as a time zone. The fuzz driver uses them too.
 enum TimeZoneProof {
-    /// Nil where all is well.
+    /// The violated property; nil if all hold.
     static func problem(with bytes: [UInt8]) -> String? {
         guard let zone = TimeZoneTable(parsing: bytes) else { return nil }
         let times: [Int64] = [
@@ -10,7 +10,7 @@ enum TimeZoneProof {
         ]
         for time in times where abs(zone.offset(at: time)) > 100_000 { return "an offset of more than a day" }
         guard bytes.count > 44 else { return "a zone of nothing" }
-        // Nothing behind its end is needed, and everything before it.
+        // Nothing after its end is needed, and everything before it is.
         if TimeZoneTable(parsing: Array(bytes.prefix(44))) != nil { return "a zone of a head alone" }
         return nil
     }

@@ -28,7 +28,7 @@ static uint64_t cpu_ns(void) {
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-// What one end has written and the other has not read.
+// The bytes that one end has written and the other has not read.
 struct pipe {
     unsigned char bytes[BATCH * (LARGEST + 512)];
     size_t start, end;
@@ -92,7 +92,7 @@ static void receive_all(SSL *to, unsigned char *buffer, size_t size) {
         if (SSL_read_ex(to, buffer + got, size - got, &count) != 1) give_up("a record was not read");
 }
 
-// The least of several tries, in microseconds a round: what the machine does meanwhile only adds.
+// The least of several tries, in microseconds per round: other work of the machine can only add time.
 static double measure(const char *suite, const char *certificate, const char *key, size_t request, size_t answer) {
     static struct pipe up, down;
     static unsigned char text[LARGEST];
@@ -114,13 +114,13 @@ static double measure(const char *suite, const char *certificate, const char *ke
         SSL_do_handshake(client);
         SSL_do_handshake(server);
     }
-    // What follows a handshake: the client takes its tickets.
+    // The rest of the handshake: the client reads its tickets.
     size_t none;
     SSL_read_ex(client, text, 1, &none);
     if (strcmp(SSL_get_cipher(client), suite) != 0) give_up(SSL_get_cipher(client));
     uint64_t best = UINT64_MAX;
     for (int round = 0; round < ROUNDS / BATCH; round++) {
-        // As many requests as one measurement needs to be longer than the clock is coarse.
+        // So many requests that a measurement is long compared with the clock's resolution.
         for (int i = 0; i < BATCH; i++) send_all(client, text, request);
         uint64_t start = cpu_ns();
         for (int i = 0; i < BATCH; i++) {

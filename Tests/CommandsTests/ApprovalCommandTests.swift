@@ -100,7 +100,7 @@ struct ApprovalCommandTests {
         #"{"type":"approval","at":"2026-03-04T12:00:00Z","session":"agent:main:main","approval":\#(approval)}"#
     }
 
-    /// A watcher at a terminal, with one approval in the stream and the line `then` behind it.
+    /// A watcher at a terminal, with one approval in the stream, followed by the line `then`.
     private func watcher(_ lines: [String]) -> RecordedIO {
         let io = RecordedIO()
         (io.isInputTerminal, io.isErrorTerminal, io.isOutputTerminal) = (true, true, true)

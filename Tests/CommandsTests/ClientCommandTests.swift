@@ -588,7 +588,7 @@ struct ClientCommandTests {
             ]
             return io
         }
-        // A script may let in a device that reads and sends; for more it has to say so.
+        // A script may approve a device that reads and sends; for more it must name the scopes.
         let plain = asking(#""read","send""#)
         #expect(plain.run("clients", "approve", "AB2-CD3") == .ok)
         #expect(
@@ -604,7 +604,7 @@ struct ClientCommandTests {
         }
         let named = asking(#""read","admin""#)
         #expect(named.run("clients", "approve", "AB2-CD3", "--scopes", "read,admin") == .ok)
-        // A person is asked, and only a yes is one.
+        // A person is asked, and only yes counts as yes.
         for (typed, isGiven) in [("y\n", true), ("Yes\n", true), ("n\n", false), ("\n", false), ("", false)] {
             let io = asking(#""admin""#)
             (io.isInputTerminal, io.isErrorTerminal, io.input) = (true, true, Array(typed.utf8))

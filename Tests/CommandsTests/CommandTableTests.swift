@@ -9,7 +9,7 @@ struct CommandTableTests {
     }
 
     private static let every = all([], CommandTable.root)
-    /// What the executable supplies.
+    /// The commands that the executable supplies.
     private static let external: Set<String> = [
         "serve", "doctor", "backup", "restore", "discover", "demo-gateway", "outbox recover", "tls self-signed",
     ]

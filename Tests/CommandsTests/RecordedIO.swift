@@ -2,7 +2,7 @@ import JSONBytes
 
 @testable import Commands
 
-/// A world in memory: what was printed is kept, and a list of answers stands for the daemon.
+/// A world in memory: output is kept, and a list of answers stands in for the daemon.
 final class RecordedIO: CommandIO {
     enum Reply {
         case json(Int, String, [String: String] = [:])
@@ -15,16 +15,16 @@ final class RecordedIO: CommandIO {
     var isErrorTerminal = false
     var isInputTerminal = false
     var columns = 80
-    /// 2026-03-04T12:00:00Z; moves on by what is slept.
+    /// 2026-03-04T12:00:00Z; sleeping moves it on.
     var nowMilliseconds: Int64 = 1_772_625_600_000
     var input: [UInt8] = []
-    /// Keys typed while an answer is waited for: at the beginning of its piece, and so many milliseconds later.
+    /// Keys typed during an answer: at the beginning of a piece, and so many milliseconds later.
     var keys: [(piece: String, after: Int64, key: Character)] = []
     private(set) var takesKeys: ((UInt8) -> Void)?
     var files: [String: [UInt8]] = [:]
     var editor: ([UInt8]) -> [UInt8] = { $0 }
     var replies: [Reply] = []
-    /// Bytes of an answer that come at once.
+    /// The bytes of an answer that arrive at once.
     var pieceSize = Int.max
 
     private(set) var output = ""
@@ -57,10 +57,10 @@ final class RecordedIO: CommandIO {
         return takesKeys != nil
     }
 
-    /// Types what is due before the next piece of these bytes.
+    /// Types the keys that are due before the next piece of these bytes.
     fileprivate func type(before rest: ArraySlice<UInt8>) {
         while let typed = takesKeys, let next = keys.first {
-            // A piece may end amid the words.
+            // A piece may end in the middle of the words.
             let piece = rest.prefix(pieceSize == .max ? .max : pieceSize + next.piece.utf8.count)
             guard next.piece.isEmpty || String(decoding: piece, as: UTF8.self).contains(next.piece) else { return }
             keys.removeFirst()
@@ -132,7 +132,7 @@ final class RecordedIO: CommandIO {
         }
     }
 
-    /// Runs a command line and gives its exit code; nil for one of the executable's own.
+    /// Runs a command line and returns its exit code; nil for one of the executable's own.
     func run(_ arguments: String...) -> ExitCode? {
         let runner = CommandRunner(io: self, services: CommandServices(version: "1.2.3"))
         guard case .finished(let code) = runner.run(arguments) else { return nil }

@@ -12,7 +12,7 @@ struct UsageCommandTests {
         "today":{"date":"2026-03-04","tokens":383928,"costUsd":0.384,"costIsLowerBound":true}}
         """#
 
-    /// Without the blanks at the ends of lines.
+    /// The text without the blanks at the ends of its lines.
     private static func withoutEnds(_ text: String) -> String {
         text.split(separator: "\n", omittingEmptySubsequences: false).map { line in
             String(line.reversed().drop { $0 == " " }.reversed())

@@ -2,7 +2,7 @@ import DemoGateway
 import JSONBytes
 import Testing
 
-/// Approvals beyond what was recorded: who sees them, how they end, and what is left of them.
+/// Approvals beyond the recordings: who sees them, how they end, and their traces afterwards.
 struct ApprovalTests {
     private static let approver = ["operator.read", "operator.write", "operator.approvals"]
 

@@ -3,7 +3,7 @@ import FaultyGateway
 import JSONBytes
 import Testing
 
-/// The test double: what each fault does to frames, requests and connections.
+/// The test double: the effect of each fault on frames, requests and connections.
 struct FaultTests {
     @Test
     func `a sequence gap is a number that never comes`() throws {
@@ -39,7 +39,7 @@ struct FaultTests {
         client = bench.client()
         #expect(client.chatSend("hello", key: "a")?["ok"]?.bool == true)
         #expect(bench.dropped.contains(client.id))
-        // The run goes on without its sender, and its key is known.
+        // The run continues without its sender, and its key is known.
         bench.run(ms: 10)
         let back = bench.client()
         #expect(back.chatSend("hello", key: "a")?["payload"]?["status"]?.string == "ok")

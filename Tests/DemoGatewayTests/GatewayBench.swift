@@ -5,7 +5,7 @@ import JSONBytes
 import TLS
 import Testing
 
-/// A gateway under a clock of the test's own; clients are inboxes. With faults it is the test double around the model.
+/// A gateway on a clock of the test; clients are inboxes. With faults it is the test double around the model.
 final class GatewayBench {
     let core: any DemoGatewayCore
     let options: DemoGatewayOptions
@@ -57,7 +57,7 @@ final class GatewayBench {
         }
     }
 
-    /// The double of a bench that was made with faults.
+    /// The double of a bench created with faults.
     var faulty: FaultyGateway {
         get throws { try #require(double) }
     }
@@ -69,7 +69,7 @@ final class GatewayBench {
         return (answer.status, try? JSONDocument(parsing: answer.body).root)
     }
 
-    /// The main session gets a message of an earlier time.
+    /// Adds an earlier message to the main session.
     func remember(_ text: String, key: String, at time: Timestamp) {
         let model = core as? DemoGatewayModel
         model?.restoreMessage(text, key: key, session: "agent:main:main", at: time.milliseconds)
@@ -87,7 +87,7 @@ final class GatewayBench {
         }
     }
 
-    /// Moves the time, and runs work that comes due on the way at its own moment.
+    /// Moves the time, and does work that becomes due on the way at its own time.
     func run(ms: Int64) {
         let end = monotonic + UInt64(ms) * 1_000_000
         while let due = core.nextDeadline, due <= end {
@@ -166,17 +166,17 @@ final class TestClient {
     var frameTexts: [String] { (bench.inboxes[id] ?? []).map { String(decoding: $0, as: UTF8.self) } }
     var nonce: String { frames.first?["payload"]?["nonce"]?.string ?? "" }
     var close: DemoClose? { bench.closes[id] }
-    /// How many of its messages the gateway has accepted.
+    /// The number of its messages that the gateway has accepted.
     var accepted: Int { frames.filter { $0["payload"]?["status"]?.string == "started" }.count }
 
     func send(_ text: String) { bench.take(bench.core.received(Array(text.utf8), from: id, now: bench.now)) }
 
-    /// The newest response with that id.
+    /// The newest response with this id.
     func response(_ requestID: String) -> JSONValue? {
         frames.last { $0["type"]?.string == "res" && $0["id"]?.string == requestID }
     }
 
-    /// Sends a request and gives its answer, if that came at once.
+    /// Sends a request and returns its answer, if it came at once.
     @discardableResult
     func call(_ method: String, _ params: String = "{}") -> JSONValue? {
         requests += 1
@@ -205,7 +205,7 @@ final class TestClient {
         )
     }
 
-    /// The main agent's name as `agents.list` shows it.
+    /// The main agent's name in `agents.list`.
     var agentName: String? { payload("agents.list")?["agents"]?[0]?["identity"]?["name"]?.string }
 
     @discardableResult

@@ -169,7 +169,7 @@ struct HandshakeTests {
         let first = bench.openSocket().connect(scopes: ["operator.read"], device: device)
         #expect(first?["error"]?["code"]?.string == "NOT_PAIRED")
         let requestID = try #require(first?["error"]?["details"]?["requestId"]?.string)
-        // The same question again keeps its id; other scopes get a new one.
+        // The same request again keeps its id; other scopes get a new one.
         let again = bench.openSocket().connect(scopes: ["operator.read"], device: device)
         #expect(again?["error"]?["details"]?["requestId"]?.string == requestID)
         let wider = bench.openSocket().connect(scopes: ["operator.read", "operator.write"], device: device)

@@ -21,7 +21,8 @@ final class LiveClient: StreamHandler {
     private var session: WebSocketSession?
     private let first: [UInt8]
 
-    /// `request` nil opens a WebSocket, else those bytes are sent and the answer is reported as it comes.
+    /// - Parameter request: nil opens a WebSocket; otherwise these bytes are sent and the answer is reported as it
+    ///   comes.
     init(port: UInt16, request: String?, inbox: Inbox<Event>, on loop: isolated EventLoop) throws {
         self.inbox = inbox
         let address = SocketAddress.ip(.loopback4, port: port)
@@ -84,7 +85,7 @@ struct LiveBench: Sendable {
             loop.post { [box] loop in box.value(on: loop)?.send(text, on: loop) }
         }
 
-        /// The next text that holds all the pieces.
+        /// The next text that contains all the pieces.
         func text(with pieces: String...) async throws -> String {
             let event = try await inbox.first { event in
                 guard case .text(let text) = event else { return false }
@@ -108,7 +109,7 @@ struct LiveBench: Sendable {
 
     let loop: EventLoop
     let port: UInt16
-    /// Where the control surface of the test double listens; 0 for the product.
+    /// The port of the test double's control surface; 0 for the product.
     let controlPort: UInt16
     let stop: @Sendable () -> Void
 
@@ -120,7 +121,7 @@ struct LiveBench: Sendable {
         (port, controlPort, stop) = (gateway.port, 0, { gateway.stop() })
     }
 
-    /// The test double, with options as its program takes them.
+    /// The test double, with options as on its command line.
     init(faulty pairs: [(String, String)]) async throws {
         let loop = try EventLoop(label: "faulty.tests")
         loop.start()

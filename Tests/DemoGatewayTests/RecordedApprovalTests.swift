@@ -3,7 +3,8 @@ import JSONBytes
 import TestSupport
 import Testing
 
-/// The demo's approvals beside recorded ones: the same calls bring the same frames, with the same members in the same order.
+/// The demo's approvals compared with recorded ones: the same calls bring the same frames, with the same members in the
+/// same order.
 struct RecordedApprovalTests {
     struct Recording: Sendable, CustomTestStringConvertible {
         let path: String
@@ -29,13 +30,13 @@ struct RecordedApprovalTests {
         let lines = try TestData.bytes("\(recording.path).jsonl").split(separator: UInt8(ascii: "\n")).map {
             try JSONDocument(parsing: Array($0), limits: .gateway).root
         }
-        // One of them has a message that its gateway could not begin.
+        // One of them has a message whose run its gateway could not start.
         let refused = lines.lazy.compactMap { $0["frame"]?["payload"] }.first {
             $0["errorMessage"]?.string?.contains("conflicted") == true
         }?["runId"]?.string
         let requested = lines.first { $0["frame"]?["event"]?.string == "exec.approval.requested" }
         let command = requested?["frame"]?["payload"]?["request"]?["command"]?.string
-        // The weather of the demo is the one of the older recordings; the other commands were named to a scripted model.
+        // The demo's weather is the one in the older recordings; the other commands were given to a scripted model.
         let player = try ApprovalPlayer(recording.release, text: recording.path.hasPrefix("captures/") ? nil : command)
         var recorded = ApprovalStory()
         for line in lines {
@@ -57,7 +58,7 @@ struct RecordedApprovalTests {
     }
 }
 
-/// The frames of one connection as texts without what differs from run to run: ids, times, outputs of the model.
+/// The frames of one connection as texts, without parts that differ between runs: ids, times, outputs of the model.
 struct ApprovalStory {
     private(set) var answers: [String] = []
     private(set) var events: [String] = []
@@ -96,11 +97,11 @@ struct ApprovalStory {
         }
     }
 
-    /// The paths of an object's members, and the words that clients decide by.
+    /// The paths of an object's members, and the values that clients depend on.
     private static func members(_ value: JSONValue, _ path: String = "") -> [String] {
         value.members.flatMap { name, member in
             if ["phase", "kind", "status", "isError"].contains(name) { return ["\(path)\(name)=\(Self.text(member))"] }
-            // The time that a command took and its output are not those of the recording.
+            // The time and output of a command differ from the recording.
             return ["\(path)\(name)"] + members(member, "\(path)\(name).")
         }
     }
@@ -121,17 +122,17 @@ struct ApprovalStory {
     }
 }
 
-/// Plays the calls of a recording against the demo: messages after each other, decisions as long after the request as
-/// the recorded client took.
+/// Plays the calls of a recording against the demo: messages one after the other, decisions as long after the request
+/// as in the recording.
 private final class ApprovalPlayer {
     private let bench: GatewayBench
     private let client: TestClient
     private var story = ApprovalStory()
     private var place = 0
-    /// The last request, by the clocks of the recording and of the demo, and its id in the demo.
+    /// The last request, on the clocks of the recording and of the demo, and its id in the demo.
     private var asked: (recorded: Int64, played: Int64, id: String)?
 
-    /// The command that every message asks for; nil: the message as it was.
+    /// The command that every message requests; nil to send the message unchanged.
     private let command: String?
 
     init(_ release: String, text command: String?) throws {
@@ -144,7 +145,7 @@ private final class ApprovalPlayer {
         place = client.frames.count
     }
 
-    /// False for calls that the demo does not know.
+    /// False for calls that the demo does not support.
     func plays(_ call: JSONValue, at time: Int64) -> Bool {
         guard let method = call["method"]?.string, !method.hasSuffix("waitDecision"),
             method == "chat.send" || method == "chat.abort" || method.contains(".approval.")
@@ -176,7 +177,7 @@ private final class ApprovalPlayer {
         return String(decoding: WireValue.object(members).bytes, as: UTF8.self)
     }
 
-    /// A recorded request is waited for.
+    /// Waits for a recorded request.
     func arrived(_ frame: JSONValue, at time: Int64) {
         guard frame["event"]?.string == "exec.approval.requested" else { return }
         func newest() -> String? { client.payloads("exec.approval.requested").last?["id"]?.string }

@@ -3,8 +3,8 @@ import JSONBytes
 import TestSupport
 import Testing
 
-/// Compares the demo's frames with recorded ones of the same kind: they have no member that no recording has, and every
-/// member that all recordings have.
+/// Compares the demo's frames with recorded ones of the same kind: each has all members that every recording has, and
+/// no member that no recording has.
 struct RecordedShapeTests {
     /// Member paths by kind of frame.
     struct Shapes {
@@ -21,7 +21,7 @@ struct RecordedShapeTests {
         private static func collect(_ value: JSONValue, _ path: String, _ paths: inout Set<String>) {
             for (name, member) in value.members {
                 let here = path.isEmpty ? name : "\(path).\(name)"
-                // The content of these differs from host to host and from tool to tool.
+                // The content of these members differs between hosts and between tools.
                 if ["args", "health", "presence", "features", "session", "sessionInfo", "entry"].contains(name) {
                     paths.insert(here)
                     continue

@@ -2,7 +2,7 @@ import DemoGateway
 import JSONBytes
 import Testing
 
-/// What the recorded sequences do not show of a release's shape.
+/// Parts of a release's shape that the recorded sequences do not show.
 struct ReleaseShapeTests {
     private func bench(_ release: String) throws -> GatewayBench {
         try GatewayBench(faults: [:]) {

@@ -4,7 +4,7 @@ import JSONBytes
 struct SchemaCheck {
     let root: JSONValue
 
-    /// The first part of the value that does not fit the schema, with its place; nil when all fits.
+    /// The first part of the value that does not fit the schema, with its path; nil if all fits.
     func failure(_ value: JSONValue, _ reference: String) -> String? {
         guard let schema = resolve(reference) else { return "no \(reference)" }
         return failure(value, schema, at: "")

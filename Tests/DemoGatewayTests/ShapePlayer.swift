@@ -1,7 +1,8 @@
 import DemoGateway
 import JSONBytes
 
-/// Plays the steps of a recorded client against the demo in the shape of its release, and tells in words what came.
+/// Plays the steps of a recorded client against the demo in the shape of its release, and describes the received frames
+/// in words.
 final class ShapePlayer {
     private static let session = "agent:main:recorded"
 
@@ -9,16 +10,16 @@ final class ShapePlayer {
     private var client: TestClient
     private var place = 0
     private(set) var words: [String] = []
-    /// The gateway's own run ids in the order in which they appeared.
+    /// The gateway's own run ids, in the order of their appearance.
     private var names: [String: String] = [:]
     private var showing: Set<String> = []
     private var lastLook: [String: String] = [:]
     private var sends: [String: Int64] = [:]
     private var ends: [String: Int64] = [:]
-    /// The recorded times count from here.
+    /// The origin of the recorded times.
     private var origin: Int64
 
-    /// `release` is a version.
+    /// - Parameter release: a version.
     init(_ release: String) throws {
         bench = try GatewayBench(faults: [:]) {
             $0.speed = 1
@@ -148,7 +149,7 @@ final class ShapePlayer {
         }
     }
 
-    /// A look that shows nothing new is no word.
+    /// A look that shows nothing new adds no word.
     private func look(_ word: String, at method: String) -> String? {
         defer { lastLook[method] = word }
         return lastLook[method] == word ? nil : word

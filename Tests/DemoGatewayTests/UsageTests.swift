@@ -41,7 +41,7 @@ struct UsageTests {
                     let ours = try #require(client.payload(method, sent), "\(method) \(sent)")
                     let theirs = try #require(frame["payload"])
                     let (left, right) = (shape(ours, rows: rows), shape(theirs, rows: rows))
-                    // Where nothing is listed there is no state of a cache.
+                    // Without listed sessions there is no cache status.
                     let some: Set<String> = ["cacheStatus"]
                     #expect(left[0].subtracting(some) == right[0].subtracting(some), "\(release) \(method)")
                     #expect(left[1].isSubset(of: known), "\(release) \(method)")

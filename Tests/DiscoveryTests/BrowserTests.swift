@@ -7,10 +7,10 @@ import Testing
 
 @testable import Discovery
 
-/// A responder on a loopback socket, in a thread of its own. It answers with what the script makes of each question.
+/// A responder on a loopback socket, in a thread of its own. The script turns each question into an answer.
 private final class FakeResponder: Sendable {
     private struct Shared: @unchecked Sendable {
-        // The serving thread alone receives; shutdown and the port are safe from any thread.
+        // Only the serving thread receives; shutdown and the port are safe from any thread.
         let socket: BlockingSocket
     }
 
@@ -37,7 +37,7 @@ private final class FakeResponder: Sendable {
     var questions: [DNSQuestion] { asked.withLock { $0 } }
 
     deinit {
-        // Wakes the thread: an empty datagram is no message.
+        // Wakes the thread: an empty datagram is not a message.
         try? shared.socket.sendDatagram([], to: .loopback4, port: port)
     }
 }
@@ -132,7 +132,7 @@ struct BrowserTests {
         let server = DNSServer(address: .loopback4, port: listener.port)
         let query = DNSMessage(id: 9, questions: [DNSQuestion(name: GatewayBrowseTests.type, type: .ptr)])
         struct Shared: @unchecked Sendable {
-            // Handed to one thread.
+            // Given to a single thread.
             let socket: BlockingSocket
         }
         let shared = Shared(socket: listener)

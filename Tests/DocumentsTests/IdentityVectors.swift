@@ -1,7 +1,7 @@
 import JSONBytes
 import TestSupport
 
-/// The cases of `identity-vectors.json`. `source: app` is how the phone app reads, `extended` how this program does.
+/// The cases of `identity-vectors.json`. `source: app` is the phone app's reading, `extended` this program's.
 enum IdentityVectors {
     private static let all: [JSONValue] = (try? TestData.vectors("identity-vectors.json")) ?? []
 

@@ -47,7 +47,7 @@ struct EventLoopTests {
     }
 
     @Test func `what keeps a loop busy does not starve the posts that it leads to`() async throws {
-        /// Costs five times what posts have at the least, and leads to posts that cost twice that.
+        /// Work that takes at least five times the budget of posts, and causes posts that take twice that budget.
         final class Busy: TurnEndWork {
             private let done = Shared(0)
             private let end: Inbox<Int>

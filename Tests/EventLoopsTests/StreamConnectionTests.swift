@@ -4,7 +4,7 @@ import Testing
 
 @testable import EventLoops
 
-/// Reports what happens to a connection; echoes when asked.
+/// Reports the events of a connection; echoes if asked to.
 final class Probe: StreamHandler {
     enum Report: Sendable, Equatable { case connected, bytes([UInt8]), end, drained, closed(Bool) }
 
@@ -31,7 +31,7 @@ final class Probe: StreamHandler {
     }
 }
 
-/// Fills its connection once it stands, lets the other side take all of it in the same turn, and sends one byte more.
+/// Fills its connection once it is open, lets the other side take all of it in the same turn, and sends one byte more.
 private final class Filler: StreamHandler {
     let connection: StreamConnection
     let reader: StreamConnection
@@ -57,13 +57,13 @@ private final class Filler: StreamHandler {
 
     func received(_ bytes: Span<UInt8>, on loop: isolated EventLoop) {}
     func receivedEnd(on loop: isolated EventLoop) {}
-    /// As an outcome that nothing else has.
+    /// Reported as an outcome that nothing else produces.
     func drained(on loop: isolated EventLoop) { outcomes.put(.queued(0)) }
     func closed(_ reason: CloseReason, on loop: isolated EventLoop) { outcomes.put(.closed) }
 }
 
 struct StreamConnectionTests {
-    /// The kernel takes bytes as soon as there is any room, and says so only when there is much.
+    /// The kernel takes bytes as soon as there is any room, but reports it only when there is much.
     @Test func `over TLS as in cleartext, only drained ends what has begun to wait`() async throws {
         let made = try SelfSignedCertificate.make(names: ["localhost"], validDays: 1)
         let identity = try TLSIdentity(chainPEM: made.certificatePEM, keyPEM: made.keyPEM)
@@ -194,7 +194,7 @@ struct StreamConnectionTests {
                 try connection.start(Probe(client), on: loop)
                 let piece = [UInt8](repeating: 7, count: 50_000)
                 for _ in 0..<20 { outcomes.put(connection.send(piece, on: loop)) }
-                // Only now does the other side read; everything queued must arrive.
+                // Only now the other side reads; everything queued must arrive.
                 try reader.start(Probe(client), on: loop)
             }
         }

@@ -1,6 +1,6 @@
 import EventStream
 
-/// What must hold for any bytes. Shared by the fuzz drivers and the replay tests.
+/// Properties that hold for any bytes. Shared by the fuzz drivers and the replay tests.
 enum SSEEncoderCheck {
     static func problem(with bytes: [UInt8]) -> String? {
         let whole = decode(bytes, step: bytes.count)

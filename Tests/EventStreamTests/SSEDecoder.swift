@@ -59,7 +59,7 @@ struct SSEDecoder: Sendable {
                     markLength = matched == 2 ? nil : matched + 1
                     continue
                 }
-                // No mark after all: what looked like one is text.
+                // Not a byte order mark after all, so the matched bytes are text.
                 markLength = nil
                 line.append(contentsOf: Self.mark.prefix(matched))
             }

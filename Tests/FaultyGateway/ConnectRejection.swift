@@ -1,7 +1,7 @@
 import DemoGateway
 import JSONBytes
 
-/// The rejections that a test can ask for by code: those the demo gateway makes itself, and those it has no cause for.
+/// The rejections that a test can choose by code: those that the demo gateway produces itself, and others.
 enum ConnectRejection {
     /// The gateway is starting; a client may try again soon.
     static let starting = "STARTUP_SIDECARS"

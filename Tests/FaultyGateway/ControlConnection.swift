@@ -39,7 +39,7 @@ final class ControlConnection: StreamHandler {
         stream.closeWhenSent(on: loop)
     }
 
-    /// The request once all of it is here.
+    /// The request once it has arrived completely.
     private func request() -> (method: String, target: String, body: [UInt8])? {
         let end = Array("\r\n\r\n".utf8)
         guard let place = bytes.indices.first(where: { bytes[$0...].starts(with: end) }) else { return nil }

@@ -3,7 +3,7 @@ package import DemoGateway
 import HTTPModel
 import JSONBytes
 
-/// `/demo/…`: what a test does to the gateway from outside.
+/// `/demo/…`: a test's control of the gateway from outside.
 package struct ControlSurface {
     package struct Answer {
         package var status: Int
@@ -106,7 +106,7 @@ package struct ControlSurface {
         ]
     }
 
-    /// All of them are set, or none when one is wrong.
+    /// Sets all faults, or none if one is invalid.
     private func setFaults() -> Answer {
         var pairs = query.map { ($0.name, $0.value) }
         if !body.isEmpty {
@@ -129,7 +129,7 @@ package struct ControlSurface {
         return json(200, ["set": pairs.count])
     }
 
-    /// Starts a run that no client of this gateway asked for, as a message from another channel does.
+    /// Starts a run without a client's request, as a message from another channel does.
     private func say() -> Answer {
         let session = value("session") ?? "main"
         let text = value("text") ?? String(decoding: body, as: UTF8.self)

@@ -2,8 +2,8 @@ import DemoGateway
 import JSONBytes
 import POSIX
 
-/// Every decision about an approval that arrives, in a file: one JSON line each, written before the answer goes out. The
-/// time is the monotonic clock of the host, which a client on it can compare with its own.
+/// Records every received decision about an approval in a file: one JSON line each, written before the answer is sent.
+/// The time is the host's monotonic clock, which a client on the same host can compare with its own.
 final class DecisionRecord {
     private let file: OpenFile
 

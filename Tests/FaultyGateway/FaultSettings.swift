@@ -3,7 +3,7 @@ package import DemoGateway
 /// The faults of a gateway that misbehaves on purpose; the defaults are a healthy one. Each has its name in
 /// `/demo/faults` and in `--fault NAME=VALUE`. A count goes down by one each time its fault strikes; -1 strikes always.
 package struct FaultSettings: Sendable, Equatable {
-    /// How bytes reach the stream.
+    /// The way in which bytes reach the stream.
     package enum Delivery: Sendable, Equatable {
         case whole
         /// In writes of a few bytes with a pause between them; a pause of 0 lasts one turn of the loop.
@@ -18,7 +18,7 @@ package struct FaultSettings: Sendable, Equatable {
     package var clockSkewMs = 0
     /// The connection ends instead of the answer to an accepted chat.send.
     package var closeBeforeAck = 0
-    /// A decision about an approval is taken, and its connection ends without an answer.
+    /// A decision about an approval is accepted, and its connection ends without an answer.
     package var decideThenDrop = 0
     package var delivery = Delivery.whole
     /// The answer to chat.send comes twice.
@@ -29,7 +29,7 @@ package struct FaultSettings: Sendable, Equatable {
     package var garbage = 0
     /// The history does not show idempotency keys.
     package var historyWithoutKeys = false
-    /// A decision about an approval is not taken, and its connection ends.
+    /// A decision about an approval is not accepted, and its connection ends.
     package var loseDecision = 0
     /// A chat.send is not accepted, and its connection ends without an answer.
     package var loseSend = 0
@@ -55,7 +55,7 @@ package struct FaultSettings: Sendable, Equatable {
     package var slowAckMs = 0
     /// The delay of every other answer but that to connect.
     package var slowAnswersMs = 0
-    /// Scopes that a client does not have although its hello lists them.
+    /// Scopes that a client lacks although its hello lists them.
     package var strippedScopes: [String] = []
 
     package init() {}

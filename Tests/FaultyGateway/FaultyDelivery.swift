@@ -2,7 +2,7 @@ import DemoGateway
 import EventLoops
 import WebSocket
 
-/// Delivers the bytes of one connection in the way the faults ask for.
+/// Delivers the bytes of one connection as the faults require.
 final class FaultyDelivery: DemoDelivery {
     private static let sendLimit = 64 << 20
 

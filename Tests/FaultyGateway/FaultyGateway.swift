@@ -4,7 +4,8 @@ import EventLoops
 import JSONBytes
 package import POSIX
 
-/// A demo gateway that misbehaves on purpose. It stands between the server and the model, and changes what passes.
+/// A demo gateway that misbehaves on purpose. It sits between the server and the model, and changes the frames that
+/// pass.
 ///
 /// One event loop (or one test) owns it.
 package final class FaultyGateway: DemoGatewayCore {
@@ -18,9 +19,9 @@ package final class FaultyGateway: DemoGatewayCore {
     private var connections: [DemoConnectionID: Bool] = [:]
     /// Answers that a slow acknowledgement holds back.
     private var held = TimerQueue<DemoAction>()
-    /// Until then, after a restart, connects are told that the gateway starts.
+    /// The time until which connects after a restart are told that the gateway is starting.
     private var startingUntil: UInt64 = 0
-    /// Until then a recorded gateway that was told to stop answers upgrades with 503.
+    /// The time until which a stopped recorded gateway answers upgrades with 503.
     private var stoppingUntil: UInt64 = 0
     /// The close frame of the last client that sent one.
     private(set) var lastClose: DemoClose?
@@ -113,8 +114,8 @@ package final class FaultyGateway: DemoGatewayCore {
 
     // MARK: - From outside
 
-    /// Everything in memory is lost, and with it the transcripts unless they are kept. A crash ends the connections
-    /// without a word. In a recorded shape nobody listens until the gateway is up again.
+    /// Restarts the gateway. Everything in memory is lost, including the transcripts unless they are kept. A crash ends
+    /// the connections without a close. In a recorded shape nothing listens until the gateway is up again.
     package func restart(keepsTranscripts: Bool, crashes: Bool, downMs: Int, now: DemoInstant) -> [DemoAction] {
         let actions: [DemoAction] =
             crashes
@@ -132,7 +133,7 @@ package final class FaultyGateway: DemoGatewayCore {
         return actions
     }
 
-    /// Ends every connection without a word.
+    /// Ends every connection without a close frame.
     func dropAll(now: DemoInstant) -> [DemoAction] { connections.keys.sorted().flatMap { drop($0, now) } }
 
     /// Sends a frame to every client that has had its hello.
@@ -186,7 +187,7 @@ package final class FaultyGateway: DemoGatewayCore {
         return [.send(request.connection, DemoFrame.response(request.id, error: error))]
     }
 
-    /// The place and the payload of the answer among the actions, if it is positive.
+    /// The index and payload of the answer among the actions, if it is positive.
     private func answer(_ actions: [DemoAction], to request: Request) -> (place: Int, payload: JSONValue)? {
         for (place, action) in actions.enumerated() {
             guard case .send(request.connection, let bytes) = action,

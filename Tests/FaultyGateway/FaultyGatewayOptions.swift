@@ -4,11 +4,12 @@ package import DemoGateway
 package struct FaultyGatewayOptions {
     package var gateway = DemoGatewayOptions()
     package var faults = FaultSettings()
-    /// Where each accepted chat.send is appended as one JSON line.
+    /// The file to which each accepted chat.send is appended as one JSON line.
     package var recordFile: String?
-    /// Where each decision about an approval that arrives is appended as one JSON line.
+    /// The file to which each received decision about an approval is appended as one JSON line.
     package var decisionsFile: String?
-    /// Puts the messages of the record file into the history: this gateway was killed and forgot none.
+    /// Puts the messages of the record file into the history, as if this gateway had been killed and had forgotten
+    /// none.
     package var recallsRecord = false
 
     package static let names =

@@ -4,7 +4,7 @@ import JSONBytes
 import POSIX
 
 /// Every accepted chat.send, in memory and in a file: one JSON line each, written before the answer goes out, so that
-/// the record tells the truth whenever the process is killed.
+/// the record is right whenever the process is killed.
 final class SendRecord {
     struct Sent {
         var key: String

@@ -2,7 +2,7 @@
 import HTTP2
 import HTTPModel
 
-/// The input is a client's bytes behind the preface, cut where its own first byte says, and answered at once.
+/// The input is a client's bytes after the preface, cut as its own first byte says, and answered at once.
 @c(LLVMFuzzerTestOneInput)
 public func fuzz(_ bytes: UnsafePointer<UInt8>?, _ count: Int) -> Int32 {
     guard count > 1, let session = try? HTTP2Session() else { return 0 }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Gateway
 
-/// Jobs: the recorded answers and events, and those at the edges.
+/// Jobs: recorded answers and events, and edge cases.
 struct CronCallTests {
     private static let versions = ["2026.3.1", "2026.6.11"]
 

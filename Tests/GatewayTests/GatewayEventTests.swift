@@ -9,7 +9,7 @@ struct GatewayEventTests {
         GatewayEventPayload(event: name, try JSONDocument(parsing: payload).root)
     }
 
-    /// Held against the recordings: nothing that Ladle reads is taken for something else.
+    /// Compared with the recordings: Ladle never mistakes one event for another.
     @Test func `every recorded event is recognised by its name`() throws {
         var seen: [String: Int] = [:]
         for name in TestData.captures {

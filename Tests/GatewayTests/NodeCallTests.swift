@@ -4,7 +4,7 @@ import Testing
 
 @testable import Gateway
 
-/// Nodes and devices that wait: the recorded answers, and those at the edges.
+/// Nodes and waiting devices: recorded answers, and edge cases.
 struct NodeCallTests {
     private static let versions = ["2026.3.1", "2026.6.11"]
 
@@ -46,7 +46,7 @@ struct NodeCallTests {
             #expect(first.commands == ["system.notify", "system.run"] && !first.isPending)
             #expect(last.commands.isEmpty)
         } else {
-            // It shows its commands once the operator has approved them.
+            // The node shows its commands once the operator has approved them.
             #expect(first.commands.isEmpty && first.pendingCommands == ["system.notify"] && first.isPending)
             #expect(last.commands == ["system.notify"] && !last.isPending && last.lastSeenAt != nil)
         }

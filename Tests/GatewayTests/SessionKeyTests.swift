@@ -16,7 +16,7 @@ struct SessionKeyTests {
         ("agent:scout:main", "agent:scout:main"),
         ("agent:main:telegram:group:12", "agent:main:telegram:group:12"),
         ("global", "global"),
-        // A skin tone joins what stands before it to one Character.
+        // A skin tone joins the character before it to form one Character.
         ("agent:main:\u{1F3FB}", "agent:main:\u{1F3FB}"),
     ]
 

@@ -5,11 +5,11 @@ import Testing
 
 @testable import Gateway
 
-/// Models and usage: the recorded answers, and those at the edges.
+/// Models and usage: recorded answers, and edge cases.
 struct UsageCallTests {
     private static let versions = ["2026.3.1", "2026.6.11"]
 
-    /// The good answers of a recording.
+    /// The successful answers of a recording.
     private func answers(_ method: String, _ version: String) throws -> [JSONValue] {
         try TestData.bytes("captures-control/\(method).v\(version).jsonl").split(separator: 0x0A).compactMap { line in
             let frame = try JSONDocument(parsing: Array(line), limits: .gateway).root["frame"]
@@ -44,7 +44,7 @@ struct UsageCallTests {
         for payload in try answers("sessions.usage", version) {
             let usage = try SessionsUsage.output(from: payload)
             #expect(usage.rows.count == payload["sessions"]?.count)
-            // While it counts, the later release tells of no figures.
+            // While it is counting, the later release sends no figures.
             #expect(usage.rows.allSatisfy { ($0.figures != nil) == (version == "2026.3.1") })
             #expect(usage.isComplete == (version == "2026.3.1" || usage.rows.isEmpty))
         }

@@ -1,9 +1,9 @@
 import HTTP1
 import HTTPModel
 
-/// What must hold for any bytes. The fuzz drivers and the tests that replay their findings share these.
+/// Properties that hold for any bytes. Shared by the fuzz drivers and the tests that replay their findings.
 enum HTTP1RequestCheck {
-    /// The first byte says where to cut, the rest is the stream.
+    /// The first byte chooses the cuts; the rest is the stream.
     static func problem(with bytes: [UInt8]) -> String? {
         guard let first = bytes.first else { return nil }
         let stream = Array(bytes.dropFirst())
@@ -31,7 +31,7 @@ enum HTTP1RequestCheck {
         if parts.requests != whole.requests || parts.refusal != whole.refusal {
             return "a cut at \(cut) changes the outcome"
         }
-        // Dear, so not for every input.
+        // Expensive, so not for every input.
         if first % 4 == 0, stream.count > 1 {
             let bytewise = RequestTranscript(stream, cuts: Array(1..<stream.count), limits: limits)
             if bytewise.requests != whole.requests || bytewise.refusal != whole.refusal {
@@ -106,7 +106,7 @@ enum HTTP1ChunkedCheck {
         let whole = decode(bytes, step: bytes.count)
         if decode(bytes, step: 1) != whole { return "byte by byte differs" }
         if decode(bytes, step: 7) != whole { return "in sevens differs" }
-        // What was decoded decodes to the same when it is encoded again.
+        // Decoded bytes, encoded again, decode to the same bytes.
         var encoded: [UInt8] = []
         HTTP1Encoder.appendChunk(bytes, to: &encoded)
         encoded += HTTP1Encoder.lastChunk

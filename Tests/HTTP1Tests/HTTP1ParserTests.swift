@@ -183,7 +183,7 @@ struct HTTP1ParserTests {
             targets == ["/a?b=1", "/a?b=1", "/a?b=1", "/a?b=1", "/a?b=1", "/a?b=1", "/a", "/a"]
                 + Array(repeating: "/a?b=1", count: 3)
         )
-        // Only a head that comes in one piece is compared.
+        // Only a head that arrives in one piece is compared.
         let repeats = seen.indices.filter { seen[$0] }
         #expect(repeats.allSatisfy { [1, 2, 5].contains($0) })
         if size == 2000 { #expect(repeats == [1, 2, 5]) }
@@ -293,7 +293,8 @@ struct HTTP1ParserTests {
         #expect(RequestTranscript(many, limits: HTTP1Limits(fieldCount: 2)).refusal == .tooManyFields(limit: 2))
     }
 
-    /// The word-wise scanner against itself with the byte in a piece of its own, where only the byte-wise path runs.
+    /// Compares the word-wise scanner with itself when the byte arrives as a separate piece, which uses only the
+    /// byte-wise path.
     @Test func `any byte at any place is judged as it is alone`() {
         let template = [UInt8](raw: "GET /abcdef HTTP/1.1\r\nHost: example\r\nX-Field-Name: value of it\r\n\r\n")
         var wrong: [String] = []

@@ -38,7 +38,7 @@ struct MalformedRequestTests {
         #expect(MalformedRequest.all.count >= 120)
     }
 
-    /// Good requests in front, a bad one, good ones behind: exactly those in front come out.
+    /// Good requests, then a bad one, then good ones: exactly the first group is answered.
     @Test(arguments: MalformedRequest.all.filter { $0.bytes.count < 1000 })
     func `a refusal in a feed ends the feed`(_ request: MalformedRequest) {
         let good = [UInt8](raw: "POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nok")

@@ -1,8 +1,8 @@
 import HTTP1
 import HTTPModel
 
-/// What came out of a parser that was fed the way a connection feeds it: piece by piece, the next request at once
-/// after the end of the one before.
+/// The output of a parser that is fed like on a connection: piece by piece, the next request right after the previous
+/// one.
 struct RequestTranscript: Equatable {
     struct Request: Equatable {
         var method: HTTPMethod
@@ -20,7 +20,7 @@ struct RequestTranscript: Equatable {
 
     var completeCount: Int { requests.count { $0.isComplete } }
 
-    /// - Parameter cuts: where the input is cut, ascending.
+    /// - Parameter cuts: the offsets at which the input is cut, ascending.
     init(_ bytes: [UInt8], cuts: [Int] = [], limits: HTTP1Limits = .server, keepingCapacity: Bool = true) {
         var parser = HTTP1Parser(limits: limits)
         var start = 0
@@ -60,7 +60,7 @@ struct RequestTranscript: Equatable {
             }
         } catch {
             refusal = error
-            // Whatever comes later, the parser says the same and takes nothing.
+            // For any further input, the parser repeats the error and takes nothing.
             let good = Array("GET / HTTP/1.1\r\nHost: a\r\n\r\n".utf8)
             var later = 0
             do throws(HTTP1ParseError) {

@@ -58,7 +58,7 @@ struct AbuseTests {
         try peer.send(.post(1))
         let allowed = Int(flood.rate.burst) - (flood.kind == .settings ? 1 : 0)
         try peer.send(bytes: Array(repeatElement(flood.frame, count: allowed).joined()))
-        // Three frames in the time of three, each at a moment when half a frame was earned besides.
+        // Three frames in the time of three, each at a moment when another half frame had been earned.
         let interval = flood.rate.interval
         for frames in 1...2 {
             peer.now += interval * 3 / 2
@@ -147,7 +147,7 @@ struct AbuseTests {
         for (fields, refusal) in [(tooLarge, HTTP2Refusal.headTooLarge), (tooMany, .tooManyFields)] {
             try peer.send(bytes: headers(stream, head(adding: fields), end: false))
             #expect(peer.takeEvents() == ["refused \(stream) \(refusal)"])
-            // Its body goes nowhere and holds no window.
+            // Its body is discarded and holds no window.
             try peer.send(.data(stream, 16_000), .data(stream, 16_000))
             #expect(peer.takeEvents().isEmpty)
             peer.respond(Int32(stream), 431, end: true)
@@ -205,7 +205,7 @@ struct AbuseTests {
         #expect(peer.takeEvents() == ["closed 1 ENHANCE_YOUR_CALM"])
     }
 
-    /// HEADERS with as many CONTINUATION as the block needs.
+    /// HEADERS with as many CONTINUATION frames as the block needs.
     private func headers(_ stream: UInt32, _ fields: [(String, String)], end: Bool) -> [UInt8] {
         var rest = hpack(fields)[...]
         var bytes: [UInt8] = []

@@ -1,14 +1,14 @@
 import HTTP2
 import Testing
 
-/// Input that follows the preface and the settings, and what RFC 9113 wants of a server.
+/// Input after the preface and the settings, and the reaction that RFC 9113 requires of a server.
 struct ConformanceCase: Sendable, CustomTestStringConvertible {
     enum Expectation: Sendable {
         /// GOAWAY with this code, and the session finishes.
         case connection(HTTP2ErrorCode)
-        /// RST_STREAM with this code, and another request is served after.
+        /// RST_STREAM with this code, and a later request is served.
         case stream(UInt32, HTTP2ErrorCode)
-        /// Nothing is wrong, and another request is served after.
+        /// No error, and a later request is served.
         case served
     }
 
@@ -285,7 +285,7 @@ extension ConformanceCase {
             [.request(1), .windowUpdate(1, 0x7fff_ffff)],
             .stream(1, .flowControlError)
         ),
-        // The RFC wants the connection closed; the library resets the streams concerned, which protects as well.
+        // The RFC wants the connection closed; the library resets the affected streams, which protects as well.
         .init(
             "6.9.2",
             "settings that push a stream window over 2^31-1",

@@ -25,7 +25,7 @@ struct ConformanceTests {
         }
     }
 
-    /// A malformed request must not be heard of, and the next one must be.
+    /// A malformed request must not be reported, and the next one must be.
     private func expectServed(_ peer: TestPeer) throws {
         _ = peer.takeEvents()
         try peer.send(.request(1001))

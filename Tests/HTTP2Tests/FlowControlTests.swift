@@ -29,7 +29,7 @@ struct FlowControlTests {
         #expect(peer.takeEvents().isEmpty)
         try peer.send(.windowUpdate(1, 100))
         #expect(peer.takeEvents() == ["drained 1"])
-        // What never waited needs no word.
+        // Without waiting bytes there is no `drained` event.
         peer.session.send([3], on: 1, end: false)
         try peer.flush()
         #expect(peer.takeEvents().isEmpty)
@@ -91,7 +91,7 @@ struct FlowControlTests {
         peer.now += second
         #expect(peer.session.stalledStreams(for: 10 * second, now: peer.now) == [1])
         #expect(peer.session.stalledStreams(for: 11 * second, now: peer.now).isEmpty)
-        // Real progress starts the count anew.
+        // Real progress restarts the count.
         try peer.send(.windowUpdate(1, 8192))
         #expect(peer.session.stalledStreams(for: 10 * second, now: peer.now).isEmpty)
         peer.now += 10 * second

@@ -78,7 +78,7 @@ struct HTTP2SessionTests {
         #expect(try outcome(of: whole.map { [$0] }) == expected)
     }
 
-    /// Events without the sizes of data, and what was sent.
+    /// The events without the sizes of data, and the sent frames.
     private struct Outcome: Equatable {
         var events: [String] = []
         var body: [UInt8]?
@@ -135,7 +135,7 @@ struct HTTP2SessionTests {
         try peer.flush()
         #expect(peer.reset(of: 1) == .cancel)
         #expect(peer.takeEvents().last == "closed 1 CANCEL")
-        // What was on its way is no error.
+        // Frames already on their way are not an error.
         try peer.send(.data(1, 10, end: true))
         #expect(peer.goAway == nil)
     }
@@ -172,7 +172,7 @@ struct HTTP2SessionTests {
         try peer.flush()
         let first = try #require(peer.takeFrames().last)
         #expect(first.kind == .goAway && first.number == 0x7fff_ffff && first.code == .noError)
-        // A request that was on its way is served.
+        // A request already on its way is served.
         try peer.send(.request(3))
         #expect(peer.takeEvents().filter(peer.isRequest).count == 2)
         peer.session.finishDrain()

@@ -2,7 +2,7 @@ import HTTP2
 import HTTPModel
 import Testing
 
-/// What is kept from one head to the next shows in nothing but the time it takes.
+/// State kept from one head to the next affects only the time, never the result.
 struct RepetitionTests {
     private static let plain = Frame.requestFields + [("user-agent", "a poller/1.0"), ("accept", "text/plain")]
 
@@ -37,7 +37,7 @@ struct RepetitionTests {
         plain { $0.append(("host", "other.test")) },
     ]
 
-    /// What becomes of the last of these heads: its lines, a refusal or a reset.
+    /// The result for the last of these heads: its lines, a refusal or a reset.
     private func told(_ heads: [[(String, String)]]) throws -> [String] {
         let peer = try TestPeer()
         for (place, head) in heads.enumerated() {

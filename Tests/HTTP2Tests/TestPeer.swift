@@ -3,17 +3,17 @@ import HTTP2
 import HTTPModel
 import Testing
 
-/// A client made of frames, joined to a session by memory.
+/// A client made of frames, connected to a session in memory.
 final class TestPeer {
     let session: HTTP2Session
     var now: UInt64 = 1_000_000_000
     private var inflater = HeaderInflater()
-    /// What the session told, as text: `request 1`, `data 1 5` with the count, `closed 1 CANCEL`.
+    /// The session's events as text: `request 1`, `data 1 5` with the count, `closed 1 CANCEL`.
     private(set) var events: [String] = []
-    /// The requests among them, and what bodies they had.
+    /// The requests among them, and their bodies.
     private(set) var requests: [HTTP2StreamID: RequestHead] = [:]
     private(set) var bodies: [HTTP2StreamID: [UInt8]] = [:]
-    /// What the session sent, all of it.
+    /// All frames that the session sent.
     private(set) var frames: [Frame] = []
     /// The field blocks among them, in order.
     private(set) var heads: [[String]] = []

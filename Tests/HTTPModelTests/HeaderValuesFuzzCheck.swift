@@ -1,6 +1,6 @@
 import HTTPModel
 
-/// What must hold for any bytes as a header value or target. Shared by the fuzz driver and the replay test.
+/// Properties that hold for any bytes as a header value or target. Shared by the fuzz driver and the replay test.
 enum HeaderValuesCheck {
     static func problem(with bytes: [UInt8]) -> String? {
         let value = bytes[...]
@@ -21,7 +21,7 @@ enum HeaderValuesCheck {
         }
         if case .tags(let tags)? = try? EntityTagCondition(parsing: value, field: .ifMatch) {
             let text = tags.map(\.text).joined(separator: ", ")
-            // Bytes that were no UTF-8 come out repaired, so only texts are compared.
+            // Bytes that are not UTF-8 come out repaired, so only texts are compared.
             if String(validating: bytes, as: UTF8.self) != nil {
                 let again = try? EntityTagCondition(parsing: Array(text.utf8)[...], field: .ifMatch)
                 if again != .tags(tags) { return "entity tags are not stable" }

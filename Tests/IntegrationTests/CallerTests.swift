@@ -3,7 +3,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Callers that only real connections make.
+/// Callers that need real connections.
 struct CallerTests {
     @Test func `another user of this host is refused, also when he hangs up first`() async throws {
         guard getuid() == 0 else { return }
@@ -38,7 +38,7 @@ struct CallerTests {
                 [("authorization", "Bearer \(token)")]
             )
         }
-        // No window: what is answered waits here until nothing more is read for this client.
+        // Without a window the answers wait here, until nothing more is read for this client.
         try client.send(HTTP2Client.settings, 0, 0, [0, 4, 0, 0, 0, 0])
         for stream in [1, 3, 5, 7] as [UInt32] { try ask("/openapi.yaml", stream) }
         for stream in [9, 11, 13] as [UInt32] { try ask("/v1/outbox", stream) }

@@ -1,4 +1,4 @@
-/// Asks again and again until there is an answer; a broken program fails the test instead of hanging it.
+/// Repeats the question until there is an answer; a broken program fails the test instead of hanging it.
 @discardableResult
 func eventually<Value>(_ ask: () throws -> Value?) throws -> Value {
     let deadline = ContinuousClock.now + .seconds(30)

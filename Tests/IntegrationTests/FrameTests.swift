@@ -21,7 +21,7 @@ import Testing
         #expect(device?["id"]?.string?.count == 64)
         let auth = first[1]?["params"]?["auth"]
         #expect(auth?.members.allSatisfy { $0.value.string == "[redacted]" } ?? false)
-        // What the gateway issued and what lies on disk, word for word. Later releases issue no token on loopback.
+        // The issued secrets and those on disk, verbatim. Later releases issue no token on loopback.
         if release == "march" {
             let stored = try eventually { () -> String? in
                 guard let bytes = try? ladle.state.bytes(of: "device-tokens.json") else { return nil }

@@ -6,7 +6,7 @@ import Testing
 @Suite(.serialized) struct GatewayFaultTests {
     private static let text = ["Content-Type: text/plain"]
 
-    /// It writes the user's row at the start of the run, as the newest releases do.
+    /// The gateway writes the user's row at the start of the run, as the newest releases do.
     private static func gateway(_ options: [String] = []) throws -> GatewayProcess {
         try GatewayProcess(["--store-user-row"] + options)
     }

@@ -62,7 +62,7 @@ final class GatewayProcess: Sendable {
 
     var state: JSONValue { get throws { try control("GET", "state").json } }
 
-    /// These faults and no others, from now on.
+    /// Sets exactly these faults from now on.
     func faults(_ faults: [(name: String, value: String)]) throws {
         try control("DELETE", "faults")
         let query = faults.map { "\($0.name)=\($0.value)" }.joined(separator: "&")
@@ -70,7 +70,7 @@ final class GatewayProcess: Sendable {
         precondition(answer.status == 200, answer.body)
     }
 
-    /// Key and text of each message it accepted, in order.
+    /// The key and text of each accepted message, in order.
     func accepted() throws -> [(key: String, text: String)] {
         try control("GET", "record").body.split(separator: "\n").map { line in
             let root = try JSONDocument(parsing: Array(line.utf8)).root
@@ -78,7 +78,7 @@ final class GatewayProcess: Sendable {
         }
     }
 
-    /// A program that links to this gateway, with its token unless another is given.
+    /// A program linked to this gateway, with its token unless another is given.
     func ladle(
         _ arguments: [String] = [],
         token: String = GatewayProcess.token,
@@ -106,7 +106,7 @@ final class GatewayProcess: Sendable {
 }
 
 extension LadleProcess {
-    /// The link's status once `holds` of it.
+    /// The link's status once `holds` returns true for it.
     @discardableResult
     func link(_ holds: (JSONValue) -> Bool) throws -> JSONValue {
         try eventually {
@@ -118,7 +118,7 @@ extension LadleProcess {
     @discardableResult
     func online() throws -> JSONValue { try link { $0["state"]?.string == "online" } }
 
-    /// The id of the entry a text became.
+    /// Sends a text and returns the id of its entry.
     func send(_ text: String, session: String = "main") throws -> String {
         let answer = try request("POST", "/v1/messages?session=\(session)", ["Content-Type: text/plain"], body: text)
         guard answer.status == 202, let id = answer["id"] else { throw NothingCame() }
@@ -127,7 +127,7 @@ extension LadleProcess {
 
     func entry(_ id: String) throws -> JSONValue { try request("GET", "/v1/outbox/\(id)").json }
 
-    /// The entry once it has come to one of these states.
+    /// The entry once it has reached one of these states.
     @discardableResult
     func entry(_ id: String, becomes states: String...) throws -> JSONValue {
         try eventually {
@@ -141,7 +141,7 @@ extension LadleProcess {
         try link { $0["state"]?.string == state && $0["code"]?.string == code }
     }
 
-    /// Another `ladle` command, on the same state.
+    /// Runs another `ladle` command on the same state.
     func command(_ arguments: [String]) throws -> (code: Int32, output: String) {
         let process = Process()
         process.executableURL = URL(filePath: Self.program)
@@ -162,7 +162,7 @@ extension JSONValue {
 }
 
 extension BlockingSocket {
-    /// Everything up to and with `end`, or less when the peer closes.
+    /// Reads up to and including `end`, or less if the peer closes.
     func read(until end: String) throws -> String {
         var text = ""
         while !text.contains(end) {

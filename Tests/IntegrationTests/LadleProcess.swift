@@ -25,7 +25,7 @@ final class LadleProcess: Sendable {
         return package.appending(path: ".build/debug/\(name)").path
     }
 
-    /// Nothing of the caller's but what a sanitizer is told.
+    /// No variables of the caller except the sanitizer's options.
     static let environment: [String: String] = {
         var environment = ["PATH": "/usr/bin:/bin", "SWIFT_BACKTRACE": "enable=no"]
         for name in ["ASAN_OPTIONS", "TSAN_OPTIONS", "LD_PRELOAD"] {
@@ -87,7 +87,7 @@ final class LadleProcess: Sendable {
 
     func signal(_ number: Int32) { kill(process.processIdentifier, number) }
 
-    /// The exit code once it has ended, and how long that took.
+    /// The exit code once the program has ended, and how long that took.
     func waitForExit() -> (code: Int32, seconds: Double) {
         let start = ContinuousClock.now
         process.waitUntilExit()
@@ -133,7 +133,7 @@ final class LadleProcess: Sendable {
         return Array((text + "\r\n" + (body ?? "")).utf8)
     }
 
-    /// A token, as the owner makes it.
+    /// A token made by the owner.
     func token(_ scope: String) throws -> (id: String, token: String) {
         let body = #"{"name":"test","scopes":["\#(scope)"]}"#
         let answer = try request("POST", "/v1/tokens", ["Content-Type: application/json"], body: body)

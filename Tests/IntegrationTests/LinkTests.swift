@@ -11,7 +11,7 @@ import Testing
         try ladle.request("POST", "/v1/messages?wait=20", Self.text, body: words)
     }
 
-    /// Every moment of the link that its subscribers see, as codes.
+    /// Every state of the link that subscribers see, as codes.
     private func events(_ ladle: LadleProcess) throws -> BlockingSocket {
         let socket = try ladle.connect()
         try socket.send(ladle.requestBytes("GET", "/v1/events?types=link", ["Accept: text/event-stream"]))
@@ -58,7 +58,7 @@ import Testing
         #expect(told.contains("event: link"))
         #expect(try ladle.command(["doctor"]).output.contains("is connected"))
 
-        // The device token it got is good for the next start, without the shared one.
+        // The issued device token is good for the next start, without the shared one.
         let path = try eventually { ladle.state.exists("device-tokens.json") ? "device-tokens.json" : nil }
         #expect(try ladle.state.mode(of: path) == 0o600)
         ladle.signal(15)

@@ -6,7 +6,7 @@ import Testing
 
 /// TLS, Unix sockets, activation and the tailnet, through the running program.
 struct ListenerTests {
-    /// What a program printed, and how it ended.
+    /// A program's output and exit code.
     private func run(_ program: String, _ arguments: [String]) throws -> (output: String, code: Int32) {
         let process = Process()
         process.executableURL = URL(filePath: program)
@@ -78,7 +78,7 @@ struct ListenerTests {
             "https://box.example:\(ladle.port)/v1/status"
         )
         #expect(named == "200")
-        // Cleartext at the same place is nothing.
+        // Cleartext on the same port gets no answer.
         #expect(try ladle.request("GET", "/v1/status").status == 0)
     }
 
@@ -247,7 +247,7 @@ struct ListenerTests {
         {"Node":{"StableID":"n1","ComputedName":"phone"},"UserProfile":{"LoginName":"alice@example.com"}}
         """
 
-    /// tailscaled runs as our own user here and connects in its peers' place: whom it does not name may be anyone.
+    /// tailscaled runs as our own user here and connects on behalf of its peers: a peer it does not name may be anyone.
     @Test(arguments: [
         (whois("200 OK", alice), 200, 403),
         (whois("404 Not Found", "no such peer"), 401, 401),
@@ -324,7 +324,7 @@ struct ListenerTests {
             try socket.send(ladle.requestBytes("GET", "/v1/events?poll=300&types=reset\(query)"))
             polls.append(socket)
         }
-        // One connection after the other is served: they wait by now.
+        // Connections are served one after the other, so they wait by now.
         #expect(try ladle.request("GET", "/readyz").status == 200)
         ladle.signal(SIGTERM)
         for socket in polls {
@@ -346,7 +346,7 @@ struct ListenerTests {
         try socket.send(
             Array("POST /v1/messages HTTP/1.1\r\nHost: 127.0.0.1:\(stuck.port)\r\nContent-Length: 5\r\n\r\nx".utf8)
         )
-        // The request has been seen once another one has been answered.
+        // Another request has been answered, so this one has been read.
         #expect(try stuck.request("GET", "/healthz").status == 200)
         stuck.signal(SIGTERM)
         #expect(stuck.hasStoppedListening())
@@ -357,7 +357,7 @@ struct ListenerTests {
 }
 
 extension LadleProcess {
-    /// Whether it prints this within some seconds.
+    /// Whether the program prints this within some seconds.
     func says(_ text: String) async -> Bool {
         let deadline = ContinuousClock.now.advanced(by: .seconds(10))
         while !output.contains(text) {
@@ -367,7 +367,7 @@ extension LadleProcess {
         return true
     }
 
-    /// Does not give its thread to other tests meanwhile: the program's patience runs.
+    /// Keeps its thread from other tests meanwhile, because the program's time limit is running.
     func hasStoppedListening() -> Bool {
         let deadline = ContinuousClock.now.advanced(by: .seconds(4))
         while (try? connect()) != nil {

@@ -3,10 +3,10 @@ import JSONBytes
 import TestSupport
 import Testing
 
-/// What a process leaves for the next one.
+/// State that a process leaves for the next one.
 struct RestartTests {
     @Test func `a message accepted before a kill is there after it`() async throws {
-        // Port 9 is nobody's.
+        // No gateway listens on port 9.
         let away = ["--gateway", "ws://127.0.0.1:9"]
         let first = try await LadleProcess(away, demo: false)
         let text = ["Content-Type: text/plain"]

@@ -1,6 +1,6 @@
 import JSONBytes
 
-/// What must hold for any bytes. Shared by the fuzz driver and the replay test.
+/// Properties that hold for any bytes. Shared by the fuzz driver and the replay test.
 enum JSONCheck {
     static func problem(with bytes: [UInt8]) -> String? {
         let document: JSONDocument

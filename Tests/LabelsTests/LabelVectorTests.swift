@@ -4,7 +4,8 @@ import Testing
 
 @testable import Labels
 
-/// The cases of `activity-vectors.json` that need nothing but a label. `source: app` and `appShows` tell the Chowder app's words.
+/// The cases of `activity-vectors.json` that need only a label. `source: app` and `appShows` hold the Chowder app's
+/// words.
 struct LabelVectorTests {
     private static func vectors(_ kind: String) throws -> [JSONValue] {
         try TestData.vectors("activity-vectors.json").filter { $0["kind"]?.string == kind }

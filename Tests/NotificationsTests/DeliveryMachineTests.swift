@@ -9,7 +9,7 @@ import Testing
 struct DeliveryMachineTests {
     private static let start = Timestamp(milliseconds: 1_795_000_000_000)
 
-    /// Steps a machine, and answers what it sends.
+    /// Steps a machine, and answers its sends.
     private struct Bench {
         var machine = DeliveryMachine()
         var now = DeliveryMachineTests.start
@@ -59,7 +59,7 @@ struct DeliveryMachineTests {
             return one.id
         }
 
-        /// - Parameter answer: nil leaves what is sent without an answer.
+        /// - Parameter answer: nil leaves sends without an answer.
         mutating func step(_ answer: DeliveryMachine.Outcome? = .accepted(status: 204)) {
             var isBusy = true
             while isBusy {
@@ -292,7 +292,7 @@ struct DeliveryMachineTests {
         #expect(["n1", "n2", "n3"].allSatisfy { bench.states[$0] == .sent } && bench.states["n4"] == .dropped)
     }
 
-    /// An approval that nobody saw is told too, and a receiver that is away at seven gets all of it later.
+    /// An approval that nobody saw is reported too, and a receiver that is away at seven gets all of it later.
     @Test func `a digest that was not taken stays whole`() throws {
         var bench = try Bench()
         bench.now = Self.late

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Notifications
 
-/// Which events become notifications.
+/// The events that become notifications.
 struct NotificationRuleTests {
     private static let at = Timestamp(milliseconds: 1_795_000_000_000)
 
@@ -71,7 +71,7 @@ struct NotificationRuleTests {
         #expect(occasion("outbox", #"{"entry":{"id":"o","state":"delivered"}}"#) == nil)
         let node = occasion("node", #"{"reason":"disconnected","node":{"id":"n","name":"Phone"}}"#)
         #expect(node?.type == .nodeOffline && !standard(node))
-        // The form of the event, as AutomationServiceTests have it.
+        // The form of the event, as in AutomationServiceTests.
         let failed =
             #"{"reason":"finished","automation":{"id":"a","name":"Backup","last":{"at":"2026-11-21T09:00:00.000Z","#
             + #""status":"error","error":"no disk"}}}"#

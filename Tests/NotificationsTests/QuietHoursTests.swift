@@ -76,7 +76,7 @@ struct QuietHoursTests {
         #expect(try Self.end(hours, now) == end)
     }
 
-    /// Both boundaries in the hour that there is not, or twice; and a window that is almost a day.
+    /// Both boundaries in the hour that is skipped, or repeated; and a window that lasts almost a day.
     @Test(
         arguments: [
             ("02:10", "02:50", "2026-03-29T00:59:59Z", nil), ("02:10", "02:50", "2026-03-29T01:00:00Z", nil),
@@ -125,7 +125,7 @@ struct QuietHoursTests {
         #expect(try Self.end(#"{"enabled":true,"from":"\#(from)","to":"\#(to)"}"#, now, in: zone) == end)
     }
 
-    /// At every minute of both nights: within a window exactly when a clock on the wall, that was set by hand, would say so.
+    /// At every minute of both nights: within a window exactly when a wall clock set by hand would show so.
     @Test(arguments: ["2026-03-28T12:00:00Z", "2026-10-24T12:00:00Z"])
     func `a window is one piece, from its start to its end`(_ noon: String) throws {
         let berlin = try Self.zone("Berlin")

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Notifications
 
-/// Where a sink may lead.
+/// The addresses that a sink may have.
 struct SinkAddressTests {
     @Test(arguments: [
         ("https://Example.org", "https://example.org/", "example.org"),
@@ -83,7 +83,7 @@ struct SinkAddressTests {
         #expect(try refusal("https://box.lan/", "fd12::1") == nil)
         #expect(try refusal("https://10.0.0.1/", "10.0.0.1") == nil)
         #expect(try refusal("https://10.0.0.2/", "10.0.0.2") == .private)
-        // A host that the owner allows may be this one: Ladle and its gateway are not asked.
+        // A host that the owner allows may be this one, so Ladle's and its gateway's ports are refused.
         let own = try AddressPolicy(allowed: ["host.lan", "192.168.1.0/24"], ownPorts: [18_780, 18_789, 443])
         for text in [
             "http://host.lan:18780/v1/messages", "http://192.168.1.5:18789/", "https://example.org:18780/",

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Notifications
 
-/// What leaves for each kind of sink.
+/// The requests to each kind of sink.
 struct SinkMessageTests {
     private static let now = Timestamp(milliseconds: 1_795_000_000_000)
 
@@ -120,7 +120,7 @@ struct SinkMessageTests {
         }
     }
 
-    /// The path of a webhook of Home Assistant is its only secret, wherever the sink was made; queries have tokens.
+    /// The path of a Home Assistant webhook is its only secret, wherever the sink was made; queries have tokens.
     @Test func `nobody is shown what opens a service`() throws {
         for (more, origin, url) in [
             (#""kind":"webhook","url":"https://h.example/api/webhook/SECRET""#, .config, "https://h.example"),

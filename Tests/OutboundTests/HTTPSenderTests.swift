@@ -7,7 +7,7 @@ import Testing
 
 @testable import Outbound
 
-/// Where a request may go, and what becomes of it where nobody answers.
+/// The allowed targets of requests, and the result if nobody answers.
 struct HTTPSenderTests {
     private func outcome(
         of text: String,

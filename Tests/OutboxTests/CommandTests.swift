@@ -144,7 +144,7 @@ struct `A person's command` {
                 #expect(entry.expiresAt == now.adding(milliseconds: hour), "round \(round)")
             }
         }
-        // Again before its time has come: it has its time from then on.
+        // Retried before its time has come: its lifetime starts at that time.
         let later = OutboxEntry.sample(ttlMs: 11 * hour, notBefore: 1_000_000 + 10 * hour).state(.failed)
         let again = try rules.retry(later, expectedVersion: nil, now: time(1_000_000 + hour))
         #expect(again.entry.expiresAt == time(1_000_000 + 11 * hour))

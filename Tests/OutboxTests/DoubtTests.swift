@@ -88,7 +88,7 @@ struct `An entry that may have arrived` {
         #expect(world.violations == [])
     }
 
-    /// The gateway may have kept the row of a message that it refused, and have answered it after a restart.
+    /// The gateway may have kept the row of a message that it refused, and may have answered it after a restart.
     @Test func `or was refused by its run is looked for before it is sent again`() {
         for proof in [OutboxProof.textMatch, nil] {
             var world = World()
@@ -165,7 +165,7 @@ struct `An entry that may have arrived` {
         }
     }
 
-    /// That is how the gateway answers a stop word. A failed run of a key that was never sent before says nothing.
+    /// The gateway answers a stop word like this. A failed run of a key that was never sent before proves nothing.
     @Test func `is delivered by an ok to its first dispatch`() {
         for (status, state) in [
             (.finished, .delivered), (.failed, .accepted),
@@ -365,7 +365,7 @@ struct `An entry that may have arrived` {
         #expect(world.sent == ["a"])
     }
 
-    /// It may be in memory, behind a run or in a new session, whose rows come with the first answer.
+    /// The message may be in memory, behind a run or in a new session, whose rows come with the first answer.
     @Test(arguments: [1_000_000, nil] as [Int64?])
     func `is not absent while the gateway may still have it in memory`(uptimeMs: Int64?) {
         var world = World()
@@ -475,7 +475,7 @@ struct `An entry that may have arrived` {
             world.online(uptimeMs: uptime)
             world.report(ScanReport(isComplete: true))
             if world.state("a") == .unconfirmed {
-                // The same gateway: it may be in its memory yet.
+                // The same gateway process may still have it in memory.
                 world.pass(600_000)
                 world.report(ScanReport(isComplete: true))
             }

@@ -33,7 +33,7 @@ struct `A scan of history` {
         #expect(scan.report(on: rows, isWhole: true, hasActiveRun: false) == absent)
     }
 
-    /// A gateway masks what it takes for a secret, also in the keys of its rows.
+    /// A gateway masks everything it takes for a secret, also in the keys of its rows.
     @Test func `knows its words under a masked key`() {
         let key = "01a2053f-be64-7342-bcfc-e47199a32661"
         let scan = HistoryScan(key: key, text: "hello", since: time(1_000_000))
@@ -51,7 +51,7 @@ struct `A scan of history` {
 
     @Test func `is complete once it is past the first dispatch, or has the whole session`() {
         #expect(report([row("k", "later", 1_200_000)], isWhole: false) == unknown)
-        // Within the clocks' tolerance is not past.
+        // A time within the clock tolerance does not count as past.
         #expect(report([row("k", "near", 995_000)], isWhole: false) == unknown)
         #expect(report([row("k", "before", 900_000)], isWhole: false) == absent)
         #expect(report([]) == absent)
@@ -93,7 +93,7 @@ struct `A scan of history` {
         #expect(report([row(nil, seen, 1_000_500)], for: String(repeating: word, count: said)) == absent)
     }
 
-    /// A "yes" after a "yes": the row of the first is no proof of the second, and no proof of its absence.
+    /// A "yes" after a "yes": the first one's row neither proves nor disproves the second.
     @Test(
         arguments: [
             (0, 1, absent), (1, 1, unknown), (2, 1, found), (2, 0, found), (2, 2, unknown),

@@ -182,7 +182,7 @@ struct `The link` {
         }
     }
 
-    /// A release of that time answers what comes within milliseconds after a run behind later messages.
+    /// A release of that time answers messages that come within milliseconds after a run behind later ones.
     @Test func `a session rests after its run, and after the link was opened, where the gateway needs it`() {
         var world = World()
         world.enqueue("a")

@@ -2,12 +2,13 @@ import Basics
 import Outbox
 import Testing
 
-/// A gateway that honours keys for as long as it remembers them, loses answers, restarts, and remembers in its transcript what it ran.
+/// A gateway that honours keys as long as it remembers them, loses answers, restarts, and remembers its runs in its
+/// transcript.
 private struct ModelGateway {
     var transcript: [String: [String]] = [:]
     /// Runs per key: more than one is a duplicate.
     var runs: [String: Int] = [:]
-    /// Keys and when each was taken: five minutes, and not past a restart.
+    /// Keys with their times of acceptance: remembered for five minutes, and not past a restart.
     var memory: [String: Int64] = [:]
 
     /// True when this dispatch started a run.
@@ -39,7 +40,7 @@ struct `Random operations` {
         }
     }
 
-    /// The reference: which steps a state may take. Anything else is a fault of the dispatcher.
+    /// The reference: the allowed steps of each state. Any other step is a fault of the dispatcher.
     static let steps: [OutboxState: Set<OutboxState>] = [
         .queued: [.sending, .retrying, .accepted, .failed, .cancelled, .expired, .delivered],
         .sending: [.accepted, .delivered, .retrying, .failed, .unconfirmed],
@@ -76,7 +77,7 @@ struct `Random operations` {
             case 5:
                 if isOnline {
                     isOnline = false
-                    // What was on the wire gets its one report.
+                    // Every command on the wire gets its one report.
                     for order in pendingDispatches {
                         let arrived = Bool.random(using: &random)
                         if arrived { _ = gateway.take(order, at: world.now) }
@@ -123,7 +124,7 @@ struct `Random operations` {
                 guard world.state(id) != .unconfirmed else { break }
                 world.send(.retry(id: id, expectedVersion: nil, CommandToken(Int64(created))))
             default:
-                // The program is killed: whatever was on the wire may have arrived.
+                // The program is killed: commands on the wire may have arrived.
                 for order in pendingDispatches where Bool.random(using: &random) {
                     _ = gateway.take(order, at: world.now)
                 }
@@ -149,7 +150,7 @@ struct `Random operations` {
                 #expect(Self.steps[from]?.contains(to) == true, "\(id): \(from) to \(to), seed \(seed)")
             }
         }
-        // A refusal in this model is honest: so a second run can only come from a needless repeat.
+        // A refusal in this model is honest, so a second run can only come from a needless repeat.
         for (id, runs) in gateway.runs {
             #expect(runs == 1, "\(id) ran \(runs) times, seed \(seed)")
         }
@@ -167,7 +168,7 @@ struct `Random operations` {
         }
         for ordinals in firsts.values { #expect(ordinals == ordinals.sorted(), "seed \(seed)") }
 
-        // Given peace, everything ends.
+        // Without further faults, everything ends.
         world.offline()
         for order in pendingDispatches { world.send(.outcome(order.attempt, .noAnswer(detail: "closed"))) }
         handled = world.dispatches.count

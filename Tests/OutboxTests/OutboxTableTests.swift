@@ -85,7 +85,7 @@ struct `The outbox on disk` {
         try move("e6", to: .accepted)
         #expect(try table.counts() == OutboxCounts(pending: 5, unconfirmed: 1, failed: 2))
         #expect(try table.counts(session: "one") == OutboxCounts(pending: 1, unconfirmed: 0, failed: 2))
-        // The totals are what a count would say.
+        // The totals equal a count.
         let counted = try connection.first("SELECT count(*), sum(payload_bytes) FROM outbox WHERE state <> 'delivered'")
         {
             row in (row.int(0), row.int(1))

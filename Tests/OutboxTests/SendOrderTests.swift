@@ -53,7 +53,7 @@ struct `Order` {
         #expect(world.sent == ["e0", "e1", "e2", "e3"])
         world.acknowledge("e2")
         #expect(world.sent == ["e0", "e1", "e2", "e3", "e4"])
-        // The one next in line is gone when a place is free: the place goes to the one behind.
+        // The next in line is gone when a place becomes free, so the place goes to the one behind.
         world.enqueue("e6", session: "s6")
         world.send(.cancel(id: "e5", force: false, CommandToken(1)))
         world.acknowledge("e0")
@@ -214,7 +214,7 @@ struct `Order` {
         #expect(world.sent == ["a", "a", "b"])
     }
 
-    /// A foreign run began while ours was on its way.
+    /// Another client's run began while ours was on its way.
     private func deferred() -> World {
         var world = World()
         world.online(protocol: 3)

@@ -1,8 +1,8 @@
 import Basics
 import Outbox
 
-/// A gateway as the recordings of three releases show it. Rows are on disk and survive its crashes; keys, the messages that
-/// wait behind a run, and all of a new session up to its first answer are in memory and do not. Time is what the caller says.
+/// A gateway as the recordings of three releases show it. Rows are on disk and survive its crashes; keys, messages that
+/// wait behind a run, and a new session before its first answer are in memory and do not. The caller sets the time.
 struct SimulatedGateway {
     /// 2026.3.1, 2026.4.26 and 2026.6.11.
     enum Release: CaseIterable {
@@ -12,19 +12,19 @@ struct SimulatedGateway {
         var showsKeys: Bool { self == .june }
         /// From the acknowledgement to the start of the run.
         var startMs: ClosedRange<Int64> { self == .april ? 1_000...7_000 : 5...600 }
-        /// A message that comes so soon after a run is answered behind later ones.
+        /// The time after a run within which a message is answered behind later ones.
         var deafMs: Int64 { self == .april ? 250 : 0 }
     }
 
     struct Message: Equatable {
-        /// Nil for one of another client.
+        /// Nil for a message of another client.
         let entry: String?
         let key: String
         let text: String
     }
 
     enum Event: Equatable {
-        /// `key` is that of the message, which was acknowledged under another run id where that differs.
+        /// `key` is the message's key; the message was acknowledged under another run id if they differ.
         case began(session: String, run: String, key: String)
         case stored(session: String, key: String)
         case ended(session: String, run: String, key: String)
@@ -48,7 +48,7 @@ struct SimulatedGateway {
 
     // On disk.
     private var transcript: [String: [StoredRow]] = [:]
-    /// Rows of each entry, and the entries of each session in the order in which their rows were written.
+    /// The rows of each entry, and the entries of each session in the order of their rows.
     private(set) var stored: [String: Int] = [:]
     private(set) var order: [String: [String]] = [:]
 
@@ -61,7 +61,7 @@ struct SimulatedGateway {
 
     // Counted by the test.
     private(set) var begun: [String: Int] = [:]
-    /// Runs that a crash ended before anything of them was on disk: nobody can know that they were.
+    /// Runs that a crash ended before anything was on disk: nobody can know about them.
     private(set) var lost: [String: Int] = [:]
     private var names = 0
 
@@ -69,7 +69,7 @@ struct SimulatedGateway {
         self.release = release
     }
 
-    /// The answer to a message, and what happens because of it. `startsRun`: a run of the session is to begin.
+    /// The answer to a message, and the resulting events. `startsRun`: a run of the session is to begin.
     mutating func take(
         _ message: Message,
         in session: String,
@@ -91,7 +91,7 @@ struct SimulatedGateway {
         return (.started, [], true)
     }
 
-    /// Where messages wait and nothing runs, the first of them gets its turn.
+    /// Gives the first waiting message its turn if no run is active.
     mutating func begin(in session: String, at now: Int64) -> [Event] {
         if active[session] == nil, let next = waiting[session]?.first {
             waiting[session]?.removeFirst()
@@ -134,7 +134,7 @@ struct SimulatedGateway {
         order[session, default: []].append(entry)
     }
 
-    /// The sessions whose runs the next process takes up again, some seconds after its start.
+    /// The sessions whose runs the next process resumes, some seconds after its start.
     mutating func crash(at now: Int64) -> [String] {
         for run in active.values where run.hasBegun && !run.isStored {
             if let entry = run.message.entry { lost[entry, default: 0] += 1 }
@@ -148,7 +148,7 @@ struct SimulatedGateway {
         return release == .june ? interrupted : []
     }
 
-    /// The last row is written anew without its key, and a run of the gateway's own answers it.
+    /// The last row is rewritten without its key, and a run of the gateway's own answers it.
     mutating func resume(_ session: String, at now: Int64) -> [Event] {
         guard active[session] == nil, let last = transcript[session]?.popLast() else { return [] }
         var row = last.row

@@ -1,8 +1,8 @@
 import Basics
 import Outbox
 
-/// The dispatcher between a disk, a link and a gateway that all take their time and may all fail between any two steps.
-/// One seed decides everything, so that every failure can be played again.
+/// The dispatcher between a disk, a link and a gateway that all take time and may all fail between any two steps. One
+/// seed decides everything, so that every failure can be replayed.
 struct Simulation {
     enum Step {
         case load
@@ -33,7 +33,7 @@ struct Simulation {
     var disk: [String: OutboxEntry] = [:]
     var texts: [String: String] = [:]
     var accepted: Set<String> = []
-    /// Told to go again by a person, or forgotten by force: no promise.
+    /// Entries that a person retried or force-dismissed: the promises do not cover them.
     var touched: Set<String> = []
     var takenBack: Set<String> = []
     var violations: [String] = []
@@ -41,12 +41,12 @@ struct Simulation {
     private var operations: [Operation] = []
     private var isCommitting = false
     private var isDiskFull = false
-    /// Nil while there is no link.
+    /// Nil without a link.
     private var connection: Int?
     private var lastConnection = 0
     private var outstanding: [AttemptID: String] = [:]
     private var proven: Set<String> = []
-    /// Events of the present process of the gateway that no connection brought. The history tells them to the next one.
+    /// Events of the current gateway process that no connection delivered. The history shows them to the next one.
     private var missed: [DispatcherInput] = []
     private var lastNumber = 0
     private var tickAtMs: Int64?
@@ -82,7 +82,7 @@ struct Simulation {
 
     mutating func chance(_ percent: Int) -> Bool { Int.random(in: 0..<100, using: &random) < percent }
 
-    /// The next step of all; false when there is none before the given time.
+    /// Does the next step; false if there is none before the given time.
     mutating func advance(until endMs: Int64) -> Bool {
         let index = steps.indices.min { (steps[$0].atMs, steps[$0].number) < (steps[$1].atMs, steps[$1].number) }
         if let tick = tickAtMs, tick <= index.map({ steps[$0].atMs }) ?? .max {
@@ -161,7 +161,7 @@ struct Simulation {
             return
         }
         if !order.entry.kind.usesControlQueue {
-            // One that is proven to have arrived is as good as answered.
+            // An entry that is proven to have arrived counts as answered.
             let out = outstanding.filter { !proven.contains($0.key.key) }
             for other in out where other.value == order.entry.session {
                 violations.append("\(order.entry.id) goes out while \(other.key.entry) is")
@@ -174,7 +174,7 @@ struct Simulation {
         at(30_000, .timeout(order.attempt))
     }
 
-    /// A gateway that has just started refuses the question, or keeps it waiting.
+    /// A gateway that has just started refuses the look, or delays it.
     private mutating func looked(_ line: Int, _ order: ScanOrder) {
         let age = nowMs - gateway.startedMs
         if gateway.release == .april, age < 16_000 { return at(16_000 - age, .looked(connection: line, order)) }
@@ -189,7 +189,7 @@ struct Simulation {
         tell(.scanned(order.id, gateway.report(on: order, text: text)))
     }
 
-    /// As the table counts them.
+    /// The same count as the table's.
     private func sameText(as entry: OutboxEntry, _ text: String, since: Timestamp) -> Int {
         disk.values.count { other in
             guard other.session == entry.session, other.id != entry.id, texts[other.id] == text else { return false }
@@ -212,7 +212,7 @@ struct Simulation {
         isCommitting = false
         let batch = operations
         operations = []
-        // Durable together, and told one after the other.
+        // Durable together, and reported one after the other.
         let results = batch.map { isDiskFull ? refusal($0) : apply($0) }
         for result in results { if let result { tell(result) } }
     }
@@ -287,7 +287,7 @@ struct Simulation {
             return soon(1...50, .answer(connection: connection, order.attempt, .rejected(rejection)))
         }
         let status = take(order)
-        // Now and then the answer takes longer than anybody waits.
+        // Sometimes the answer takes longer than the longest wait.
         let delay: ClosedRange<Int64> = !isPeace && chance(2) ? 31_000...400_000 : 1...300
         soon(delay, .answer(connection: connection, order.attempt, .acknowledged(.init(status: status))))
     }
@@ -333,7 +333,7 @@ struct Simulation {
         }
     }
 
-    /// In the order of the frames: all of them take the same time.
+    /// In the order of the frames, which all take the same time.
     private mutating func hear(_ input: DispatcherInput) {
         guard let connection else { return missed.append(input) }
         at(15, .hear(connection: connection, input))
@@ -349,7 +349,7 @@ struct Simulation {
         case .crash:
             if !isPeace { soon(5_000...120_000, .crash) }
             drop()
-            // Older than the difference that two of its ages may have.
+            // The gateway is older than the possible difference of two reported ages.
             if nowMs - gateway.startedMs > 3_000 { crash() }
         case .kill:
             if !isPeace { soon(500...90_000, .kill) }
@@ -365,7 +365,7 @@ struct Simulation {
         }
     }
 
-    /// What a run of the gone process said and nobody heard is told by nobody.
+    /// Events of the old process's runs that were not received are never sent.
     private mutating func crash() {
         missed = []
         for session in gateway.crash(at: nowMs) {
@@ -373,7 +373,7 @@ struct Simulation {
         }
     }
 
-    /// The connection ends. A frame on its way arrives or not; its answer does not.
+    /// Ends the connection. A frame on its way may arrive; its answer does not.
     private mutating func drop() {
         guard connection != nil else { return }
         loseFrames()
@@ -394,7 +394,7 @@ struct Simulation {
         }
     }
 
-    /// Some of what was being written is durable, and nobody is told.
+    /// Some of the pending writes are durable, without a report.
     private mutating func kill() {
         let durable = operations.prefix(Int.random(in: 0...operations.count, using: &random))
         if !isDiskFull { for operation in durable { _ = apply(operation) } }

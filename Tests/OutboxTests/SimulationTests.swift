@@ -41,7 +41,7 @@ struct `A simulated world` {
 }
 
 extension Simulation {
-    /// What people do.
+    /// The actions of people.
     mutating func act() {
         guard !isPeace else { return }
         soon(10...4_000, .act)
@@ -65,7 +65,7 @@ extension Simulation {
         }
     }
 
-    /// What nothing but a person can settle: commands, and texts that are there once and were sent twice.
+    /// Settles doubts that only a person can settle: commands, and texts that exist once but were sent twice.
     mutating func forgetDoubts() {
         for entry in disk.values.sorted(by: { $0.ordinal < $1.ordinal }) where entry.state == .unconfirmed {
             touched.insert(entry.id)

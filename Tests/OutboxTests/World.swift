@@ -1,18 +1,18 @@
 import Basics
 import Outbox
 
-/// A dispatcher with a clock that stands still until told, a disk that is a dictionary, and a link that notes what it is
-/// given. It checks the promises that hold for every scenario as it goes.
+/// A dispatcher with a clock that stands still until moved, a disk that is a dictionary, and a link that records its
+/// orders. It checks the promises that hold in every scenario.
 struct World {
     var dispatcher: Dispatcher
     var now = Moment(wallMs: 1_000_000, monotonicMs: 50_000)
-    /// The rows, as they are durable.
+    /// The durable rows.
     var disk: [String: OutboxEntry] = [:]
     var attempts: [String: [OutboxAttempt]] = [:]
-    /// States each entry went through on disk.
+    /// The states of each entry on disk, in order.
     var history: [String: [OutboxState]] = [:]
     var dispatches: [DispatchOrder] = []
-    /// When each dispatch went out, on the monotonic clock.
+    /// The time of each dispatch, on the monotonic clock.
     var dispatchTimes: [Int64] = []
     var scans: [ScanOrder] = []
     /// Looks that were answered.
@@ -20,11 +20,11 @@ struct World {
     var answers: [CommandToken: Result<OutboxEntry, OutboxRefusal>] = [:]
     var armedAt: Int64?
     var arms = 0
-    /// Times the file was asked for anew.
+    /// The number of requests to load the file.
     var loads = 0
     var violations: [String] = []
     var nextOrdinal: Int64 = 1
-    /// Writes held back, to be let go one by one.
+    /// Writes held back, to be released one by one.
     var holdsWrites = false
     var heldWrites: [(PersistID, OutboxChange)] = []
     var storageProblem: StoreError?
@@ -36,7 +36,7 @@ struct World {
         send(.loaded([]))
     }
 
-    /// With attempts that count also while the gateway is away.
+    /// A world in which attempts count even while the gateway is away.
     static func counting() -> World {
         var policy = OutboxPolicy()
         policy.offline = .count
@@ -63,7 +63,7 @@ struct World {
             }
             return [write(id, change)]
         case .dispatch(let order):
-            // Durable before it is sent: the row on disk says so at this moment.
+            // Durable before it is sent: the row on disk must be `sending` now.
             if disk[order.entry.id]?.state != .sending {
                 violations.append(
                     "dispatched \(order.entry.id) while the disk has \(disk[order.entry.id]?.state as Any)"
@@ -174,10 +174,10 @@ struct World {
     func state(_ id: String) -> OutboxState? { disk[id]?.state }
     var sent: [String] { dispatches.map(\.entry.id) }
 
-    /// What is read at a start.
+    /// The entries read at a start.
     var open: [OutboxEntry] { disk.values.filter { !$0.state.isFinal }.sorted { $0.ordinal < $1.ordinal } }
 
-    /// This program ends and starts again on the same disk; `early` happens before it has read what is there.
+    /// Ends this program and starts it again on the same disk; `early` happens before the saved entries are read.
     mutating func restart(early: (inout World) -> Void = { _ in }) {
         let entries = open
         dispatcher = Dispatcher(policy: policy, seed: 1)

@@ -11,7 +11,7 @@ struct KeptProgramTests {
             outputLimit: 8
         )
         #expect(result.status == 3 && result.output == Array("/usr/bin".utf8))
-        // It ends before it has become the program.
+        // The child ends before it has become the program.
         #expect(try KeptProgram().run(["/no/such"], environment: [], outputLimit: 8).status == 127)
     }
 

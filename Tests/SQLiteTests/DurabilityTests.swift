@@ -2,7 +2,7 @@ import SQLite
 import TestSupport
 import Testing
 
-/// What survives a loss of power is decided by syncs, and only a file system that forgets can show it.
+/// Syncs decide which writes survive a loss of power, and only a file system that forgets can show it.
 struct `After a loss of power` {
     private func rows(_ directory: ScratchDirectory) throws -> [Int] {
         let connection = try SQLiteConnection(path: directory.file("t.db"), access: .readWrite)
@@ -65,7 +65,7 @@ struct `After a loss of power` {
             system.losePower(keeping: UInt64(call))
         }
         let found = try rows(directory)
-        // One more may be there: its commit was on disk and its answer was not given.
+        // One more may be there: its commit was on disk, but not reported.
         #expect(found.starts(with: committed) && found.count <= committed.count + 1, "call \(call)")
         let connection = try SQLiteConnection(path: directory.file("t.db"), access: .readWrite)
         #expect(try connection.quickCheck() == [])
@@ -87,7 +87,7 @@ struct `A log cut at any length` {
         }
         let database = try directory.bytes(of: "t.db")
         let log = try directory.bytes(of: "t.db-wal")
-        // Every length around the ends of commits and of their frames, and a sample of those between.
+        // Every length around the ends of commits and of their frames, and a sample of the lengths in between.
         let edges = Set(ends.flatMap { ($0 - 3)...($0 + 3) } + stride(from: 0, to: log.count, by: 61))
         for length in edges.filter({ $0 <= log.count }).sorted() {
             let copy = "copy.db"

@@ -46,7 +46,7 @@ struct `A connection` {
             #expect(try connection.first("SELECT \(value)") { row in row.int(0) } == value)
         }
         #expect(connection.keptStatements <= 256)
-        // Those in constant use are among them.
+        // The kept statements include those in constant use.
         try connection.run("INSERT INTO t(a) VALUES(1)")
         #expect(try connection.all("SELECT a FROM t") { row in row.int(0) } == [1])
     }
@@ -59,7 +59,7 @@ struct `A connection` {
             return seen < 4
         }
         #expect(seen == 4)
-        // The statement was left in the middle and is good again.
+        // The statement was left in the middle and can be used again.
         #expect(try connection.all("SELECT a FROM t") { row in row.int(0) }.count == 10)
     }
 

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Server
 
-/// Notes what an exchange hands over, and can find the peer gone in the middle of it.
+/// Records the calls of an exchange, and can find the peer gone in the middle of one.
 private final class NotingSink: ExchangeSink {
     var calls: [String] = []
     var isGone = false

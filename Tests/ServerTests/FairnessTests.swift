@@ -6,7 +6,7 @@ import Testing
 
 @testable import Server
 
-/// Many requests that came in one read do not keep others waiting until the last of them is answered.
+/// Many requests in one read do not delay others until the last of them is answered.
 struct FairnessTests {
     private static let burst = 60
 
@@ -21,8 +21,8 @@ struct FairnessTests {
         }
     }
 
-    /// The loop stands at the gate until both have sent theirs, so that what is seen is an order and no time.
-    /// Nothing is awaited while they are connected: on a busy machine the server would find them idle.
+    /// The loop waits at the gate until both have sent, so that the test sees an order and not a time. Nothing is
+    /// awaited while they connect: on a busy machine the server would find them idle.
     private func check(
         _ server: TestServer,
         _ gate: (reached: DispatchSemaphore, opened: DispatchSemaphore),
@@ -43,7 +43,7 @@ struct FairnessTests {
     private func checkOrder(_ server: TestServer) async throws {
         let order = try #require(await server.with { parts, _ in parts.responder.order })
         #expect(order.filter { $0 == "/expensive" }.count == Self.burst)
-        // The burst's first ones may be before it: those of the read under way.
+        // The burst's first requests may be before it: those of the current read.
         let place = try #require(order.firstIndex(of: "/bystander"))
         #expect(order[place...].filter { $0 == "/expensive" }.count > Self.burst - 5)
     }

@@ -20,7 +20,7 @@ struct HTTP1ServerTests {
         }
     }
 
-    /// Until the text is there; the connection stays.
+    /// Reads until the text appears; the connection stays open.
     private func read(_ socket: BlockingSocket, until end: String) throws -> String {
         var text = ""
         while !text.contains(end) {
@@ -116,7 +116,7 @@ struct HTTP1ServerTests {
 
     @Test(arguments: [
         ("INVALID CONNECTION PREFACE\r\n\r\n", [] as [String]),
-        // Whoever has been answered can read why.
+        // A client that was answered can read the reason.
         ("GET /echo HTTP/1.1\r\nHost: a\r\n\r\nNO HTTP REQUEST\r\n\r\n", ["200", "400"]),
         ("INVALID / PREFACE\r\n\r\n", ["400"]), ("INVALID\r\n\r\n", ["400"]),
     ])
@@ -347,14 +347,14 @@ struct HTTP1ServerTests {
         #expect(try await drained.next())
     }
 
-    /// The classes of bugs real servers had: each gets its refusal, its connection closes without the smuggled request
-    /// being answered, and the next client is served.
+    /// The classes of bugs found in real servers: each request gets its refusal, its connection closes without an
+    /// answer to the smuggled request, and the next client is served.
     @Test func `malformed requests are refused, and the next client is served`() async throws {
         let server = try await TestServer()
         // The start of the HTTP/2 preface opens an HTTP/2 connection here.
         for request in MalformedRequest.all where !request.bytes.starts(with: Array("PRI".utf8)) {
             let socket = try connect(server)
-            // The refusal may come, and the connection end, before everything is sent.
+            // The refusal may arrive, and the connection end, before everything is sent.
             try? socket.send(request.bytes)
             socket.endWriting()
             let answer = (try? all(socket)) ?? ""

@@ -106,7 +106,7 @@ struct HTTP2ServerTests {
         let waiting = await server.with { parts, loop in
             let stream = parts.responder.streams[0]
             stream.owner = DrainWatch(drained)
-            // More than the client's window lets out.
+            // More than the client's window allows.
             _ = stream.write([UInt8](repeating: 0x78, count: 200_000), on: loop)
             return stream.waitingBytes
         }
@@ -139,7 +139,7 @@ struct HTTP2ServerTests {
         #expect(try client.answer(1).body.isEmpty)
     }
 
-    /// More of it is no reason for more patience, and what else has come before is none either.
+    /// Further bytes of the head do not extend its time, and neither do other frames before it.
     @Test(arguments: [false, true])
     func `a head that does not come in time ends the connection, however it is dripped`(hasAnswer: Bool) async throws {
         var limits = ServerLimits.patient

@@ -14,7 +14,7 @@ final class TestResponder: Responder {
     var tellers: [Teller] = []
     /// Paths in the order in which they were answered.
     var order: [String] = []
-    /// `/gate` says that it is reached, and holds the loop until it is opened.
+    /// `/gate` reports that it is reached, and blocks the loop until it is opened.
     let gate = (reached: DispatchSemaphore(value: 0), opened: DispatchSemaphore(value: 0))
 
     func admit(_ exchange: Exchange, on loop: isolated EventLoop) -> Admission {
@@ -86,10 +86,10 @@ final class TestResponder: Responder {
     private func path(of exchange: Exchange) -> String { String(decoding: exchange.head.path, as: UTF8.self) }
 }
 
-/// Says a piece again when there was no room for it. Says more than the kernel takes for a peer that reads nothing.
+/// Writes more than the kernel takes for a peer that does not read, and repeats a piece that found no room.
 final class Teller: ExchangeOwner {
     static let count = 6000
-    /// Pieces unlike each other, and together longer than the window in which the coding looks for repetitions.
+    /// Pieces unlike each other, and together longer than the coding's window for repetitions.
     private static let pieces = (0..<40).map { number in
         var state = UInt64(number)
         return (0..<2000).map { _ in
@@ -130,7 +130,7 @@ final class Teller: ExchangeOwner {
 }
 
 extension ServerLimits {
-    /// For tests that are not about time: among all the others one may have to wait for its turn.
+    /// For tests that are not about time: on a busy machine one may have to wait for its turn.
     static var patient: ServerLimits {
         var limits = ServerLimits()
         limits.headMilliseconds = 600_000
@@ -171,7 +171,7 @@ final class TestServer: Sendable {
         }
     }
 
-    /// Waits until what the loop counts is so.
+    /// Waits until the loop's counters meet the condition.
     func wait(until isSo: @escaping @Sendable (Parts) -> Bool) async -> Bool {
         for _ in 0..<12_000 {
             if await with({ parts, _ in isSo(parts) }) ?? false { return true }

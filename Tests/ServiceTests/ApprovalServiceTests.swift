@@ -18,7 +18,7 @@ struct ApprovalServiceTests {
             #expect(bench.services.approvals.sight == .unanswered)
             try await bench.asks(Asked.exec("a", "ls -la"), on: loop)
             #expect(bench.services.approvals.pendingCount() == 1)
-            // On the wire in the same turn, before anything is written.
+            // Sent in the same turn, before anything is written.
             bench.journal.hold()
             var answer: String?
             bench.services.approvals.decide("a", .allowOnce, by: "kitchen", on: loop) {
@@ -74,7 +74,7 @@ struct ApprovalServiceTests {
             try await bench.asks(row, on: loop)
             #expect(bench.states(of: "a") == ["pending"])
             #expect(bench.services.approvals.waiting(on: loop).map(\.id).sorted() == ["a", "b"])
-            // Away, somebody decides about one of them.
+            // While Ladle is away, somebody decides about one of them.
             try await bench.drop(on: loop)
             #expect(bench.services.approvals.waiting(on: loop).map(\.state) == [.unknown, .unknown])
             #expect(bench.services.approvals.pendingCount() == 0)
@@ -232,10 +232,10 @@ struct ApprovalServiceTests {
             try await bench.advance(121_500, on: loop)
             #expect(bench.states(of: "a") == ["pending", "expired"])
             let run = try #require(bench.services.runs.run("r"))
-            // The other one of the same run still waits.
+            // The run's other approval is still pending.
             #expect(run.steps.filter { $0.state == .waiting }.map(\.approvalID) == ["b"])
             #expect(!run.steps.contains { $0.label.hasPrefix("Approved") || $0.label.hasPrefix("Denied") })
-            // A decision that nobody knows claims nothing either.
+            // An unknown decision claims nothing either.
             try await bench.ends(#"{"id":"b","decision":"perhaps"}"#, on: loop)
             #expect(bench.states(of: "b") == ["pending", "unknown"])
             let last = try #require(bench.services.runs.run("r")?.steps.last)
@@ -252,7 +252,7 @@ struct ApprovalServiceTests {
             bench.gateway.silent = ["exec.approval.resolve"]
             var answers: [String] = []
             bench.services.approvals.decide("a", .deny, by: "o", on: loop) { answers.append(ServiceBench.word($0)) }
-            // Before the end of the first is durable somebody decides about the second.
+            // Before the end of the first approval is durable, somebody decides about the second.
             bench.journal.hold()
             try await bench.asks(Asked.exec("a", "rm", at: ManualClock.start.adding(milliseconds: 5)), on: loop)
             bench.services.approvals.decide("a", .allowOnce, by: "o", on: loop) {
@@ -297,7 +297,7 @@ struct ApprovalServiceTests {
             bench.gateway.next("exec.approval.list", ok("[]"))
             try await bench.open(methods: Asked.listing, on: loop)
             try await bench.asks(Asked.exec("a"), on: loop)
-            // A time of the gateway says nothing of how long Ladle keeps the row.
+            // The gateway's time does not decide how long Ladle keeps the row.
             try await bench.ends(Asked.resolved("a", "deny", at: Timestamp(milliseconds: 1_000_000_000_000)), on: loop)
             try await bench.restart(on: loop)
             bench.gateway.next("exec.approval.list", ok("[\(Asked.exec("a"))]"))
@@ -351,7 +351,7 @@ struct ApprovalServiceTests {
                 #expect(waiting == asked)
                 let rows = isListed ? "[\(row)]" : "[]"
                 bench.gateway.next("exec.approval.list", ok(rows))
-                // The hash of the command that was kept is the one of the list's.
+                // The stored command's hash equals that of the listed one.
                 try await bench.open(methods: Asked.listing, on: loop)
                 #expect(bench.states(of: "a") == (isListed ? [] : ["unknown"]))
                 if isListed { #expect(try await bench.decide("a", .deny, on: loop) == "decided denied") }
@@ -473,7 +473,7 @@ struct ApprovalServiceTests {
             #expect(bench.states(of: "b") == ["pending", "cancelled"])
             #expect(bench.states(of: "c") == ["pending", "unknown"])
             #expect(try await bench.decide("a", .allowOnce, on: loop) == "decided allowed")
-            // Of a decision that came too late, too.
+            // The same holds for a decision that came too late.
             bench.gateway.next("exec.approval.resolve", refused("INVALID_REQUEST", "approval already resolved"))
             bench.gateway.next("approval.get", ok(#"{"id":"d","status":"denied","decision":"deny"}"#))
             #expect(try await bench.decide("d", .allowOnce, on: loop) == "ended denied")
@@ -569,7 +569,7 @@ struct ApprovalServiceTests {
     ) async throws {
         try await withServices { bench, loop in
             var random = SeededRandom(seed)
-            // The gateway's memory: what waits, and how often each was decided.
+            // The gateway's memory: pending approvals, and the number of decisions applied to each.
             var waiting: [String: String] = [:]
             var applied: [String: Int] = [:]
             let gateway = bench.gateway
@@ -582,7 +582,7 @@ struct ApprovalServiceTests {
                         return .now(refused("INVALID_REQUEST", "unknown or expired approval id"))
                     }
                     applied[id, default: 0] += 1
-                    // Now and then the answer is lost with the link.
+                    // Sometimes the answer is lost with the link.
                     return random.next() % 3 == 0 ? .later : .now(ok(#"{"ok":true}"#))
                 default: return nil
                 }
@@ -628,7 +628,8 @@ struct ApprovalServiceTests {
                 } else {
                     ended[id, default: 0] += 1
                 }
-                // Nothing is called denied, expired or cancelled that was carried out, nor allowed what was not.
+                // A decision that was carried out is never shown as denied, expired or cancelled, and none is shown as
+                // allowed that was not.
                 if let state = approval["state"]?.string, ["allowed", "denied"].contains(state) {
                     #expect(applied[id] == 1)
                 }

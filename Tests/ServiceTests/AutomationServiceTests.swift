@@ -71,7 +71,7 @@ struct AutomationServiceTests {
     func `an end that comes before the first list is told with its status`(version: Int) async throws {
         try await withServices { bench, loop in
             try await bench.open(version: version, methods: Self.methods, on: loop)
-            // The list is of the time before the end, or does not tell of it.
+            // The list was made before the end, or does not show it.
             bench.gateway.next("cron.list", list(Self.job("a")))
             let end = #"{"jobId":"a","action":"finished","status":"error","error":"broken","runAtMs":1795342455811}"#
             try await bench.event("cron", end, on: loop)
@@ -166,7 +166,7 @@ struct AutomationServiceTests {
                 try await bench.settle(on: loop)
             }
             #expect(rows == ["a", "b"])
-            // It may be of the time before the last event, so that the next reader asks anew.
+            // The list may be from before the last event, so the next reader asks again.
             bench.services.automations.read(on: loop) { rows = (try? $0.get())?.rows.map(\.id) }
             bench.gateway.answer("cron.list", list(Self.job("c")))
             try await bench.settle(on: loop)
@@ -269,7 +269,7 @@ struct AutomationServiceTests {
             try await bench.restart(on: loop)
             words = []
             begin(bench.services.receipts, claim, on: loop)
-            // The other caller's was under way when the process ended.
+            // The other caller's request was in progress when the process ended.
             begin(
                 bench.services.receipts,
                 ControlReceipts.Claim(scope: "token:a run", key: "k", meaning: [2]),

@@ -41,7 +41,7 @@ struct DevicePairingTests {
             bench.gateway.next("node.pair.list", list(Self.request("n")))
             try await open(bench, on: loop)
             #expect(bench.services.devicePairing.pendingCount == 2)
-            // It waited before the first look of all.
+            // The request waited before the very first look.
             #expect(told(bench) == [])
             try await bench.drop(on: loop)
             #expect(bench.services.devicePairing.pendingCount == nil)

@@ -4,10 +4,11 @@ import Observability
 import Service
 import Testing
 
-/// Whatever the names are, a glance is small, JSON, and harmless.
+/// For any names, a glance is small, valid JSON and harmless.
 struct GlanceEncoderTests {
     private static let start = Timestamp(milliseconds: 1_795_000_000_000)
-    /// What cuts, escapes and measures text could get wrong: long characters, controls of C0 and C1, marks of direction, quotes, markup.
+    /// Difficult input for cutting, escaping and measuring text: long characters, controls of C0 and C1, direction
+    /// marks, quotes, markup.
     private static let pieces = [
         "a", "é", "中", "🦊", "👩‍👩‍👧‍👦", "e\u{301}\u{302}\u{303}", "\u{0}", "\u{1B}[2J", "\u{7F}", "\u{85}", "\u{9B}",
         "\u{202E}", "\u{2066}", "\u{61C}",
@@ -51,7 +52,7 @@ struct GlanceEncoderTests {
         return glance
     }
 
-    /// One line without controls and marks of direction. DEL does nothing within JSON.
+    /// Whether the text is one line without controls and direction marks. DEL is harmless within JSON.
     private static func isHarmless(_ text: String, isJSON: Bool) -> Bool {
         for scalar in text.dropLast().unicodeScalars {
             if scalar.value == 0x7F, isJSON { continue }
@@ -90,7 +91,7 @@ struct GlanceEncoderTests {
     @Test func `the longest of everything still has what needs a person`() throws {
         for piece in Self.pieces {
             let long = String(repeating: piece, count: 500)
-            // An id that is as long as one may be.
+            // An id of the greatest length.
             let id = String(repeating: "i", count: 128)
             var glance = Glance(link: .waitingForApproval, headline: long, active: .max)
             (glance.approvals, glance.questions, glance.unread) = (.max, .max, .max)
@@ -114,7 +115,7 @@ struct GlanceEncoderTests {
         }
     }
 
-    /// A glance that is so many bytes too long, and what is left of it.
+    /// The encoding of a glance that is so many bytes too long.
     private func left(_ change: (inout Glance) -> Void) throws -> JSONValue {
         var glance = Glance(link: .online, headline: "h", active: 3)
         let id = String(repeating: "s", count: 128)
@@ -129,7 +130,7 @@ struct GlanceEncoderTests {
     }
 
     @Test func `the less important goes first, step by step`() throws {
-        // How much is left is a matter of bytes: more and longer texts, in the order in which the parts have to go.
+        // The remaining parts depend on the bytes: more and longer texts, in the order in which parts are dropped.
         var states: [String] = []
         for length in 0...320 {
             let json = try left { glance in

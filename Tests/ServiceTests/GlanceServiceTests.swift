@@ -6,7 +6,7 @@ import Service
 import TestSupport
 import Testing
 
-/// The glance of all services: what is in it, how often it is made, and that it asks nobody.
+/// The glance of all services: its content, how often it is built, and that it sends no calls.
 struct GlanceServiceTests {
     private func glance(
         _ bench: ServiceBench,
@@ -136,7 +136,7 @@ struct GlanceServiceTests {
             #expect(known?.elements.map { $0["used"]?.int } == [72, 63])
             #expect(known?[0]?["window"]?.string == "5h")
             #expect(try glance(bench, ["agent:main:main"], on: loop)["usage"] == nil)
-            // The window has ended; how much of the next one is used nobody knows.
+            // The window has ended; the use of the next one is unknown.
             try await bench.advance(60_000, on: loop)
             #expect(try glance(bench, on: loop)["usage"]?.elements.map { $0["used"]?.int } == [63])
         }

@@ -30,7 +30,7 @@ struct HistoryServiceTests {
 
     // MARK: One message, one id
 
-    /// The row of 2026.3.1, and with an id that of 2026.4.26.
+    /// A row as 2026.3.1 writes it, or with an id, as 2026.4.26 does.
     private func row(_ role: String, _ text: String, at time: Int64, id: String? = nil) -> String {
         let own = id.map { #","__openclaw":{"id":"\#($0)","seq":1}"# } ?? ""
         let end = role == "assistant" ? #","stopReason":"stop""# : ""
@@ -121,7 +121,7 @@ struct HistoryServiceTests {
     }
 
     @Test func `a page of another conversation begins the session anew`() async throws {
-        // 2026.3.1 tells of a reset by nothing else.
+        // 2026.3.1 shows a reset in no other way.
         try await withServices { bench, loop in
             try await bench.open(version: 3, methods: [], on: loop)
             try await talk(bench, "d2e563a6-3f1d-4b18-9783-7fbd08d0c566", on: loop)

@@ -35,7 +35,7 @@ struct KeptTranscriptTests {
         try await linked(["sessions.subscribe"]) { bench, loop in
             for _ in 0..<5 { #expect(try await read(bench, on: loop) == 1) }
             #expect(pages(bench) == 1)
-            // Text on its way changes no row; neither does another session.
+            // Text deltas change no row; neither does another session.
             let delta = #"{"runId":"r","sessionKey":"agent:main:main","state":"delta","deltaText":"x"}"#
             try await bench.event("chat", delta, on: loop)
             let other = #"{"sessionKey":"agent:main:den","message":{"role":"user","content":"x"},"messageId":"m"}"#
@@ -46,7 +46,7 @@ struct KeptTranscriptTests {
             try await bench.event("session.message", row, on: loop)
             #expect(try await read(bench, on: loop) == 1)
             #expect(pages(bench) == 2)
-            // Rows come a moment after what tells of them: such a page is not kept for long.
+            // Rows are written a moment after their events, so such a page is not kept for long.
             try await bench.advance(500, on: loop)
             #expect(try await read(bench, on: loop) == 1)
             #expect(pages(bench) == 3)

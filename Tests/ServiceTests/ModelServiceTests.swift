@@ -6,7 +6,7 @@ import Testing
 
 @testable import Service
 
-/// The list of models: its fields, and how long it is kept.
+/// The list of models: its fields, and how long it is cached.
 struct ModelServiceTests {
     private static let list = ok(
         #"{"models":[{"id":"m-1","name":"M\u202e1","provider":"p","contextWindow":1000,"reasoning":true,"alias":"one","available":false,"api":"x"},"#
@@ -55,7 +55,7 @@ struct ModelServiceTests {
             try await bench.advance(1, on: loop)
             _ = try await read(bench, on: loop)
             #expect(calls(bench).count == 2)
-            // The newest releases tell when their configuration has changed.
+            // The newest releases report changes of their configuration.
             try await bench.event("config.changed", "{}", on: loop)
             _ = try await read(bench, on: loop)
             #expect(calls(bench).count == 3)

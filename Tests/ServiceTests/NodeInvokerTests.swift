@@ -67,7 +67,7 @@ struct NodeInvokerTests {
             invoke(on: loop)
             try await bench.settle(on: loop)
             #expect(bench.gateway.openCalls("node.invoke") == 1)
-            // The link goes: the call is not done again.
+            // The link is lost: the call is not repeated.
             try await bench.drop(on: loop)
             #expect(words.last?.contains("unanswered") == true)
             try await bench.open(methods: Self.methods, on: loop)

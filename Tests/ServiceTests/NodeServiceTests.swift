@@ -141,7 +141,7 @@ struct NodeServiceTests {
         try await withServices { bench, loop in
             try await bench.open(version: 3, methods: Self.methods, on: loop)
             bench.gateway.next("node.list", list(Self.node("a", connected: false, commands: "[]")))
-            // It was never seen: nothing is claimed.
+            // The node was never seen, so nothing is claimed.
             #expect(try await read(bench, on: loop).rows[0].node?.commands == [])
         }
     }

@@ -11,7 +11,7 @@ import Testing
 
 @testable import Service
 
-/// Notifications through a day without their receiver, restarts, quiet nights and loops.
+/// Notifications over a day without their receiver, restarts, quiet nights and loops.
 struct NotificationServiceTests {
     private static let hour: Int64 = 3_600_000
     private static let dead = DeliveryMachine.Outcome.failed(status: nil, error: "refused", retryAfterMs: nil)
@@ -48,7 +48,7 @@ struct NotificationServiceTests {
     private func run(_ id: String, seconds: Int64, _ bench: ServiceBench, on loop: isolated EventLoop) async throws {
         try await bench.event("agent", Frame.start(id), on: loop)
         try await bench.advance(seconds * 1000, on: loop)
-        // Gateways date what they tell.
+        // Gateways date their events.
         let end = "\(1_795_000_000_000 + seconds * 1000)"
         try await bench.event("chat", Frame.final(id, 9, "done").replacingText("1795000009000", with: end), on: loop)
         try await bench.advance(1000, on: loop)
@@ -179,7 +179,7 @@ struct NotificationServiceTests {
             #expect(link.hasPrefix("https://ladle.example/v1/act/"))
             let kept = bench.published.map { String(decoding: $0.data, as: UTF8.self) }
             #expect(!kept.contains { $0.contains("/v1/act/") })
-            // The list tells it again: it is the same question.
+            // The list repeats the same question.
             try await bench.asks(Asked.exec("a", "ls -la", at: ManualClock.start), on: loop)
             #expect(inbox.requests.count == 1)
             try await bench.advance(901_000, on: loop)
@@ -219,7 +219,7 @@ struct NotificationServiceTests {
             let rules = bench.data("notification").map { $0["notification"]?["rule"]?.string }
             #expect(rules == ["0", "standard"])
             #expect(inbox.requests.count == 2)
-            // At once another one: the cooldown of ten seconds.
+            // Another one at once, within the cooldown of ten seconds.
             try await run("next", seconds: 2, bench, on: loop)
             #expect(inbox.requests.count == 2)
         }

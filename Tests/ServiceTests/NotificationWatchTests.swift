@@ -10,7 +10,7 @@ import Testing
 
 @testable import Service
 
-/// The link, the disk and the night: matters that are no event of the gateway's.
+/// The link, the disk and the night: matters that are not events of the gateway.
 struct NotificationWatchTests {
     private static let minute: Int64 = 60_000
     private static let hour: Int64 = 60 * minute
@@ -52,7 +52,7 @@ struct NotificationWatchTests {
             try await bench.open(on: loop)
             try await bench.advance(5 * Self.minute, on: loop)
             #expect(made(bench) == [])
-            // It said nothing of this one.
+            // The gateway did not announce this one.
             try await bench.drop(on: loop)
             try await bench.advance(Self.minute + 1_000, on: loop)
             #expect(types(inbox) == ["link.offline"])
@@ -89,7 +89,7 @@ struct NotificationWatchTests {
             try await bench.drop(.refused, on: loop)
             try await bench.advance(5 * Self.minute, on: loop)
             #expect(types(inbox) == ["link.refused"])
-            // The process that told it is gone; the link is back all the same.
+            // The process that reported it is gone; the return of the link is still reported.
             try await bench.open(on: loop)
             #expect(types(inbox) == ["link.refused", "link.online"])
             try await bench.drop(on: loop)
@@ -138,7 +138,7 @@ struct NotificationWatchTests {
             #expect(types(inbox) == ["storage.low"])
             let one = try #require(bench.data("notification").last?["notification"])
             #expect(one["priority"]?.int == 5 && one["text"]?.string == "199 MiB are free where the database is.")
-            // Around the limit it is the same matter; on another day it is a new one.
+            // Near the limit it is the same matter; on another day it is a new one.
             for free in [UInt64(250), 150, 400, 150] {
                 disk.set(free)
                 try await bench.advance(Self.hour, on: loop)
@@ -165,7 +165,7 @@ struct NotificationWatchTests {
         }
     }
 
-    /// No timer, no look at the disk, no figures of subscriptions.
+    /// No timer, no check of the disk, no usage figures.
     @Test func `where nobody listens nothing is polled`() async throws {
         let inbox = ScriptedSinks.Inbox()
         let disk = Disk()

@@ -63,7 +63,7 @@ struct QuestionServiceTests {
             }
             let sent = bench.gateway.requests("question.resolve")
             #expect(sent.map { $0.params["answers"]?["colour"]?[0]?.string } == [nil, "red", "red"])
-            // It is no loop where neither form is taken.
+            // No loop if both forms are refused.
             try await bench.asksPeople(Asked.question("c"), on: loop)
             for _ in 0..<3 {
                 bench.gateway.next("question.resolve", refused("INVALID_REQUEST", "invalid question.resolve params: x"))
@@ -101,7 +101,7 @@ struct QuestionServiceTests {
             try await open(bench, Asked.question("a"), on: loop)
             #expect(bench.questionStates(of: "a") == ["pending"])
             #expect(bench.questionStates(of: "b") == ["pending", "unknown"])
-            // Of an earlier process only the list tells.
+            // After a restart only the list shows the earlier questions.
             try await bench.restart(on: loop)
             #expect(bench.services.questions.all(on: loop).isEmpty)
             try await open(bench, Asked.question("a"), on: loop)

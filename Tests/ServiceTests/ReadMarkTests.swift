@@ -64,7 +64,7 @@ struct ReadMarkTests {
             marks.said(answer, in: Self.session)
             #expect(marks.unread(by: "owner", in: Self.session) == 2)
             #expect(marks.unread(by: "token:x", in: Self.session) == 1)
-            // Another conversation: nothing of it is unread.
+            // Another conversation, in which nothing is unread.
             marks.begin(Self.session)
             #expect(marks.unread(by: "owner", in: Self.session) == 0)
         }

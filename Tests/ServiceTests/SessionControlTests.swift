@@ -7,7 +7,7 @@ import Testing
 struct SessionControlTests {
     private static let methods = ["sessions.patch", "sessions.reset", "sessions.delete", "sessions.subscribe"]
 
-    /// The gateway's list holds the main session and `agent:main:den`, as long as the conversation is not empty.
+    /// The gateway's list: the main session and, unless the conversation is empty, `agent:main:den`.
     private func linked(
         _ test: @escaping @Sendable (ServiceBench, Gateway, isolated EventLoop) async throws -> Void
     ) async throws {
@@ -55,7 +55,7 @@ struct SessionControlTests {
             try await bench.advance(100, on: loop)
             #expect(outcomes == ["ab", "moved"] && gateway.resets == 1)
             #expect(bench.data("session").map { $0["reason"]?.string } == ["reset"])
-            // The gateway's own event about it is no second one.
+            // The gateway's own event about the reset is not published again.
             let event = #"{"sessionKey":"agent:main:den","reason":"reset","sessionId":"ab","updatedAt":2}"#
             try await bench.event("sessions.changed", event, on: loop)
             try await bench.advance(5000, on: loop)

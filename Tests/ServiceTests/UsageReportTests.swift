@@ -34,7 +34,7 @@ struct UsageReportTests {
         let usual = try Self.period(nil, nil)
         #expect(usual.to.iso == "2026-11-18" && usual.from.iso == "2026-10-20")
         #expect(try Self.period("2026-11-18", nil).to.iso == "2026-11-18")
-        // Elsewhere it is tomorrow already.
+        // In another zone it is tomorrow already.
         #expect(try Self.period(nil, nil, offset: { _ in 50_400 }).to.iso == "2026-11-19")
         #expect(try Self.period("1970-01-01", "1970-01-01", offset: { _ in -43_200 }).offsetText == "-12:00")
     }
@@ -80,7 +80,7 @@ struct UsageReportTests {
             try await bench.advance(299_999, on: loop)
             #expect(try await cost(period, bench, on: loop)?.get().value.totals.tokens == 15)
             #expect(bench.gateway.requests("usage.cost").count == 1)
-            // Other days are another question.
+            // Other days are a different question.
             bench.gateway.next("usage.cost", UsageServiceTests.cost, UsageServiceTests.cost)
             _ = try await cost(Self.period("2026-11-02"), bench, on: loop)
             #expect(bench.gateway.requests("usage.cost").count == 2)

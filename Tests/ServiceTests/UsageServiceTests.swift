@@ -8,7 +8,7 @@ import Testing
 
 @testable import Service
 
-/// How far subscriptions are used up, through slow gateways, refusals and time that passes.
+/// The used share of subscriptions, with slow gateways, refusals and passing time.
 struct UsageServiceTests {
     static let methods = ["usage.status", "usage.cost", "models.list"]
 
@@ -26,7 +26,7 @@ struct UsageServiceTests {
     private final class Answers {
         var all: [Result<UsageService.Snapshot, UsageService.Fault>] = []
 
-        /// As JSON; nil for a failure.
+        /// The last answer as JSON; nil for a failure.
         var last: JSONValue? {
             guard case .success(let usage)? = all.last else { return nil }
             var writer = JSONWriter()
@@ -97,7 +97,7 @@ struct UsageServiceTests {
             #expect(new["stale"]?.bool == false)
             #expect(new["providers"]?[0]?["windows"]?[0]?["usedPercent"]?.int == 43)
             #expect(calls(bench) == 2)
-            // Away: what was known stays, and grows old.
+            // While the gateway is away, the known usage stays, and becomes stale.
             try await bench.drop(on: loop)
             try await bench.advance(301_000, on: loop)
             #expect(try await read(bench, on: loop)?["stale"]?.bool == true)
@@ -144,7 +144,7 @@ struct UsageServiceTests {
         try await withServices { bench, loop in
             let answers = Answers()
             read(answers, bench, on: loop)
-            // Away, and nothing is known: there is nothing to wait for.
+            // The gateway is away and nothing is known, so there is nothing to wait for.
             #expect(answers.last?["stale"]?.bool == true)
             try await bench.open(methods: ["usage.cost"], on: loop)
             read(answers, bench, on: loop)
@@ -159,7 +159,7 @@ struct UsageServiceTests {
                 }
             }
             #expect(calls(bench) == 1)
-            // With the next connection it is asked again.
+            // The next connection asks again.
             bench.gateway.next("usage.status", Self.status("1"))
             try await bench.drop(on: loop)
             try await bench.open(methods: Self.methods, on: loop)

@@ -37,7 +37,7 @@ struct `A database that cannot be used` {
         }
         await #expect(throws: StoreError.self) { _ = try await store.enqueue(fixture.entry("new")) }
         #expect(await store.probe() != nil)
-        // Reads go on, and events too, under a new epoch.
+        // Reads continue, and events too, under a new epoch.
         let bounds = try await store.read { try $0.events.bounds() }
         #expect(bounds.epoch != epoch)
         try await store.submit { transaction in
@@ -175,7 +175,7 @@ struct `A failing disk` {
         return ids
     }
 
-    /// Enqueues one after another while the n-th call goes wrong; returns what was accepted.
+    /// Enqueues one after another while the n-th call fails; returns the accepted ones.
     private func run(_ fixture: StoreFixture, _ system: FaultFileSystem, _ fault: FaultFileSystem.Fault, at call: Int)
         async throws -> (accepted: [String], met: Bool)
     {
@@ -205,7 +205,7 @@ struct `A failing disk` {
         ]
     )
     func `loses nothing that was accepted, whichever call goes wrong`(fault: FaultFileSystem.Fault) async throws {
-        // n = 1, 2, 3 … until a pass in which the fault is not met any more.
+        // n = 1, 2, 3 … until the fault is no longer reached.
         for call in 1... {
             var fixture = try StoreFixture()
             let system = try #require(FaultFileSystem(name: "fault-\(UInt64.random(in: 0 ... .max))"))

@@ -4,7 +4,7 @@ import Outbox
 import SQLite
 import Store
 
-/// Runs in a process of its own and does not come back.
+/// Runs in a process of its own and does not return.
 enum KillScenario {
     private static func configuration(_ path: String) throws -> StoreConfiguration {
         StoreConfiguration(
@@ -14,7 +14,7 @@ enum KillScenario {
         )
     }
 
-    /// Dies while it opens what is there.
+    /// Dies while it opens an existing store.
     static func open(path: String, point: String) throws {
         KillPoint.arm(point, at: 1)
         _ = try StateStore.open(configuration(path))
@@ -23,7 +23,7 @@ enum KillScenario {
     static func run(path: String, point: String) async throws {
         let configuration = try configuration(path)
         let (store, _) = try StateStore.open(configuration)
-        // Behind the store's own first operation, so that the commits that follow are the entries'.
+        // After the store's own first operation, so that the following commits are the entries'.
         try await store.submit { _ in }
         KillPoint.arm(point, at: 3)
         for index in 0..<10 {

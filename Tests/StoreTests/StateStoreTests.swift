@@ -148,7 +148,7 @@ struct `The store` {
         let fixture = try StoreFixture()
         let (store, _) = try fixture.open()
         let told = Collected<Int>()
-        // Whatever batches they fall into.
+        // However they are batched.
         for index in 0..<200 {
             store.submit { transaction in
                 try transaction.append(EventDraft(type: "message", at: transaction.now, body: Array("{}".utf8)))
@@ -200,7 +200,7 @@ struct `The store` {
                 }
             }
         }
-        // Each pruning is an operation of the store's own, behind what waited before it.
+        // Each pruning is an operation of the store's own, behind the operations that waited before it.
         for _ in 0..<200 {
             let oldest = try await store.read { try $0.events.bounds().oldest?.sequence }
             if oldest ?? 0 > 3_400 { break }
@@ -237,7 +237,7 @@ struct `The store` {
         let run = StoredRun(id: "r", session: "s", state: "completed", startedAt: now, endedAt: now, body: [])
         try await store.submit { try $0.runs.save(run) }
         fixture.clock.advance(1000)
-        // Each pruning is an operation of the store's own, behind what waited before it.
+        // Each pruning is an operation of the store's own, behind the operations that waited before it.
         for _ in 0..<10 { try await append(300) }
         #expect(try await store.read { try $0.runs.run(id: "r") } != nil)
     }

@@ -56,7 +56,7 @@ struct StoreFixture {
 
     func remove(_ file: String) throws { try FileSystem.remove(scratch.file("state/\(file)")) }
 
-    /// As at the end of a process: the file is closed and the directory free.
+    /// Closes the store as at the end of a process: the file is closed and the directory free.
     func end(_ store: StateStore) async {
         await store.close()
         for directory in directories.values { directory.release() }
@@ -73,7 +73,7 @@ struct StoreFixture {
     }
 }
 
-/// Which fixture collects the events of a store.
+/// The fixtures that collect the events of each store.
 enum PublishedEvents {
     private static let collections = Mutex<[ObjectIdentifier: Collected<StoredEvent>]>([:])
 

@@ -1,6 +1,6 @@
 package import JSONBytes
 
-/// One HTTP answer, as far as tests look at it.
+/// The parts of an HTTP answer that tests check.
 package struct Answer: CustomStringConvertible {
     package let status: Int
     package let fields: [(name: String, value: String)]
@@ -12,7 +12,7 @@ package struct Answer: CustomStringConvertible {
         self.body = String(decoding: body, as: UTF8.self)
     }
 
-    /// From the bytes of an HTTP/1 connection that ended with the answer.
+    /// Parses the bytes of an HTTP/1 connection that ended with the answer.
     package init(_ bytes: [UInt8]) {
         let end = bytes.indices.first { bytes[$0...].starts(with: "\r\n\r\n".utf8) } ?? bytes.endIndex
         let lines = String(decoding: bytes[..<end], as: UTF8.self).split(separator: "\r\n")
@@ -48,7 +48,7 @@ package struct Answer: CustomStringConvertible {
         fields.first { $0.name.lowercased() == name.lowercased() }?.value
     }
 
-    /// The body; an empty object where it is no JSON, so that each expectation fails by itself.
+    /// The body; an empty object if it is not JSON, so that each expectation fails on its own.
     package var json: JSONValue {
         if let value = try? JSONDocument(parsing: Array(body.utf8)).root { return value }
         guard let empty = try? JSONDocument(parsing: Array("{}".utf8)).root else { preconditionFailure("no JSON") }

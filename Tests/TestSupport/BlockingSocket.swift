@@ -29,7 +29,7 @@ package final class BlockingSocket {
         return BlockingSocket(fd)
     }
 
-    /// A listener on `::` that takes IPv4 callers too.
+    /// A listener on `::` that also accepts IPv4 callers.
     package static func listenDualStack() throws -> BlockingSocket {
         let fd = try make(AF_INET6)
         var off: Int32 = 0
@@ -50,7 +50,7 @@ package final class BlockingSocket {
         return BlockingSocket(fd)
     }
 
-    /// As if another user had made it (root only): a socket's uid is that of its inode.
+    /// Connects as another user (root only): a socket's uid is that of its inode.
     package static func connect(_ address: NetworkAddress, port: UInt16, asUID uid: UInt32) throws -> BlockingSocket {
         let fd = try make(address.isIPv4 ? AF_INET : AF_INET6)
         guard fchown(fd, uid, uid) == 0 else { throw Failure.system("fchown", errno) }
@@ -100,7 +100,7 @@ package final class BlockingSocket {
         }
     }
 
-    /// What arrived; empty at the end of the stream.
+    /// The received bytes; empty at the end of the stream.
     package func receive(_ capacity: Int = 65536) throws -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: capacity)
         let count = Self.uninterrupted { unsafe recv(fd, &bytes, capacity, 0) }
@@ -128,7 +128,7 @@ package final class BlockingSocket {
     /// Ends both directions, so that a thread blocked on this socket returns.
     package func shutdown() { callShutdown(fd, Int32(SHUT_RDWR)) }
 
-    /// Nothing more will be sent; what comes is still read.
+    /// Ends sending; input is still read.
     package func endWriting() { callShutdown(fd, Int32(SHUT_WR)) }
 
     package func close() {
@@ -137,7 +137,7 @@ package final class BlockingSocket {
         callClose(fd)
     }
 
-    /// A signal to the process, as of a child's end, is no answer.
+    /// Repeats a call after a signal to the process, such as the end of a child.
     private static func uninterrupted(_ call: () -> Int) -> Int {
         while true {
             let result = call()
@@ -153,7 +153,7 @@ package final class BlockingSocket {
         return fd
     }
 
-    /// A broken test fails instead of hanging.
+    /// Sets timeouts, so that a broken test fails instead of hanging.
     private static func setTimeouts(_ fd: Int32) {
         var limit = timeval(tv_sec: 60, tv_usec: 0)
         unsafe setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
@@ -211,7 +211,7 @@ package final class BlockingSocket {
     }
 }
 
-// At file level, where the names are the system's and not this type's.
+// At file level, because this type's names hide the system's.
 
 #if canImport(Glibc)
 private let streamKind = Int32(SOCK_STREAM.rawValue)

@@ -1,8 +1,8 @@
 import Dispatch
 import Synchronization
 
-/// Speaks the documented local API over a real unix socket: one scripted response per connection, the last one repeated.
-/// Whatever speaks HTTP over a unix socket can be tested with it.
+/// Speaks the documented local API over a real unix socket: one scripted response per connection, the last one
+/// repeated. It serves any test of HTTP over a unix socket.
 package final class FakeTailscaled: Sendable {
     package let path: String
     private let requests = Mutex<[String]>([])
@@ -48,7 +48,7 @@ package final class FakeTailscaled: Sendable {
     }
 }
 
-/// The accepting thread alone uses the socket; `shutdown` is safe from any thread.
+/// Only the accepting thread uses the socket; `shutdown` is safe from any thread.
 private struct UncheckedListener: @unchecked Sendable {
     let socket: BlockingSocket
 }

@@ -1,6 +1,6 @@
 import CZlib
 
-/// Expands gzip piece by piece: what a client does with the answers.
+/// Expands gzip piece by piece, as a client does with answers.
 @safe package final class GunzipStream {
     package enum Failure: Error {
         case damaged

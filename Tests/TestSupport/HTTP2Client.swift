@@ -16,7 +16,7 @@ package final class HTTP2Client {
     private static let windowUpdate: UInt8 = 8
 
     package let socket: BlockingSocket
-    /// Everything that came for streams, in order.
+    /// All received stream frames, in order.
     package private(set) var frames: [Frame] = []
     private var unread: [UInt8] = []
     private var connectionWindow = 65_535
@@ -60,7 +60,7 @@ package final class HTTP2Client {
         [0, UInt8(name.utf8.count)] + Array(name.utf8) + [UInt8(value.utf8.count)] + Array(value.utf8)
     }
 
-    /// As the windows allow; stops early when the stream is answered and reset.
+    /// Sends as the windows allow; stops early if the stream is answered and reset.
     package func send(body: [UInt8], stream: UInt32) throws {
         var rest = body[...]
         while !rest.isEmpty {
@@ -79,7 +79,7 @@ package final class HTTP2Client {
 
     package struct Ended: Error {}
 
-    /// Reads until the frames are as wished.
+    /// Reads until the frames meet the condition.
     package func wait(until isSo: (HTTP2Client) -> Bool) throws {
         while !isSo(self) { try read() }
     }
@@ -109,7 +109,7 @@ package final class HTTP2Client {
         }
     }
 
-    /// A server that says goodbye may be gone before it hears this; what it sent is read all the same.
+    /// A server that has sent GOAWAY may close before it gets this; its frames are still read.
     private func acknowledge(_ type: UInt8, flags: UInt8 = 0, stream: UInt32 = 0, payload: [UInt8] = []) {
         try? send(type, flags, stream, payload)
     }

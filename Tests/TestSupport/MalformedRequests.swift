@@ -1,5 +1,6 @@
 /// Requests that a server must refuse, as raw bytes, sorted by the class of server bug they probe: the 48 classes that
-/// the HTTP Garden project found in real servers, in its numbering and our words. Class 0 is what its list leaves out.
+/// the HTTP Garden project found in real servers, in its numbering and our words. Class 0 holds cases missing from its
+/// list.
 ///
 /// Each is meant to be sent whole, byte by byte and at every cut, against the parser and against a socket. The answer
 /// is `status`, and then the connection closes without another request being read.
@@ -29,7 +30,7 @@ package struct MalformedRequest: Sendable, CustomStringConvertible {
 
 /// The usual GET with these field lines.
 private func get(_ fields: String) -> String { "GET / HTTP/1.1\r\nHost: a\r\n\(fields)\r\n" }
-/// A chunked POST with these body bytes, and a request after it that must not be seen.
+/// A chunked POST with these body bytes, and a request after it that must not be processed.
 private func chunked(_ body: String) -> String {
     "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n\(body)GET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n"
 }

@@ -1,4 +1,4 @@
-/// Lets so many in at a time, in the order they came.
+/// Admits so many at a time, in order of arrival.
 package actor Turnstile {
     private var free: Int
     private var waiting: [CheckedContinuation<Void, Never>] = []

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Upstream
 
-/// Frames recorded from real gateways, through the whole machine: its own requests stand in for the recorded ones, and the
+/// Frames recorded from real gateways, played to the whole machine: its own requests replace the recorded ones, and the
 /// recorded answers come back under its ids.
 @Suite(.serialized)
 struct CaptureReplayTests {
@@ -61,7 +61,7 @@ struct CaptureReplayTests {
         return link
     }
 
-    /// The recorded bytes, an answer's id replaced by that of our request.
+    /// The recorded bytes, with an answer's id replaced by that of our request.
     private static func renamed(_ frame: JSONValue, _ ids: [String: String]) -> [UInt8] {
         guard frame["type"]?.string == "res", let id = frame["id"]?.string.flatMap({ ids[$0] }) else {
             return Array(frame.raw)
@@ -83,7 +83,7 @@ struct CaptureReplayTests {
             #expect(counters.unreadableFrames == 0 && counters.protocolErrors == 0)
             let accepted = lines.contains { $0.frame["payload"]?["type"]?.string == "hello-ok" }
             let greeted = lines.contains { $0.direction == "out" && $0.frame["method"]?.string == "connect" }
-            // Recordings of clients that broke the rules on purpose hold answers that no request of ours fits.
+            // Recordings of clients that deliberately broke the rules contain answers to requests that we never send.
             if !name.hasPrefix("raw-") { #expect(counters.unknownFrames == 0) }
             #expect(link.hellos == (accepted ? 1 : 0))
             if accepted {
@@ -121,7 +121,7 @@ struct CaptureReplayTests {
     @Test(arguments: endings)
     func `the ending is named as the gateway named it`(_ name: String, _ state: LinkState, _ code: String) throws {
         for file in TestData.captures where file.hasPrefix(name + ".v") {
-            // 2026.3.1 does not enforce the limit that the scenario is about.
+            // 2026.3.1 does not enforce the limit tested in this scenario.
             if name == "limit-preauth-payload", file.contains("2026.3") { continue }
             let lines = try #require(try Self.connections(file).first)
             let status = try Self.replay(lines).machine.status

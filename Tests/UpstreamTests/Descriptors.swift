@@ -1,6 +1,6 @@
 import POSIX
 
-/// How many of the first thousand descriptors are open.
+/// Counts the open ones among the first thousand descriptors.
 enum Descriptors {
     static func open() -> Int { Int(CurrentProcess.usage.openDescriptors) }
 }

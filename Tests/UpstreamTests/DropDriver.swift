@@ -5,7 +5,7 @@ import TestSupport
 
 @testable import Upstream
 
-/// Cuts a working link as soon as it stands, again and again, all on one loop; then tells what is left.
+/// Cuts a working link as soon as it is open, again and again, all on one loop; then reports the descriptors left.
 final class DropDriver: UpstreamLinkHandler {
     struct Report: Sendable {
         var counters = LinkCounters()

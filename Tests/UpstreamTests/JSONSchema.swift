@@ -4,7 +4,7 @@ import JSONBytes
 struct JSONSchema {
     let root: JSONValue
 
-    /// What is wrong with `value`, as paths and reasons; empty when it fits the named definition.
+    /// The problems of `value`, as paths and reasons; empty if it fits the named definition.
     func problems(_ value: JSONValue, _ definition: String) -> [String] {
         guard let schema = root["$defs"]?[definition] else { return ["no definition \(definition)"] }
         return check(value, schema, "$")

@@ -7,7 +7,7 @@ import WebSocket
 
 @testable import Upstream
 
-/// Each state of the link that only the gateway can end, with a gateway that does not end it.
+/// Each state of the link that only the gateway can end, with a gateway that never does.
 struct LinkDeadlineTests {
     static let shutdowns: [(Int64?, Int64)] = [(1_500, 1_500), (600_000, 30_000), (-5, 0), (nil, 5_000)]
 
@@ -22,7 +22,7 @@ struct LinkDeadlineTests {
             #"{"type":"event","event":"shutdown","payload":{"reason":"update","restartExpectedMs":\#(figure)}}"#
         )
         #expect(link.statuses.last?.state == .offline && link.statuses.last?.code == "GATEWAY_RESTARTING")
-        // Up to the event nothing was missed, and those who hear of it know that.
+        // No events were missed before this one, and its receivers know that.
         #expect(link.events.last?.name == "shutdown" && link.statesBehindEvents.last == .online)
         #expect(link.machine.status.retryAt == link.now.wall.adding(milliseconds: wait))
         link.call(2)

@@ -20,7 +20,7 @@ struct SeededGenerator: RandomNumberGenerator {
     }
 }
 
-/// A link machine with a gateway's end of the WebSocket in memory and a clock that stands still unless moved.
+/// A link machine with a gateway's end of the WebSocket in memory and a clock that only the test moves.
 struct LinkHarness {
     static let start = Timestamp(milliseconds: 1_767_225_600_000)
 
@@ -32,7 +32,7 @@ struct LinkHarness {
     var opened: [GatewayURL] = []
     var statuses: [LinkStatus] = []
     var events: [GatewayEvent] = []
-    /// The status that was reported last before each event.
+    /// The last reported status before each event.
     var statesBehindEvents: [LinkState?] = []
     var gaps = 0
     var outcomes: [(id: CallID, outcome: CallOutcome)] = []
@@ -50,7 +50,7 @@ struct LinkHarness {
     /// The bytes that the kernel has not taken, and those that it has.
     private var unsent = 0
     private var taken: UInt64 = 0
-    /// Large messages that the machine gave away to be parsed.
+    /// Large messages that the machine handed out for parsing.
     var parsing: [(number: UInt64, bytes: [UInt8])] = []
     var parsesAtOnce = true
     /// The gateway's bytes reach the machine in pieces of this size.
@@ -145,7 +145,7 @@ struct LinkHarness {
         }
     }
 
-    /// The kernel has `unsent` bytes left to take.
+    /// Sets the bytes that the kernel has yet to take.
     mutating func fillOutput(_ unsent: Int, taking count: UInt64 = 0) {
         self.unsent = unsent
         taken += count
@@ -212,7 +212,7 @@ struct LinkHarness {
         )
     }
 
-    /// All the way to a working link.
+    /// Brings the link to the working state.
     mutating func goOnline(protocol version: Int = 4, auth: String = v4) {
         upgrade()
         challenge()
@@ -224,7 +224,7 @@ struct LinkHarness {
         now.wall = now.wall.adding(milliseconds: milliseconds)
     }
 
-    /// Moves the clock to the machine's next deadline and wakes it; the wait in milliseconds.
+    /// Moves the clock to the machine's next deadline and wakes it; returns the wait in milliseconds.
     @discardableResult
     mutating func advanceToWake() -> Int64? {
         guard let time = machine.wakeAt else { return nil }

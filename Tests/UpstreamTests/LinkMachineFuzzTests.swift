@@ -3,7 +3,7 @@ import Testing
 
 @testable import Upstream
 
-/// A gateway that sends mutated frames: whatever comes, the machine keeps its rules.
+/// A gateway that sends mutated frames: for any input, the machine keeps its rules.
 struct LinkMachineFuzzTests {
     static let frames = [
         #"{"type":"event","event":"chat","payload":{"runId":"r","state":"delta","seq":3},"seq":12,"stateVersion":{"presence":1,"health":2}}"#,

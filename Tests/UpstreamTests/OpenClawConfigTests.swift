@@ -41,12 +41,12 @@ struct OpenClawConfigTests {
         let open = file("a", #"{"token":"s3cret"}"#, isExposed: true)
         let plain = file("b", #"{"token":"${X}"}"#, isExposed: true)
         #expect(shown([open]) == "a" && shown([plain, open]) == "a")
-        // The variable wins over the file, and the file shows it all the same.
+        // The variable wins over the file, but the file still exposes the secret.
         #expect(shown([open], ["X": "s3cret"]) == "a")
         #expect(shown([file("c", "X=s3cret"), plain]) == nil)
         #expect(shown([plain], ["X": "s3cret"]) == nil)
         #expect(shown([file("c", "s3cret")]) == nil)
-        // It stands there with escapes.
+        // The secret is written with escapes.
         #expect(shown([file("d", #"{"token":"\u00733cret"}"#, isExposed: true)]) == "d")
         #expect(OpenClawFile.showing([""], among: [open], environment: [:]) == nil)
         #expect(OpenClawFile.showing([], among: [open], environment: [:]) == nil)

@@ -5,12 +5,12 @@ import Testing
 
 @testable import Upstream
 
-/// What we send fits the closed parameter schemas of both protocols.
+/// Our requests fit the closed parameter schemas of both protocols.
 struct SchemaTests {
     struct Sample: Sendable, CustomTestStringConvertible {
         var definition: String
         var params: [UInt8]
-        /// Some methods came with protocol 4.
+        /// Whether only protocol 4 has the method.
         var onlyLatest = false
         var testDescription: String { definition }
 
@@ -73,7 +73,7 @@ struct SchemaTests {
     func `parameters fit`(_ file: String, _ sample: Sample) throws {
         let schema = JSONSchema(root: try TestData.document(file))
         let value = try JSONDocument(parsing: sample.params).root
-        // What only the later one knows is refused by the earlier one, and so must not be sent to it.
+        // The earlier protocol refuses members that only the later one has, so they must not be sent to it.
         let isKnown = !sample.onlyLatest || file.contains("latest")
         #expect(schema.problems(value, sample.definition).isEmpty == isKnown)
     }

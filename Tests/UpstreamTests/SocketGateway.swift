@@ -7,22 +7,22 @@ import WebSocket
 
 @testable import Upstream
 
-/// A gateway just large enough for the link's socket tests: greets, checks the signature, answers every method with `{}`
-/// and does what the script says.
+/// A minimal gateway for the link's socket tests: greets, checks the signature, answers every method with `{}` and
+/// follows the script.
 final class SocketGateway {
     struct Script: Sendable {
         var token = "example-shared-token"
-        /// So long that a machine busy with other tests is not taken for a silent gateway.
+        /// So long that a busy machine is not mistaken for a silent gateway.
         var tickMs: Int64 = 600_000
         /// JSON after the id of the answer to `connect`; nil accepts.
         var rejection: String?
-        /// Methods after which the connection is dropped without a word.
+        /// Methods after which the connection is dropped without an answer.
         var dropsOn: Set<String> = []
         /// Methods that get no answer.
         var silentOn: Set<String> = []
-        /// Sent right after the hello, as frames of their own.
+        /// Frames sent right after the hello.
         var afterHello: [String] = []
-        /// Bytes the gateway puts on the wire instead of the 101 answer.
+        /// Bytes that the gateway sends instead of the 101 answer.
         var garbage: [UInt8]?
         /// The gateway's bytes leave in pieces of this size.
         var pieceSize = Int.max

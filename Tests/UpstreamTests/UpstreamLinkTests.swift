@@ -8,7 +8,7 @@ import Testing
 
 @testable import Upstream
 
-/// Puts everything the link tells into one inbox.
+/// Puts all reports of the link into one inbox.
 final class LinkProbe: UpstreamLinkHandler {
     enum Report: Sendable {
         case status(LinkStatus)
@@ -31,7 +31,7 @@ final class LinkProbe: UpstreamLinkHandler {
     func linkLogged(_ entry: LoggedFrame, on loop: isolated EventLoop) {}
 }
 
-/// Measures from the start of a link to the first answer, then lets everything go.
+/// Measures from the start of a link to the first answer, then releases everything.
 final class Stopwatch: UpstreamLinkHandler {
     private let gateway: SocketGateway
     private let measured: Inbox<Duration>
@@ -200,7 +200,8 @@ struct UpstreamLinkTests {
         await world.end()
     }
 
-    /// Taken on the loop, as the tests' own threads may be busy. The bound only shows that nothing waits for a timer.
+    /// Measured on the loop, because the tests' own threads may be busy. The bound only shows that nothing waits for a
+    /// timer.
     @Test func `handshake and first answer wait for no timer`() async throws {
         let loop = try EventLoop()
         loop.start()

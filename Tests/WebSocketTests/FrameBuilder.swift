@@ -1,6 +1,6 @@
 @testable import WebSocket
 
-/// Writes frames as a peer might, also ones our encoder refuses to make.
+/// Writes frames as a peer might, including ones our encoder refuses to make.
 enum Frame {
     static let key: UInt32 = 0x3D21_FA37
 
@@ -33,7 +33,7 @@ enum Frame {
     }
 }
 
-/// What a decoder made of a byte string, in whatever pieces it came.
+/// The result of decoding a byte string, in whatever pieces it arrived.
 struct Decoded: Equatable {
     var events: [WebSocketEvent] = []
     var error: WebSocketError?

@@ -1,14 +1,14 @@
 import WebSocket
 
-/// What must hold for any bytes. The fuzz drivers and the tests that replay their findings share these.
+/// Properties that hold for any bytes. Shared by the fuzz drivers and the tests that replay their findings.
 enum WebSocketCheck {
     private struct Outcome {
         var actions: [WebSocketSession.Action] = []
-        /// Depends on the cuts: a ping that came in one piece with a close frame gets no answer any more.
+        /// Depends on the cuts: a ping in one piece with a close frame gets no answer.
         var answered: [UInt8] = []
     }
 
-    /// The first byte picks the role and where to cut, the rest is what the peer sends.
+    /// The first byte chooses the role and the cuts; the rest is the peer's input.
     static func problem(with bytes: [UInt8]) -> String? {
         guard let first = bytes.first else { return nil }
         let stream = Array(bytes.dropFirst())
@@ -64,7 +64,7 @@ enum WebSocketCheck {
         return outcome
     }
 
-    /// What we answered must be readable by the other role.
+    /// Our answers must be readable by the other role.
     private static func echoProblem(_ outcome: Outcome, _ role: WebSocketRole) -> String? {
         var peer = WebSocketSession(role: role == .client ? .server : .client, limits: limits)
         for action in peer.receive(outcome.answered.span) {

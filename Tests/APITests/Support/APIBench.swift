@@ -11,7 +11,7 @@ import Testing
 
 @testable import API
 
-/// The API over all services, without sockets: requests go to its responder as the server gives them, and time passes when
+/// The API over all services, without sockets: requests go to its responder as from the server, and time passes when
 /// the test says so.
 final class APIBench {
     /// Settings that the program reads from its configuration.
@@ -24,7 +24,7 @@ final class APIBench {
         var origins: [String] = []
         var tailnet = TailnetPolicy()
         var audit: AuditTrail?
-        /// Nil leaves the gateway to the script of the bench.
+        /// The demo gateway's options; nil leaves the gateway to the bench's script.
         var demo: (@Sendable (inout DemoGatewayOptions) -> Void)?
 
         /// The demo gateway at full speed.
@@ -33,7 +33,7 @@ final class APIBench {
         static let away = Setup()
     }
 
-    /// Where a request comes from.
+    /// The origin of a request.
     struct Place: Sendable {
         var listener = ListenerKind.tcp
         var user: UInt32? = APIBench.owner
@@ -120,7 +120,7 @@ final class APIBench {
 
     // MARK: Requests
 
-    /// Gives a request to the API and waits until nothing is under way; it may stay open.
+    /// Gives a request to the API and waits until no work is pending; the request may stay open.
     /// - Parameters:
     ///   - fields: as they stand in a head, such as `Accept: text/plain`.
     ///   - host: nil for the address of the listener, `.some(nil)` for none.
@@ -145,7 +145,7 @@ final class APIBench {
         }
         if let body { head.fields.append(.contentLength, body.utf8.count) }
         requests += 1
-        // A millisecond after the last one: ids are in order of their times.
+        // A millisecond after the previous request: ids are in order of their times.
         bench.clock.move(to: bench.clock.monotonic + 1_000_000)
         let request = MemoryRequest(
             head,
@@ -165,7 +165,7 @@ final class APIBench {
         return request
     }
 
-    /// A request that is answered without time passing.
+    /// A request that is answered without any time passing.
     @discardableResult
     func request(
         _ method: String,
@@ -213,7 +213,7 @@ final class APIBench {
         try await post("/v1/messages\(query)", Field.text + fields, text, on: loop)
     }
 
-    /// A request with a wrong credential. Of guesses over the limit the answer is held back for a while.
+    /// A request with a wrong credential. The answer to a guess over the limit is delayed.
     func guess(_ credential: String, from place: Place = .tcp, on loop: isolated EventLoop) async throws -> Answer {
         let fields = ["Authorization: Bearer \(credential)"]
         let request = try await open("GET", "/v1/status", fields, from: place, on: loop)
@@ -221,7 +221,7 @@ final class APIBench {
         return try #require(request.answer)
     }
 
-    /// A token, as the owner makes it.
+    /// A token made by the owner.
     func token(_ scopes: String..., more: String = "", on loop: isolated EventLoop) async throws -> (
         id: String, token: String, bearer: [String]
     ) {
@@ -234,13 +234,13 @@ final class APIBench {
     }
 }
 
-/// Fields that many requests have.
+/// Fields used by many requests.
 enum Field {
     static let json = ["Content-Type: application/json"]
     static let text = ["Content-Type: text/plain"]
     static let form = ["Content-Type: application/x-www-form-urlencoded"]
     static let stream = ["Accept: text/event-stream"]
-    /// Another user's connection has the effect of a forwarding field: nobody in particular asks.
+    /// A forwarding field has the same effect as another user's connection: the caller is unknown.
     static let forwarded = ["X-Forwarded-For: 192.0.2.1"]
 }
 

@@ -7,8 +7,8 @@ import Service
 import Testing
 import Upstream
 
-/// The demo gateway behind a `ServiceBench`, without sockets: it answers the calls of the services and sends its events, on
-/// the clock of the bench.
+/// The demo gateway behind a `ServiceBench`, without sockets: it answers the services' calls and sends its events, on
+/// the bench's clock.
 final class DemoLink {
     let gateway: GatewayBench
     private unowned let bench: ServiceBench
@@ -40,7 +40,7 @@ final class DemoLink {
         try await bench.open(hello, on: loop)
     }
 
-    /// The connection ends; the gateway goes on with its runs.
+    /// Ends the connection; the gateway continues its runs.
     func drop(on loop: isolated EventLoop) async throws {
         if let client { gateway.take(gateway.core.closed(client.id, nil, now: gateway.now)) }
         client = nil
@@ -57,10 +57,10 @@ final class DemoLink {
         loop.after(nanoseconds: 0) { self.deliver(on: loop) }
     }
 
-    /// Work of the gateway that is due now is done too.
+    /// Also does the gateway's work that is due now.
     private func followClock() { gateway.run(ms: max(0, bench.clock.wall.milliseconds - gateway.wallMs)) }
 
-    /// Hands over the frames that have come, in their order.
+    /// Delivers the received frames in order.
     private func deliver(on loop: isolated EventLoop) {
         followClock()
         guard let client else { return }
@@ -81,12 +81,12 @@ final class DemoLink {
         watch(on: loop)
     }
 
-    /// Comes back when the gateway has something to say by itself.
+    /// Wakes up when the gateway has something to send.
     private func watch(on loop: isolated EventLoop) {
         if let timer { loop.cancel(timer) }
         timer = gateway.core.nextDeadline.map { due in
             let now = gateway.now.monotonic
-            // Whole milliseconds, as the two clocks are compared.
+            // Whole milliseconds, the unit in which the two clocks are compared.
             let wait = due > now ? (due - now + 999_999) / 1_000_000 : 0
             return loop.after(milliseconds: Int64(wait)) { self.deliver(on: loop) }
         }

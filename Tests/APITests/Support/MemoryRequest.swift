@@ -3,12 +3,12 @@ import HTTPModel
 import Server
 import TestSupport
 
-/// One request without a connection: what the API sends is kept here.
+/// One request without a connection, which keeps everything the API sends.
 final class MemoryRequest: ExchangeSink {
     private(set) var status: Int?
     private(set) var bytes: [UInt8] = []
     private(set) var hasEnded = false
-    /// The API ended it in the midst of an answer.
+    /// The API ended the request in the middle of an answer.
     private(set) var isCut = false
     private var fields: [(name: String, value: String)] = []
     private var exchange: Exchange?
@@ -32,7 +32,7 @@ final class MemoryRequest: ExchangeSink {
         if case .takes = responder.admit(exchange, on: loop), isWhole { endBody(on: loop) }
     }
 
-    /// The rest of the body is there.
+    /// Delivers the rest of the body.
     func endBody(on loop: isolated EventLoop) {
         guard let exchange, exchange.isOpen else { return }
         exchange.body = body

@@ -6,12 +6,13 @@ import Outbox
 import Service
 import Store
 
-/// Plays a recording to the services: its events come at their recorded times, its messages are sent by Ladle, calls are
-/// answered by `RecordedGateway`. Where the recorder sends, the recording stands still until Ladle has sent the same.
+/// Plays a recording to the services: its events come at their recorded times, its messages are sent by Ladle, calls
+/// are answered by `RecordedGateway`. At a send of the recorder, the recording stands still until Ladle has sent the
+/// same message.
 final class CutReplay {
-    /// A message to a free session goes out within this time.
+    /// The time within which a message to a free session is sent.
     private static let patience: Int64 = 60_000
-    /// Time to find out what came of everything.
+    /// The time to find out the final outcomes.
     private static let grace: Int64 = 150_000
     private static let stride: Int64 = 250
 
@@ -20,11 +21,11 @@ final class CutReplay {
     private let bench: ServiceBench
     private let gateway: RecordedGateway
     private var account = ReplayAccount()
-    /// The recorded connection that stands now.
+    /// The recorded connection that is open now.
     private var opening: GatewayRecording.Opening?
-    /// When the first link to each process was opened, by the replay's clock: the recording may wait for Ladle.
+    /// The first connection to each process with its time on the replay's clock: the recording may wait for Ladle.
     private var firstOpenings: [Int: (opening: GatewayRecording.Opening, clock: Int64)] = [:]
-    /// The cut keeps the link closed until this time of the clock.
+    /// The clock's time until which the cut keeps the link closed.
     private var closedUntil: Int64?
     private var lostAt: Timestamp?
     private var isOver = false
@@ -134,8 +135,8 @@ final class CutReplay {
         }
     }
 
-    /// A person gives Ladle the message. Into a busy session a release may want it to wait; then the recorder's message is
-    /// taken for another client's.
+    /// A person gives Ladle the message. If a release wants it to wait because the session is busy, the recorder's
+    /// message is taken for another client's.
     private func send(_ message: Int, on loop: isolated EventLoop) async throws {
         let recorded = recording.messages[message]
         let isBusy = recording.isBusy(recorded.session, before: message)
@@ -153,8 +154,8 @@ final class CutReplay {
         gateway.timeline.go(at: clock)
     }
 
-    /// The recorder repeated the message towards a new process, which ran it again. Where Ladle does not, the recording has
-    /// no more to tell.
+    /// The recorder repeated the message to a new process, which ran it again. If Ladle does not, the recording has no
+    /// more to show.
     private func repeatSend(_ message: Int, on loop: isolated EventLoop) async throws {
         guard gateway.entries[message] != nil else { return }
         let process = gateway.process
@@ -206,7 +207,7 @@ final class CutReplay {
 }
 
 extension GatewayRecording {
-    /// Whether a message before this one in its session still waits for its end.
+    /// Whether an earlier message in the session has not ended yet.
     func isBusy(_ session: String, before message: Int) -> Bool {
         let time = messages[message].sentAt
         return messages[..<message].enumerated().contains { place, earlier in
@@ -214,12 +215,12 @@ extension GatewayRecording {
             let ends = answers(to: place).flatMap(\.ends).filter { mark in
                 if case .final(nil) = mark.mark { false } else { true }
             }
-            // An error may be retried; the recorder waited until nothing came any more.
+            // An error may be retried; the recorder waited until no more frames came.
             return !ends.contains { $0.time <= time }
         }
     }
 
-    /// Whether the recording shows, at that time, if the message is in the transcript.
+    /// Whether the recording shows at that time if the message is in the transcript.
     func isSure(of message: Int, at time: Int64) -> Bool {
         let sent = messages[message]
         let present = process(at: time)
@@ -232,7 +233,7 @@ extension GatewayRecording {
 }
 
 extension RecordedRow {
-    /// Whether it is the user's row of the message.
+    /// Whether the row is the message's user row.
     func isOf(_ message: GatewayRecording.Message, epoch: Int64) -> Bool {
         if let key { return key == "\(message.key):user" }
         guard timestamp - epoch >= message.sentAt - 1500 else { return false }

@@ -1,7 +1,7 @@
 import Testing
 
-/// Each recording of a gateway is played to the services, with an interruption after one of its steps, and what Ladle says
-/// is compared with what the gateway did. `LADLE_REPLAY=all` interrupts after every step, in every way.
+/// Each recording of a gateway is played to the services, with an interruption after one of its steps, and Ladle's
+/// reports are compared with the gateway's actions. `LADLE_REPLAY=all` interrupts after every step, in every way.
 @Suite(.serialized) struct CutReplayTests {
     @Test(arguments: ReplayReport.names)
     func `Ladle says what the gateway did, wherever it is interrupted`(name: String) async throws {

@@ -1,5 +1,5 @@
-/// A recorded frame whose idempotency keys and times are filled in anew: the keys of a replay are Ladle's own, and its
-/// clock stands still where the replay waits for Ladle.
+/// A recorded frame whose idempotency keys and times are replaced: a replay uses Ladle's own keys, and its clock stands
+/// still while it waits for Ladle.
 struct FrameTemplate: Sendable {
     private enum Piece: Sendable {
         case bytes([UInt8])
@@ -11,7 +11,7 @@ struct FrameTemplate: Sendable {
     private static let keyLength = 36
     private static let firstDash = 8
     private static let timeLength = 13
-    /// Numbers this near to the start of the recording are times.
+    /// Numbers within this distance of the recording's start are times.
     private static let nearMilliseconds: Int64 = 3 * 86_400_000
 
     private let pieces: [Piece]

@@ -1,8 +1,8 @@
 import JSONBytes
 import TestSupport
 
-/// A recording of `captures-faults`: what one client sent and what the gateway did, in order. Times are milliseconds since
-/// the start of the recording.
+/// A recording of `captures-faults`: one client's requests and the gateway's frames, in order. Times are milliseconds
+/// since the start of the recording.
 struct GatewayRecording: Sendable {
     enum Release: Sendable {
         case v3, v4, v6
@@ -22,7 +22,7 @@ struct GatewayRecording: Sendable {
         case event(name: String, frame: FrameTemplate)
         case sent(Int)
         case acknowledged(Int)
-        /// The recorder repeated the message towards another process of the gateway, which ran it again.
+        /// The recorder repeated the message to another gateway process, which ran it again.
         case ranAgain(Int)
     }
 
@@ -38,12 +38,12 @@ struct GatewayRecording: Sendable {
         let payload: String
     }
 
-    /// A question of the recorder with its answer.
+    /// A call of the recorder with its answer.
     struct Call: Sendable {
         let method: String
         let session: String?
         let run: String?
-        /// Of `chat.history`.
+        /// The parameters of `chat.history`.
         let limit: Int64?
         let maxChars: Int64?
         let message: Int?
@@ -67,10 +67,10 @@ struct GatewayRecording: Sendable {
     let runs: [String: RecordedRun]
     let transcripts: [String: RecordedTranscript]
     let rows: [RecordedRow]
-    /// Rows whose texts are cut in `rows`, whole, by id.
+    /// The full rows, by id, whose texts are cut in `rows`.
     let wholeRows: [String: FrameTemplate]
     let wholeTexts: [String: String]
-    /// The runs that worked on each message: the one of its key, and those of the gateway's own that began with its row.
+    /// The runs that worked on each message: the one with its key, and the gateway's own that began with its row.
     private let answering: [[String]]
     /// The messages that each run worked on.
     private let owners: [String: [Int]]
@@ -78,7 +78,7 @@ struct GatewayRecording: Sendable {
     func answers(to message: Int) -> [RecordedRun] { answering[message].compactMap { runs[$0] } }
     func messages(of run: String) -> [Int] { owners[run] ?? messages.firstIndex { $0.key == run }.map { [$0] } ?? [] }
 
-    /// The process of the gateway at a time; while none runs, the one that ended.
+    /// The gateway process at a time; if none runs, the last one.
     func process(at time: Int64) -> Int { openings.last { $0.time <= time }?.process ?? 0 }
 
     var end: Int64 { steps.last?.time ?? 0 }
@@ -94,7 +94,7 @@ extension GatewayRecording {
         let frame: JSONValue
     }
 
-    /// Recordings in fair weather that show enough of the transcript: on the oldest release it follows from the events.
+    /// Recordings without faults that show enough of the transcript: on the oldest release it follows from the events.
     private static let fair = [
         "chat-abort", "chat-duplicate-idempotency", "chat-error-400", "chat-error-401", "chat-error-429",
         "chat-error-500",
@@ -123,7 +123,7 @@ extension GatewayRecording {
         let keys = Dictionary(uniqueKeysWithValues: messages.enumerated().map { ($1.key, $0) })
         var reader = Reader(epoch: epoch, keys: keys)
         for line in lines { reader.read(line, isBeside: beside.contains(line.connection)) }
-        // The recorder left; the gateway went on.
+        // The recorder disconnected; the gateway continued.
         while case .closed? = reader.steps.last?.step { reader.steps.removeLast() }
         steps = reader.steps
         openings = reader.openings

@@ -11,13 +11,13 @@ final class RecordedGateway {
         let key: String
         let time: Int64
         let process: Int
-        /// The gateway ran it: the first time, or again.
+        /// Whether the gateway ran it, for the first time or again.
         let runs: Bool
     }
 
-    /// A gateway that has just started refuses some calls this long.
+    /// The time for which a starting gateway refuses some calls.
     private static let startMilliseconds: Int64 = 1500
-    /// An answer that took longer was held up by the gateway's start.
+    /// An answer that took longer was delayed by the gateway's start.
     private static let slowMilliseconds: Int64 = 2000
 
     let recording: GatewayRecording
@@ -28,13 +28,13 @@ final class RecordedGateway {
     var entries: [String?]
     /// The message whose first sending the recording has reached.
     var awaited: Int?
-    /// Sent and not answered yet.
+    /// Messages that were sent and are not answered yet.
     private(set) var unanswered: [Int: CallID] = [:]
     private(set) var calls: [ReplayAccount.Call] = []
-    /// Messages that Ladle sent where the recording cannot say what came of it.
+    /// Messages sent by Ladle whose outcome the recording cannot show.
     private(set) var strayed: Set<Int> = []
     var timeline = ReplayTimeline()
-    /// The clock's time of the present connection.
+    /// The clock's time when the current connection opened.
     var openedAt: Int64 = 0
     var clock: () -> Int64 = { 0 }
 
@@ -153,7 +153,7 @@ final class RecordedGateway {
             return .now(ok(#"{"runId":"\#(key)","status":"started"}"#))
         }
         if isHere { return .now(repeated(message)) }
-        // Another process knows no key: it runs the message again.
+        // Another process does not know the key and runs the message again.
         let rerun = recording.steps.first {
             if case .ranAgain(message) = $0.step { recording.process(at: $0.time) == process } else { false }
         }
@@ -231,7 +231,7 @@ final class RecordedGateway {
         return run.texts.last { $0.time <= now && $0.time >= since ?? 0 }?.text ?? ""
     }
 
-    /// A start or an end of a run of the session, the newest one.
+    /// The newest start or end of a run in the session.
     private func newestTurn(_ session: String) -> (time: Int64, run: RecordedRun, isStart: Bool, failed: Bool)? {
         var newest: (time: Int64, run: RecordedRun, isStart: Bool, failed: Bool)?
         for run in recording.runs.values where run.session == session {
@@ -255,7 +255,7 @@ final class RecordedGateway {
         return turn.flatMap { $0.isStart ? $0.run : nil }
     }
 
-    /// The session's row as `sessions.list` has it.
+    /// The session's row in `sessions.list`.
     private func row(_ session: String) -> String? {
         let listed = recording.calls.last { $0.method == "sessions.list" && $0.isOK && $0.answered <= now }
         let row = listed?.value["sessions"]?.elements.first { $0["key"]?.string == session }

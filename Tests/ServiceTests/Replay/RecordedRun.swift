@@ -1,6 +1,6 @@
 import JSONBytes
 
-/// What a recording shows of one run.
+/// The recorded frames of one run.
 struct RecordedRun: Sendable {
     enum Mark: Sendable {
         /// A lifecycle start.
@@ -23,7 +23,7 @@ struct RecordedRun: Sendable {
     let id: String
     let session: String
     private(set) var marks: [TimedMark] = []
-    /// Cumulative text by time.
+    /// The cumulative text by time.
     private(set) var texts: [(time: Int64, text: String)] = []
 
     init(id: String, session: String) {
@@ -59,7 +59,7 @@ struct RecordedRun: Sendable {
         }
     }
 
-    /// The chat events that end the run, with an empty `final` too.
+    /// The chat events that end the run, including an empty `final`.
     var ends: [TimedMark] {
         marks.filter {
             switch $0.mark {
@@ -76,10 +76,10 @@ struct RecordedRun: Sendable {
         }
     }
 
-    /// Gateways keep the word of a failure back for this time, because the run may be tried again.
+    /// Gateways delay the report of a failure by this time, because the run may be retried.
     private static let retryMilliseconds: Int64 = 15_000
 
-    /// The last report that the run is over; nil where it was tried again since.
+    /// The last report that the run is over; nil if it was retried since.
     func lastState(at time: Int64, in process: Int) -> TimedMark? {
         let last = marks.last { mark in
             guard mark.time <= time, mark.process == process else { return false }
@@ -98,13 +98,13 @@ struct RecordedRun: Sendable {
         }
     }
 
-    /// The next event of its work after a time, where no end stood before.
-    /// - Parameter process: the process to look in; nil for all.
+    /// The next event of the run's work after a time, unless the run ended before.
+    /// - Parameter process: the process to search; nil for all.
     func goesOn(after time: Int64, process: Int?) -> TimedMark? {
         let marks = marks.filter { process == nil || $0.process == process }
         for mark in marks where mark.time <= time {
             switch mark.mark {
-            // An error that is retried is no end; an empty final means that the message waits.
+            // An error that is retried is not an end; an empty final means that the message waits.
             case .final(.some), .aborted: return nil
             default: continue
             }

@@ -1,7 +1,7 @@
 import Basics
 import JSONBytes
 
-/// A row of a transcript, with the time in which it was there.
+/// A row of a transcript, with the time of its existence.
 struct RecordedRow: Sendable {
     let session: String
     let id: String?
@@ -29,10 +29,10 @@ struct RecordedRow: Sendable {
     }
 }
 
-/// The transcript of a session as the recorded answers of `chat.history` show it: a row is there from the first sign that it
-/// was written, never before the last answer that lacked it; it is gone with the first answer that lacks it again.
+/// The transcript of a session according to the recorded answers of `chat.history`: a row exists from the first sign
+/// that it was written, but never before the last answer without it; it ends with the first answer that lacks it again.
 struct RecordedTranscript: Sendable {
-    /// A `session.message` that names the row it tells of.
+    /// A `session.message` with its row.
     struct Notice: Sendable {
         let session: String
         let id: String
@@ -48,16 +48,16 @@ struct RecordedTranscript: Sendable {
         }
     }
 
-    /// Between the user's row and the start of its run.
+    /// The longest time between the user's row and the start of its run.
     private static let startTolerance: Int64 = 20
 
-    /// As many rows as the recorder reads of a transcript.
+    /// The number of rows that the recorder reads of a transcript.
     private static let pageRows: Int64 = 50
 
-    /// Places in `rows` of the whole recording, in the order of the transcript.
+    /// Indices in `rows` of the whole recording, in the order of the transcript.
     private(set) var order: [Int] = []
 
-    /// Where the transcripts come from.
+    /// The frames from which transcripts are built.
     struct Sources {
         let messages: [GatewayRecording.Message]
         let calls: [GatewayRecording.Call]
@@ -71,7 +71,7 @@ struct RecordedTranscript: Sendable {
     static func all(_ sources: Sources) -> (transcripts: [String: RecordedTranscript], rows: [RecordedRow]) {
         var transcripts: [String: RecordedTranscript] = [:]
         var rows: [RecordedRow] = []
-        // Pages of few rows, or with longer texts, are no other transcript.
+        // Pages with few rows, or with longer texts, show the same transcript.
         let histories = sources.calls.filter {
             let limit = $0.limit ?? pageRows
             let isAll = limit >= pageRows || $0.value["messages"]?.count ?? 0 < limit
@@ -137,8 +137,8 @@ struct RecordedTranscript: Sendable {
         )
     }
 
-    /// Rows that the recorder never read, from what the gateway said when it wrote them: those after its last look, and
-    /// those that a reset took away before its next one.
+    /// Rows that the recorder never read, taken from the gateway's events: those after its last look, and those that a
+    /// reset removed before the next one.
     private static func unread(
         _ session: String,
         _ looks: [Int64],
@@ -154,7 +154,8 @@ struct RecordedTranscript: Sendable {
             rows.append(row)
         }
         guard !sources.notices.contains(where: { $0.session == session }) else { return rows }
-        // The oldest release tells of no row: the user's stands with the run's start, the answer with its end.
+        // The oldest release has no events for rows: the user's row is written at the run's start, the answer at its
+        // end.
         for message in sources.messages where message.session == session {
             guard let run = sources.runs[message.key] else { continue }
             for mark in run.marks where mark.time > since {
@@ -193,17 +194,17 @@ struct RecordedTranscript: Sendable {
         let marks = sources.runs.values.filter { $0.session == session }.flatMap(\.marks)
         switch message["role"]?.string {
         case "user":
-            // Releases that tell of no row write the user's with the time of the run's start.
+            // Releases without such events give the user's row the time of the run's start.
             return marks.first { mark in
                 guard case .began(let startedAt?) = mark.mark else { return false }
                 return abs(startedAt - timestamp) <= startTolerance
             }?.time
         case "assistant":
-            // The answer stands when its run's end comes.
+            // The answer is written when its run ends.
             let final = marks.filter { mark in
                 if case .final(let final?) = mark.mark { final == text && !text.isEmpty } else { false }
             }.map(\.time).min()
-            // A try behind an error gets no such event on the oldest release, an abort another one.
+            // On the oldest release a retry after an error gets no such event, and an abort a different one.
             return final
                 ?? marks.filter { mark in
                     switch mark.mark {

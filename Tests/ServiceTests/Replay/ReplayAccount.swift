@@ -1,10 +1,10 @@
 import JSONBytes
 import Outbox
 
-/// What Ladle said and did in one replay.
+/// Ladle's reports and actions in one replay.
 struct ReplayAccount: Sendable {
     struct Event: Sendable {
-        /// The recording's time.
+        /// The time in the recording.
         let time: Int64
         let type: String
         let run: String?
@@ -20,17 +20,17 @@ struct ReplayAccount: Sendable {
 
     var events: [Event] = []
     var calls: [Call] = []
-    /// The entry of each message of the recording in its last state; nil where Ladle did not send it.
+    /// The final state of each recorded message's entry; nil if Ladle did not send it.
     var entries: [OutboxEntry?] = []
     /// Ladle's key of each message.
     var keys: [String?] = []
     var dispatches: [RecordedGateway.Dispatch] = []
-    /// Runs that have no end.
+    /// Runs without an end.
     var openRuns: [String] = []
-    /// The recording's time at which the replay ended.
+    /// The recording's time at the end of the replay.
     var end: Int64 = 0
-    /// Messages of which the recording cannot tell the end.
+    /// Messages whose outcome the recording cannot show.
     var unknown: Set<Int> = []
-    /// The replay came to an end that leaves Ladle time to find out.
+    /// The replay ended late enough for Ladle to find everything out.
     var isWhole = false
 }

@@ -1,4 +1,4 @@
-/// Where a replay is interrupted, and how.
+/// The place and kind of an interruption of a replay.
 struct ReplayCut: Sendable, Hashable, CustomStringConvertible {
     enum Kind: String, Sendable, CaseIterable {
         case ladle = "Ladle killed for 1 s"
@@ -10,7 +10,7 @@ struct ReplayCut: Sendable, Hashable, CustomStringConvertible {
         var milliseconds: Int64 { self == .ladle || self == .link ? 1000 : 20_000 }
     }
 
-    /// After this step of the recording.
+    /// The cut comes after this step of the recording.
     let step: Int
     let kind: Kind
 

@@ -1,7 +1,7 @@
 import JSONBytes
 import Outbox
 
-/// Compares what Ladle said with what the recording shows in the end. Knows nothing of Ladle's own rules.
+/// Compares Ladle's reports with the final state of the recording. Independent of Ladle's own rules.
 struct ReplayJudge {
     enum Rule: String, Sendable, CaseIterable {
         case falseEnd = "a run ended that went on"
@@ -53,7 +53,7 @@ struct ReplayJudge {
 
     private var rows: [RecordedRow] { recording.rows }
 
-    /// The recorded id of a run that Ladle names.
+    /// The recorded id of a run named by Ladle.
     private func recorded(_ run: String) -> String {
         guard let message = message(of: run) else { return run }
         return recording.messages[message].key
@@ -89,7 +89,7 @@ struct ReplayJudge {
         return turn
     }
 
-    /// The texts of the rows behind the message's own, each for itself and joined.
+    /// The texts of the rows after the message's own, each alone and joined.
     private func answers(to place: Int) -> [String] {
         let texts = turn(of: place).filter {
             !$0.text.isEmpty && $0.stopReason != "error" && $0.stopReason != "aborted"
@@ -100,7 +100,7 @@ struct ReplayJudge {
         }
     }
 
-    /// The answers of the turn with which a restarted gateway went on, directly behind the message's own.
+    /// The answers of the turn that a restarted gateway resumed, directly after the message's own.
     private func takenUpAnswers(of id: String) -> [String] {
         recording.messages(of: id).flatMap { place -> [String] in
             let rows = transcript(of: place).filter { $0.appears <= account.end }
@@ -138,10 +138,10 @@ struct ReplayJudge {
         }
     }
 
-    /// The recorder left out the middle of a long text, of each frame another part.
+    /// The recorder replaced the middle of a long text, a different part in each frame.
     private static let cut = "…[cut"
 
-    /// How the run truly ended; nil where the recording does not show it.
+    /// The true end of the run; nil if the recording does not show it.
     private func ending(of id: String) -> Ending? {
         let marks = works(of: id).flatMap(\.marks).filter { $0.time <= account.end }
         let ends = marks.compactMap { mark -> Ending? in
@@ -161,7 +161,7 @@ struct ReplayJudge {
         return failed || wasInterrupted(id) ? .failed : nil
     }
 
-    /// Its process ended before it did.
+    /// Whether the run's process ended before the run.
     private func wasInterrupted(_ id: String) -> Bool {
         guard let last = recording.runs[id]?.marks.last(where: { $0.time <= account.end }) else { return false }
         guard last.process < recording.process(at: account.end) else { return false }
@@ -214,9 +214,9 @@ struct ReplayJudge {
             guard let mark = work.goesOn(after: time, process: isOwn ? process : nil), mark.time <= account.end else {
                 continue
             }
-            // An answer whose end stood already may be heard later.
+            // An answer whose end was written before may be reported later.
             if works.contains(where: { $0.id != work.id && $0.isAnswered(at: time) }) { continue }
-            // The run that goes on with it was under way.
+            // The run that continues the message was already in progress.
             if !isOwn, work.marks.contains(where: { $0.time <= time }) { continue }
             find(
                 isOwn || mark.process == own ? .falseEnd : .endedBeforeResumed,
@@ -249,7 +249,7 @@ struct ReplayJudge {
             {
                 return
             }
-            // Taken up and answered while nobody listened.
+            // Resumed and answered while no client was connected.
             if truth == .failed, isAmong(text, takenUpAnswers(of: id)) { return }
             if let truth, truth != .completed {
                 find(.wrongEnd, "run \(name(run)) completed with \(quote(text)), but it \(truth.rawValue)")
@@ -260,7 +260,7 @@ struct ReplayJudge {
                 )
             }
         } else if let truth, truth.rawValue != state {
-            // Interrupted, and taken up by another run.
+            // Interrupted, and resumed by another run.
             if state == "failed", wasInterrupted(id) { return }
             // The gateway's transcript does not show it either.
             let error = body["error"]?.string ?? ""
@@ -313,7 +313,7 @@ struct ReplayJudge {
         }
     }
 
-    /// What else may be shown of a run: its text on the way, and how it failed.
+    /// Further texts that may be shown for a run: its partial text, and its failure.
     private func otherTexts(of id: String) -> [String] {
         let works = works(of: id)
         let ends = works.flatMap(\.ends).compactMap { mark -> String? in
@@ -331,7 +331,7 @@ struct ReplayJudge {
 
     // MARK: Entries
 
-    /// When the gateway showed that it has the message for good: its row, or an end of its run.
+    /// The time at which the gateway showed that it has the message for good: its row, or an end of its run.
     private func proof(of place: Int) -> Int64? {
         let shown = userRows(of: place).map(\.appears).min()
         let ends = recording.answers(to: place).flatMap(\.ends).filter { mark in
@@ -340,7 +340,8 @@ struct ReplayJudge {
         return [shown, ends.map(\.time).min()].compactMap(\.self).min()
     }
 
-    /// The gateway took the message and failed before a run began: it may be sent again as a new one, or held.
+    /// Whether the gateway accepted the message and failed before a run began: it may be sent again as a new one, or
+    /// held.
     private func isRefused(_ place: Int) -> Bool {
         guard let marks = recording.runs[recording.messages[place].key]?.marks, !marks.isEmpty else { return false }
         return marks.allSatisfy { mark in
@@ -364,7 +365,7 @@ struct ReplayJudge {
                 break
             }
             guard account.isWhole else { continue }
-            // A command leaves no row, and a reset takes the rows away: the end of its run may have been missed.
+            // A command leaves no row, and a reset removes rows: the end of its run may have been missed.
             let isShown = userRows(of: place).contains { $0.isThere(at: account.end) }
             let isMissed = [.accepted, .unconfirmed].contains(entry.state) && !isShown
             if proof != nil, entry.state != .delivered, !isMissed, !isRefused(place) {

@@ -37,7 +37,7 @@ struct ReplayReport {
         return [nil] + all.filter { "\($0.step) \($0.kind)" == traced }
     }
 
-    /// What Ladle said and sent, where one cut was asked for.
+    /// Ladle's reports and sends, for a single requested cut.
     func trace(_ account: ReplayAccount, of cut: ReplayCut?) {
         guard let traced = Self.traced, (traced == "uncut") == (cut == nil) else { return }
         var lines: [(Int64, String)] = account.events.map { ($0.time, String(decoding: $0.value.raw, as: UTF8.self)) }
@@ -53,7 +53,7 @@ struct ReplayReport {
         try? Data(text.utf8).write(to: URL(filePath: folder).appending(path: "\(recording.name).\(ending)"))
     }
 
-    /// Writes every finding to the folder that `LADLE_REPLAY_REPORT` names.
+    /// Writes every finding to the folder named by `LADLE_REPLAY_REPORT`.
     func close() {
         var text = ""
         for (rule, found) in lines.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
@@ -78,7 +78,8 @@ extension GatewayRecording.Step {
 }
 
 extension GatewayRecording {
-    /// Every step, and in every way where most depends on what Ladle kept; or a few of those, each way in turn.
+    /// The cuts to test: every step, in every way where Ladle's stored state matters most; or a few of these, each way
+    /// in turn.
     func cuts(all: Bool) -> [ReplayCut?] {
         let kinds = ReplayCut.Kind.allCases
         let places = turningPoints
@@ -91,7 +92,7 @@ extension GatewayRecording {
                 }
         }
         let count = max(2, min(places.count, Self.mostPlaces, Self.mostSteps / max(1, steps.count)))
-        // Spread evenly, and elsewhere in each recording.
+        // Spread evenly, at different places in each recording.
         let first = name.utf8.reduce(0) { $0 &+ Int($1) }
         let chosen = (0..<count).map { places[($0 * places.count + first % places.count) / count % places.count] }
         return [nil]
@@ -101,7 +102,7 @@ extension GatewayRecording {
     }
 
     private static let mostPlaces = 6
-    /// Played steps after which a recording has cost enough.
+    /// The number of played steps after which a recording ends.
     private static let mostSteps = 1000
 
     /// Sends, acknowledgements, connections, and the starts and ends of runs with the steps before them.

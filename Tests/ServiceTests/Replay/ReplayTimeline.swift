@@ -1,4 +1,4 @@
-/// The recording's time against the clock of a replay: where the replay waits for Ladle, the recording stands still.
+/// Relates the recording's time to the clock of a replay: while the replay waits for Ladle, the recording stands still.
 struct ReplayTimeline: Sendable {
     private struct Stretch: Sendable {
         var clock: Int64

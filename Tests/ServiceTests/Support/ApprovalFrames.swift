@@ -4,7 +4,7 @@ import JSONBytes
 import Runs
 import Service
 
-/// Approvals as gateways tell of them.
+/// Approvals as gateways send them.
 enum Asked {
     static let listing = [
         "sessions.subscribe", "exec.approval.list", "exec.approval.resolve", "plugin.approval.resolve",
@@ -42,17 +42,17 @@ extension ServiceBench {
         try await event("exec.approval.resolved", payload, on: loop)
     }
 
-    /// The events of an approval: its states in their order.
+    /// The states in the events of an approval, in order.
     func states(of id: String) -> [String?] {
         data("approval").filter { $0["approval"]?["id"]?.string == id }.map { $0["approval"]?["state"]?.string }
     }
 
-    /// The states of the steps that waited for it, in their order.
+    /// The states of the steps that waited for an approval, in order.
     func steps(waitingFor id: String) -> [String?] {
         data("run.step").filter { $0["step"]?["approvalId"]?.string == id }.map { $0["step"]?["state"]?.string }
     }
 
-    /// Decides and waits until nothing is under way.
+    /// Decides and waits until no work is pending.
     func decide(_ id: String, _ decision: Approval.Decision, on loop: isolated EventLoop) async throws -> String {
         var answer = "none"
         services.approvals.decide(id, decision, by: "owner", on: loop) { answer = Self.word($0) }

@@ -23,7 +23,7 @@ final class ManualClock: Sendable {
         LoopClock(monotonic: { self.monotonic }, wall: { self.wall })
     }
 
-    /// Somebody sets the clock on the wall.
+    /// Sets the wall clock, as a person might.
     func set(forwardMs: Int64) { stepMs.withLock { $0 += forwardMs } }
 
     /// Moves to a later monotonic time; an earlier one changes nothing.

@@ -5,8 +5,8 @@ import Synchronization
 
 @testable import Store
 
-/// The journal in memory: the real tables and transactions on a database without a file. Operations complete at once and
-/// in order; a test can hold them up or let reads or writes fail.
+/// The journal in memory: the real tables and transactions on a database without a file. Operations complete at once
+/// and in order; a test can delay them or make reads or writes fail.
 final class MemoryJournal: Journal {
     private struct State {
         let connection: SQLiteConnection
@@ -37,7 +37,7 @@ final class MemoryJournal: Journal {
     /// The newest event.
     var newest: EventID { EventID(epoch: epoch, sequence: state.withLock { $0.lastSequence }) }
 
-    /// Operations given so far.
+    /// The number of operations so far.
     var operations: Int { state.withLock { $0.operations } }
 
     func failReads(_ error: StoreError?) { state.withLock { $0.readFault = error } }
@@ -49,7 +49,7 @@ final class MemoryJournal: Journal {
         }
     }
 
-    /// From now on operations wait, like those of a slow disk.
+    /// Makes operations wait from now on, as on a slow disk.
     func hold() { state.withLock { $0.isHeld = true } }
 
     /// Carries out the operations that waited.

@@ -4,7 +4,7 @@ import JSONBytes
 import Runs
 import Service
 
-/// Questions as the documentation of the newest gateways has them.
+/// Questions as documented for the newest gateways.
 extension Asked {
     static let newest = listing + ["question.list", "question.get", "question.resolve"]
     static let colour =
@@ -30,12 +30,12 @@ extension ServiceBench {
         try await event("question.requested", payload, on: loop)
     }
 
-    /// The events of a question: its states in their order.
+    /// The states in the events of a question, in order.
     func questionStates(of id: String) -> [String?] {
         data("question").filter { $0["question"]?["id"]?.string == id }.map { $0["question"]?["state"]?.string }
     }
 
-    /// Answers and waits until nothing is under way; nil cancels.
+    /// Answers and waits until no work is pending; nil cancels.
     func answer(_ id: String, _ answers: [String: [String]]?, on loop: isolated EventLoop) async throws -> String {
         var word = "none"
         do throws(QuestionAnswer.Fault) {

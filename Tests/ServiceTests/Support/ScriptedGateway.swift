@@ -6,8 +6,8 @@ import Observability
 import Service
 import Upstream
 
-/// A gateway that answers calls from a script and keeps what was sent. Its answers come in a later turn of the loop, as
-/// those of a real connection do.
+/// A gateway that answers calls from a script and keeps the sent frames. Its answers come in a later turn of the loop,
+/// as on a real connection.
 final class ScriptedGateway: GatewayCalls {
     struct Request {
         let id: CallID
@@ -17,11 +17,11 @@ final class ScriptedGateway: GatewayCalls {
         subscript(_ name: String) -> String? { params[name]?.string }
     }
 
-    /// When a call is answered.
+    /// The time of an answer.
     enum Reply {
         case now(CallOutcome)
         case after(milliseconds: Int64, CallOutcome)
-        /// Once `answer` is called.
+        /// When `answer` is called.
         case later
     }
 
@@ -47,9 +47,9 @@ final class ScriptedGateway: GatewayCalls {
     /// The files of the agents, by name.
     var files: [String: String] = [:]
     var tellsHashes = false
-    /// The log of frames; nil where none is kept.
+    /// The frame log; nil if frames are not kept.
     var frames: [LoggedFrame]?
-    /// Answers before the script does; nil leaves the call to the script.
+    /// Answers before the script; nil leaves the call to the script.
     var responder: ((Request) -> Reply?)?
     private var open: [Open] = []
     private var last: UInt64 = 0
@@ -58,7 +58,7 @@ final class ScriptedGateway: GatewayCalls {
 
     func requests(_ method: String) -> [Request] { requests.filter { $0.method == method } }
 
-    /// The texts that were sent, in order.
+    /// The sent texts, in order.
     var sentTexts: [String] { requests("chat.send").compactMap { $0["message"] } }
     var sentKeys: [String] { requests("chat.send").compactMap { $0["idempotencyKey"] } }
 
@@ -79,7 +79,7 @@ final class ScriptedGateway: GatewayCalls {
         open.remove(at: place).completion(outcome)
     }
 
-    /// The connection ends: what was written and not answered may have arrived.
+    /// Ends the connection: calls that were written and not answered may have arrived.
     func endOpenCalls(_ outcome: CallOutcome = .ambiguous(.linkLost)) {
         let calls = open
         open = []

@@ -4,7 +4,7 @@ import Notifications
 import Service
 import Synchronization
 
-/// Sinks that answer as a test says, and remember what they got.
+/// Sinks that answer as a test says, and remember their requests.
 final class ScriptedSinks: SinkTransport {
     /// Shared by the processes of one test.
     final class Inbox: Sendable {
@@ -14,7 +14,7 @@ final class ScriptedSinks: SinkTransport {
         var requests: [SinkRequest] { state.withLock { $0.requests } }
         var commands: [SinkCommand] { state.withLock { $0.commands } }
         var outcome: DeliveryMachine.Outcome? { next.withLock { $0 } }
-        /// - Parameter outcome: of all that come; nil leaves them without an answer.
+        /// - Parameter outcome: the outcome of all further requests; nil leaves them without an answer.
         func answer(_ outcome: DeliveryMachine.Outcome?) { next.withLock { $0 = outcome } }
         func note(_ request: SinkRequest) { state.withLock { $0.requests.append(request) } }
         func note(_ command: SinkCommand) { state.withLock { $0.commands.append(command) } }

@@ -19,7 +19,7 @@ final class ServiceBench: ServiceEventReceiver {
     let gateway = ScriptedGateway()
     private(set) var settings: ServiceSettings
     private(set) var services: Services
-    /// Everything that left for the streams.
+    /// All events published to the streams.
     private(set) var published: [StreamEvent] = []
     /// Whether the services allowed the link to open.
     private(set) var mayOpen = false
@@ -43,7 +43,7 @@ final class ServiceBench: ServiceEventReceiver {
 
     private static let mostTurns = 10_000
 
-    /// Waits until nothing is under way any more, without letting time pass.
+    /// Waits until no work is pending, without letting time pass.
     func settle(on loop: isolated EventLoop) async throws {
         var seen = (-1, -1)
         var turns = 0
@@ -98,7 +98,8 @@ final class ServiceBench: ServiceEventReceiver {
         try await start(on: loop)
     }
 
-    /// A new process after a kill: nothing that the old services still had in hand reaches the database or the gateway.
+    /// Starts a new process after a kill: pending work of the old services reaches neither the database nor the
+    /// gateway.
     func kill(on loop: isolated EventLoop) async throws {
         journal.dropHeld()
         gateway.forgetOpenCalls()
@@ -152,14 +153,14 @@ final class ServiceBench: ServiceEventReceiver {
         try await settle(on: loop)
     }
 
-    /// The gateway tells of a row of the main session.
+    /// Delivers the gateway's event for a row of the main session.
     func row(_ row: String, on loop: isolated EventLoop) async throws {
         try await event("session.message", #"{"sessionKey":"main","message":\#(row)}"#, on: loop)
     }
 
     // MARK: Messages and entries
 
-    /// Accepts a message as a request does; nil where the outbox refuses it.
+    /// Accepts a message as from a request; nil if the outbox refuses it.
     @discardableResult
     func accept(
         _ text: String,
@@ -195,7 +196,7 @@ final class ServiceBench: ServiceEventReceiver {
         return accepted?.id
     }
 
-    /// The entry as the database has it.
+    /// The entry in the database.
     func entry(_ id: String?) async throws -> OutboxEntry {
         let found = try await journal.read { tables in try id.flatMap { try tables.outbox.entry(id: $0) } }
         guard let found else { throw StoreError.unavailable("no entry \(id ?? "")") }
@@ -259,11 +260,12 @@ final class ServiceBench: ServiceEventReceiver {
         published.filter { $0.type == type }.map { json(String(decoding: $0.data, as: UTF8.self)) }
     }
 
-    /// The messages that were published: role or id, state and text as the stream shows them.
+    /// The published messages: role or id, state and text as the stream shows them.
     var messages: [JSONValue] { data("message").compactMap { $0["message"] } }
 }
 
-/// A loop holds a thread, and libdispatch has no more than 255: were all tests to begin at once, the last would wait for minutes.
+/// A loop occupies a thread, and libdispatch has at most 255: if all tests began at once, the last would wait for
+/// minutes.
 private let turnstile = Turnstile(8)
 
 /// Runs a test on a loop of its own, with all services started.
@@ -291,7 +293,7 @@ func withServices<Value: Sendable>(
     return try result.get()
 }
 
-/// The same with the link to the gateway up.
+/// The same with an open link to the gateway.
 func withLinkedServices(
     _ settings: ServiceSettings = ServiceSettings(),
     _ test: @Sendable (ServiceBench, isolated EventLoop) async throws -> Void

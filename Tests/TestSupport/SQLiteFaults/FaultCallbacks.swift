@@ -144,12 +144,12 @@ private func faultTruncate(file: FilePointer?, size: Int64) -> Int32 {
     }
 }
 
-/// The real file is not synced. What the disk has is this model's to say, and `losePower` takes back what was not synced here; a
-/// thousand real syncs would add nothing but their time.
+/// The real file is not synced. This model decides the state of the disk, and `losePower` undoes writes that were not
+/// synced here; a thousand real syncs would only cost time.
 private func faultSync(file: FilePointer?, flags: Int32) -> Int32 {
     guard let object = unsafe object(file) else { return SQLITE_IOERR }
     return object.system.state.withLock { state in
-        // A sync that fails, for whatever reason, has synced nothing.
+        // A sync that fails, for any reason, has synced nothing.
         guard FaultFileSystem.count(&state) == .proceed else { return failure(4) }
         state.unsynced[object.path] = nil
         state.syncs += 1

@@ -46,7 +46,7 @@ package final class FaultFileSystem: @unchecked Sendable {
     private let vfs: UnsafeMutablePointer<sqlite3_vfs>
     let base: UnsafeMutablePointer<sqlite3_vfs>
 
-    /// Nil when SQLite has no default file system.
+    /// Nil if SQLite has no default file system.
     package init?(name: String) {
         _ = sqlite3_initialize()
         guard let base = unsafe sqlite3_vfs_find(nil) else { return nil }
