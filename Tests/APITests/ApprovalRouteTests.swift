@@ -30,7 +30,7 @@ struct ApprovalRouteTests {
         return try await api.post("/v1/approvals/\(id)", Field.json + fields, body, on: loop)
     }
 
-    @Test func `what waits is listed, read, decided and told`() async throws {
+    @Test func `a pending approval is listed, read, decided and published`() async throws {
         try await withAPI { api, loop in
             try await open(api, on: loop)
             try await api.bench.asks(Asked.exec("a", "echo \u{202E}x"), on: loop)

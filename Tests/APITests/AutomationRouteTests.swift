@@ -87,7 +87,7 @@ struct AutomationRouteTests {
         }
     }
 
-    @Test func `what a job says is for admins, and a token of sessions sees no job`() async throws {
+    @Test func `a job's text is for admins, and a token of sessions sees no job`() async throws {
         try await withAPI(Self.setup(.march)) { api, loop in
             let sensors = "/v1/automations/5b1f0a7c-2d3e-4f60-8a91-b2c3d4e5f601"
             #expect(

@@ -261,7 +261,7 @@ struct EventHubTests {
         }
     }
 
-    @Test func `what was gathered in a turn leaves before the last event of all streams`() async throws {
+    @Test func `events gathered in a turn leave before the last event of all streams`() async throws {
         try await onLoop { hub, loop in
             let reader = Reader(hub, on: loop)
             hub.goLive(reader.subscriber, behind: [], on: loop)

@@ -82,7 +82,7 @@ struct GlanceRouteTests {
         }
     }
 
-    @Test func `one that leaves, loses its token, or meets the end is forgotten`() async throws {
+    @Test func `a wait ends with its client, its token or the shutdown`() async throws {
         try await withAPI(.init(streams: .init(perCaller: 2, total: 2), demo: { _ in })) { api, loop in
             _ = try await api.get("/v1/glance", on: loop)
             try await api.advance(2_000, on: loop)

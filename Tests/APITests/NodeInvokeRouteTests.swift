@@ -60,7 +60,7 @@ struct NodeInvokeRouteTests {
         }
     }
 
-    @Test func `what is queued until the app is in front is never sent twice`() async throws {
+    @Test func `a command queued until the app is in front is never sent twice`() async throws {
         try await withAPI(Self.setup()) { api, loop in
             let body = #"{"command":"canvas.navigate","params":{"url":"https://example.org/#/a"}}"#
             let first = try await invoke(api, Self.phone, body, key: "a", on: loop)

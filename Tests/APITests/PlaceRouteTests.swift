@@ -164,7 +164,7 @@ struct PlaceRouteTests {
         }
     }
 
-    @Test func `what the gateway takes with a message is known while it is away`() async throws {
+    @Test func `the gateway's attachment limits are known while it is away`() async throws {
         try await withAPI(.demo) { api, loop in
             try await api.demo?.drop(on: loop)
             let body = #"{"text":"read this","attachments":[{"mimeType":"application/pdf","data":"JVBERi0xLjQ="}]}"#

@@ -32,7 +32,7 @@ struct QuestionRouteTests {
         try await api.post("/v1/questions/\(id)", Field.json + fields, body, on: loop)
     }
 
-    @Test func `what waits is listed, read, answered and told`() async throws {
+    @Test func `a pending question is listed, read, answered and published`() async throws {
         try await withAPI { api, loop in
             try await open(api, on: loop)
             let start = api.bench.journal.newest.text

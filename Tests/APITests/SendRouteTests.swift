@@ -31,7 +31,7 @@ struct SendRouteTests {
         }
     }
 
-    @Test func `what cannot be sent is refused with the field at fault, and nothing is stored`() async throws {
+    @Test func `an invalid message is refused with the field at fault, and nothing is stored`() async throws {
         try await withAPI(.demo) { api, loop in
             let past = "2020-01-01T00:00:00Z"
             let picture = #""mimeType":"image/png","data""#

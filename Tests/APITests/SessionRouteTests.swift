@@ -65,7 +65,7 @@ struct SessionRouteTests {
         }
     }
 
-    @Test func `what a release cannot do is 501 by name, and nothing is changed`() async throws {
+    @Test func `an ability that the release lacks is answered 501 by name, and nothing is changed`() async throws {
         for (release, status) in [(DemoRelease.march, 501), (.june, 501), (.autumn, 200)] {
             try await withAPI(Self.setup(release)) { api, loop in
                 let body = #"{"label":"Kept","archived":true}"#
@@ -118,7 +118,7 @@ struct SessionRouteTests {
         }
     }
 
-    @Test func `what a caller has read is its own`() async throws {
+    @Test func `each caller has its own read marks`() async throws {
         try await withAPI(.demo) { api, loop in
             let none = try await api.request("PUT", "/v1/sessions/main/read", on: loop)
             #expect(none.status == 200 && none.json["unread"] == nil)

@@ -235,7 +235,7 @@ struct AuthenticatorTests {
     }
 
     /// tailscaled would name this node's own user for such a caller.
-    @Test func `who comes from this host to its tailnet address is no peer of the tailnet`() {
+    @Test func `a caller from this host to its tailnet address is no peer of the tailnet`() {
         var gate = Self.gate()
         let address = PeerAddress(ip: NetworkAddress("100.64.0.9") ?? .loopback4, port: 5)
         let peer = Peer(listener: .tcp, local: address.ip, remote: address, uid: nil)

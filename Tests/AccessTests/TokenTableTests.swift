@@ -12,7 +12,7 @@ struct TokenTableTests {
         return (TokenTable(connection), connection)
     }
 
-    @Test func `what is saved is loaded, and authenticates after a restart`() throws {
+    @Test func `a saved token is loaded, and authenticates after a restart`() throws {
         let folder = try ScratchDirectory()
         let (record, secret) = try TokenRecord.sample(sessions: ["agent:main:main", "b"], expiresAt: .after(9000))
         let narrow = try TokenRecord.sample(paths: ["/v1/runs", "/v1/glance"], seed: 3).record

@@ -179,7 +179,7 @@ struct ScopeTests {
         #expect(ScopeSet.parse(["send", "read"]) == .success([.read, .send]))
     }
 
-    @Test func `who lacks a scope is told which, and who is nobody is told how to get in`() {
+    @Test func `a caller without a scope is told which, and an unknown caller how to get in`() {
         let reader = Caller.token(TokenCaller(id: "1", name: "n", scopes: .read))
         #expect(reader.decide(.read) == .allowed)
         guard case .refused(let missing) = reader.decide([.send, .control]) else {

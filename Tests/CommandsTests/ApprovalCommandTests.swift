@@ -26,7 +26,7 @@ struct ApprovalCommandTests {
         )
     }
 
-    @Test func `what waits is shown with its times and the whole command`() {
+    @Test func `a pending approval is shown with its times and the whole command`() {
         let io = RecordedIO()
         let long = String(repeating: "x", count: 3_000)
         io.isOutputTerminal = true
@@ -191,7 +191,7 @@ struct ApprovalCommandTests {
         #expect(try io.body(1)["commandSha256"]?.string == "two")
     }
 
-    @Test func `what is not offered cannot be allowed`() {
+    @Test func `a decision that is not offered cannot be allowed`() {
         let cut = Self.approval().replacing(#"["allow-once","deny"]"#, with: #"["deny"]"#)
             .replacing(#""kind""#, with: #""truncated":true,"kind""#)
         let io = watcher([Self.event(cut), Self.later])

@@ -128,7 +128,7 @@ struct ClientCommandTests {
         #expect(io.errors == "ladle: No permission\n  The link[31m lacks it.\n  → openclaw do\n")
     }
 
-    @Test func `what the api advises its HTTP clients is told as a command`() {
+    @Test func `the API's hints for HTTP clients are shown as commands`() {
         let io = RecordedIO()
         io.replies = [
             .json(422, #"{"title":"Stop word","code":"STOP_WORD","hint":"POST /v1/sessions/x/abort"}"#),
@@ -676,7 +676,7 @@ struct ClientCommandTests {
         #expect(io.errors.contains("/none does not exist"))
     }
 
-    @Test func `what is not ours is handed back, and usage errors are 64`() {
+    @Test func `commands of the executable are handed back, and usage errors are 64`() {
         let io = RecordedIO()
         #expect(io.run("serve", "--demo") == nil)
         #expect(io.run("tls", "self-signed", "--host", "x") == nil)

@@ -37,7 +37,7 @@ struct PairCommandTests {
         #expect(io.errors.contains("phone, scopes read,send, until 13:05"))
     }
 
-    @Test func `what the host grants is sent as it was named`() throws {
+    @Test func `the host's grant is sent as it was named`() throws {
         let io = RecordedIO()
         io.replies = [Self.made(Self.link, "tailnet")]
         #expect(

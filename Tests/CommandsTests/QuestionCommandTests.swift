@@ -17,7 +17,7 @@ struct QuestionCommandTests {
             + #""createdAt":"2026-03-04T11:58:00Z","expiresAt":"2026-03-04T12:13:00Z"\#(more)}"#
     }
 
-    @Test func `what waits is shown with its options`() {
+    @Test func `a pending question is shown with its options`() {
         let io = RecordedIO()
         io.replies = [
             .json(

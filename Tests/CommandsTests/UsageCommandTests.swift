@@ -38,7 +38,7 @@ struct UsageCommandTests {
         #expect(io.errors.isEmpty)
     }
 
-    @Test func `what is old or not known yet says so`() {
+    @Test func `usage that is old or not known yet is marked as such`() {
         for (answer, words) in [
             (#"{"stale":true,"providers":[]}"#, "not told yet"),
             (#"{"asOf":"2026-03-04T11:00:00Z","stale":true,"providers":[]}"#, "As of 12:00"),

@@ -134,7 +134,7 @@ struct SettingsTests {
         #expect(problems.first?.description.hasPrefix(text) == true, "\(problems)")
     }
 
-    @Test func `what belongs to others is left alone`() {
+    @Test func `foreign variables are ignored`() {
         #expect(
             sources(file: "{demo: null}", environment: ["LADLE_SOCKET": "/s", "LADLE_TEST_KILL": "a", "PATH": "x"])
                 .resolved().problems == []

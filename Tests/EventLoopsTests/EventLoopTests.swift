@@ -46,7 +46,7 @@ struct EventLoopTests {
         await loop.stop()
     }
 
-    @Test func `what keeps a loop busy does not starve the posts that it leads to`() async throws {
+    @Test func `work that keeps a loop busy does not starve the posts that it leads to`() async throws {
         /// Work that takes at least five times the budget of posts, and causes posts that take twice that budget.
         final class Busy: TurnEndWork {
             private let done = Shared(0)
@@ -82,7 +82,7 @@ struct EventLoopTests {
         await loop.stop()
     }
 
-    @Test func `what is posted after stop still runs, in order`() async throws {
+    @Test func `work posted after stop still runs, in order`() async throws {
         let loop = try EventLoop()
         loop.start()
         await loop.stop()

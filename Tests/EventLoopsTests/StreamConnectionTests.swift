@@ -161,7 +161,7 @@ struct StreamConnectionTests {
         await loop.stop()
     }
 
-    @Test func `what a read decrypts to has room, with the record that it ends`() {
+    @Test func `the plaintext of a read has room, with the record that it ends`() {
         #expect(EventLoop.plainBufferSize >= EventLoop.readBufferSize + TLSSession.heldBytes)
     }
 

@@ -53,7 +53,7 @@ struct AbuseTests {
         #expect(peer.goAway == nil)
     }
 
-    @Test(arguments: floods) func `what is earned of a frame between two of them is not lost`(flood: Flood) throws {
+    @Test(arguments: floods) func `a part of a frame earned between two frames is not lost`(flood: Flood) throws {
         let peer = try TestPeer()
         try peer.send(.post(1))
         let allowed = Int(flood.rate.burst) - (flood.kind == .settings ? 1 : 0)

@@ -219,7 +219,7 @@ struct ListenerTests {
         #expect(folder.exists("precious"))
     }
 
-    @Test func `what stands in the control socket's place and cannot go is named`() throws {
+    @Test func `a file in the control socket's place that is no socket is named`() throws {
         let folder = try ScratchDirectory()
         try FileManager.default.createDirectory(atPath: folder.file("ladle.sock"), withIntermediateDirectories: false)
         let (output, _) = try run(

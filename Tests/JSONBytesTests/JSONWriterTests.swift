@@ -31,7 +31,7 @@ struct JSONWriterTests {
         )
     }
 
-    @Test func `what could break a line is escaped`() {
+    @Test func `characters that could break a line are escaped`() {
         #expect(
             text { $0.string("a\"\\\n\r\t\u{0}\u{1F}\u{85}\u{2028}\u{2029}é😀\u{7F}/ÂÃ") }
                 == "\"a\\\"\\\\\\n\\r\\t\\u0000\\u001f\\u0085\\u2028\\u2029é😀\u{7F}/ÂÃ\""

@@ -148,7 +148,7 @@ struct SinkMessageTests {
     }
 
     /// ntfy refuses JSON of more than twice its longest message.
-    @Test func `what quotes and line breaks make of a message still fits into ntfy`() throws {
+    @Test func `a message with many quotes and line breaks still fits into ntfy`() throws {
         let sink = try sink(#"{"name":"p","kind":"ntfy","topic":"t","url":"https://n.example"}"#)
         for text in ["\"", "\n", "\u{1}", "x"].map({ String(repeating: $0, count: 1_000) }) {
             var message = SinkMessage(

@@ -152,7 +152,7 @@ struct `An entry that may have arrived` {
         #expect(world.scans.count == 1)
     }
 
-    @Test func `whose repeat is answered by ok or by the error of its run is accepted and looked for at once`() {
+    @Test func `is accepted and looked for at once when its repeat is answered by ok or by the error of its run`() {
         for status in [AttemptOutcome.Acknowledgement.Status.finished, .failed] {
             var world = unanswered()
             world.report(ScanReport(isComplete: true))
@@ -238,7 +238,7 @@ struct `An entry that may have arrived` {
         #expect(world.scans.last?.depth == .complete)
     }
 
-    @Test func `whose acknowledgement takes more than five minutes is asked for once and accepted by it`() {
+    @Test func `is asked for once and accepted by an acknowledgement that takes more than five minutes`() {
         var world = World()
         world.online()
         world.enqueue("a")

@@ -135,7 +135,7 @@ struct `The link` {
         return world
     }
 
-    @Test func `what was accepted stays so while the link is lost, and when the same gateway is back`() {
+    @Test func `an accepted entry stays accepted while the link is lost, and when the same gateway is back`() {
         var world = accepted()
         #expect(world.state("a") == .accepted)
         world.online(uptimeMs: 1_030_000)
@@ -156,7 +156,7 @@ struct `The link` {
         #expect(world.scans.count == 1)
     }
 
-    @Test func `what was accepted before a restart of ours is judged by the first gateway that answers`() {
+    @Test func `an entry accepted before a restart of ours is judged by the first gateway that answers`() {
         for (uptime, state) in [(1_030_000, .accepted), (5_000, .unconfirmed)] as [(Int64, OutboxState)] {
             for isEarly in [true, false] {
                 var world = accepted()

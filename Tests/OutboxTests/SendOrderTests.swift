@@ -248,7 +248,7 @@ struct `Order` {
         #expect(world.dispatcher.count == 0)
     }
 
-    @Test func `what is behind a busy send on protocol 3 waits for the run that answers it, and no longer`() {
+    @Test func `an entry behind a busy send on protocol 3 waits for the run that answers it, and no longer`() {
         var world = deferred()
         world.enqueue("b")
         world.run("foreign", .ended)

@@ -20,7 +20,7 @@ struct ChildProcessTests {
         #expect(String(decoding: result.output, as: UTF8.self) == "in;$(id)|a b|\n" && result.status == 3)
     }
 
-    @Test func `what does not fit is dropped, and input that nobody reads too`() throws {
+    @Test func `output over the limit is dropped, and so is input that nobody reads`() throws {
         let much = String(repeating: "x", count: 300_000)
         #expect(try run("cat; cat", input: much).output.count == 64)
         #expect(try run("exit 0", input: much).status == 0)

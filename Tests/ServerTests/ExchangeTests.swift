@@ -101,7 +101,7 @@ struct ExchangeTests {
         }
     }
 
-    @Test func `what is cut is answered where nothing was said yet, and ended where something was`() async throws {
+    @Test func `a cut exchange is answered if no answer has begun, and ended otherwise`() async throws {
         let problem = Problem(.notPaired, "x")
         try await onLoop { exchange, sink, owner, loop in
             exchange.cut(problem, on: loop)

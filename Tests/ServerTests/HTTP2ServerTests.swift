@@ -39,7 +39,7 @@ struct HTTP2ServerTests {
         #expect(await server.wait { $0.responder.finished == 50 })
     }
 
-    @Test func `who does not take its answers gets no more of them, and may ask again`() async throws {
+    @Test func `a client that does not take its answers gets no more of them, and may ask again`() async throws {
         var limits = ServerLimits.patient
         limits.answerBytes = 1 << 20
         let server = try await TestServer(limits)
@@ -97,7 +97,7 @@ struct HTTP2ServerTests {
         #expect(await server.wait { $0.server.counters.openStreams == 0 })
     }
 
-    @Test func `who waits for room is told when there is some`() async throws {
+    @Test func `a stream that waits for room is told when there is some`() async throws {
         let server = try await TestServer()
         let client = try connect(server)
         try client.request("GET", "/stream", stream: 1)

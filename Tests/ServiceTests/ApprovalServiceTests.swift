@@ -292,7 +292,7 @@ struct ApprovalServiceTests {
         }
     }
 
-    @Test func `what ended before a restart stays ended, whatever the list shows`() async throws {
+    @Test func `an approval that ended before a restart stays ended, whatever the list shows`() async throws {
         try await withServices { bench, loop in
             bench.gateway.next("exec.approval.list", ok("[]"))
             try await bench.open(methods: Asked.listing, on: loop)
@@ -335,7 +335,7 @@ struct ApprovalServiceTests {
         }
     }
 
-    @Test func `what waits survives a kill, and ends once`() async throws {
+    @Test func `a pending approval survives a kill, and ends once`() async throws {
         for isListed in [true, false] {
             try await withServices { bench, loop in
                 bench.gateway.next("exec.approval.list", ok("[]"))
@@ -440,7 +440,7 @@ struct ApprovalServiceTests {
         }
     }
 
-    @Test func `what may have run out while the gateway was never reached is looked at at leisure`() async throws {
+    @Test func `an approval that may have expired before the first connection is checked without haste`() async throws {
         try await withServices { bench, loop in
             bench.gateway.next("exec.approval.list", ok("[]"))
             try await bench.open(methods: Asked.listing, on: loop)

@@ -31,7 +31,7 @@ struct DevicePairingTests {
         bench.data("device").map { "\($0["reason"]?.string ?? "") \($0["device"]?["id"]?.string ?? "")" }
     }
 
-    @Test func `what waits is counted where the link may see it`() async throws {
+    @Test func `waiting requests are counted if the link may see them`() async throws {
         try await withServices { bench, loop in
             #expect(bench.services.devicePairing.pendingCount == nil)
             try await open(bench, scopes: ["operator.read", "operator.write"], on: loop)

@@ -103,7 +103,7 @@ struct EventFeedTests {
         }
     }
 
-    @Test func `what an event is about becomes durable with it, or neither does`() async throws {
+    @Test func `an event and the change it reports become durable together, or neither does`() async throws {
         try await withServices { bench, loop in
             bench.services.feed.publish("session", on: loop) { _ in
             } also: { transaction in

@@ -106,7 +106,7 @@ struct MessageServiceTests {
         }
     }
 
-    @Test func `what was said while the link was down is published once it is back`() async throws {
+    @Test func `messages said while the link was down are published once it is back`() async throws {
         try await withLinkedServices { bench, loop in
             try await bench.event("agent", Frame.start("run-1"), on: loop)
             try await bench.event("chat", Frame.end("run-1", "aborted"), on: loop)

@@ -75,7 +75,7 @@ struct NodeInvokerTests {
         }
     }
 
-    @Test func `what a node does not declare is told without asking it`() async throws {
+    @Test func `an undeclared command is refused without asking the node`() async throws {
         var settings = ServiceSettings()
         settings.nodes = try NodePolicy(allow: ["camera.snap"])
         try await withServices(settings) { bench, loop in

@@ -81,7 +81,7 @@ struct NodeServiceTests {
         }
     }
 
-    @Test func `what a list shows anew is told, and what only counts is not`() async throws {
+    @Test func `changes in a list are published, and mere times are not`() async throws {
         try await withServices { bench, loop in
             bench.services.audience.joined(.everything)
             bench.gateway.next(
@@ -123,7 +123,7 @@ struct NodeServiceTests {
         }
     }
 
-    @Test func `what a gateway forgets of a node that is away is kept`() async throws {
+    @Test func `declarations that a gateway forgets while a node is away are kept`() async throws {
         try await withServices { bench, loop in
             try await bench.open(version: 3, methods: Self.methods, on: loop)
             bench.gateway.next(

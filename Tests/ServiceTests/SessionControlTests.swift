@@ -63,7 +63,7 @@ struct SessionControlTests {
         }
     }
 
-    @Test func `what was deleted is not patched, whoever was first`() async throws {
+    @Test func `a deleted session is not patched, whichever came first`() async throws {
         try await linked { bench, _, loop in
             var outcomes: [String] = []
             let control = bench.services.sessionControl

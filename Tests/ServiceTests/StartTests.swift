@@ -68,7 +68,7 @@ struct StartTests {
         }
     }
 
-    @Test func `what main means is remembered from the gateway of last time`() async throws {
+    @Test func `the meaning of main is remembered from the last gateway`() async throws {
         try await withServices { bench, loop in
             let before = try await SessionDefaults.kept(in: bench.journal)
             #expect(before == .standard)

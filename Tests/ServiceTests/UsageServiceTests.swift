@@ -120,7 +120,7 @@ struct UsageServiceTests {
         }
     }
 
-    @Test func `what providers say is bounded and shown as itself`() async throws {
+    @Test func `texts of providers are bounded and made safe to show`() async throws {
         try await withServices { bench, loop in
             let long = String(repeating: "x", count: 5_000)
             let odd =

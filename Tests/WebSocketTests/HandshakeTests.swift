@@ -127,7 +127,7 @@ struct HandshakeTests {
         #expect(try client.receive(bytes.span) == bytes.count)
     }
 
-    @Test func `what could end a header line never reaches the request`() {
+    @Test func `a character that could end a header line never reaches the request`() {
         let client = ClientHandshake(host: "a\r\nX: y", path: "/\r\n\r\n", userAgent: "u\n", nonce: Self.nonce)
         #expect(String(decoding: client.request, as: UTF8.self).components(of: "\r\n").count == 9)
     }
