@@ -39,11 +39,11 @@ package enum ServiceEvent {
     case messageSaid(ChatMessage, session: String)
     /// A run has ended; its event is on its way to the streams.
     case runEnded(Run)
-    /// A rule or a sink of notifications, or the state of a sink, is another.
+    /// A notification rule, a sink, or the state of a sink has changed.
     case sinksChanged
-    /// A sink failed so long that nothing is sent to it any more.
+    /// A sink was disabled after many failures: nothing more is sent to it.
     case sinkDisabled(NotificationSink, reason: String)
-    /// The database takes nothing; told once until it does again.
+    /// The database accepts no writes; reported once until it does again.
     case storeFailed(StoreError)
     /// Too much data waits for the disk: the gateway must pause until this event comes again with `false`.
     case diskFellBehind(Bool)

@@ -4,7 +4,7 @@ import JSONBytes
 import Notifications
 import Runs
 
-/// Tells of an approval once more when half of a long life is over.
+/// Sends a reminder of a long-lived approval after half of its time.
 final class ApprovalReminders {
     private unowned let gateway: any GatewayCalls
     private let approvals: ApprovalService
@@ -17,7 +17,7 @@ final class ApprovalReminders {
         self.maker = maker
     }
 
-    /// Some approval has changed.
+    /// Called when an approval has changed.
     func changed(on loop: isolated EventLoop) {
         for (id, timer) in timers where approvals.approval(id, on: loop)?.isPending != true {
             loop.cancel(timer)

@@ -10,7 +10,7 @@ final class LinkWatch {
     private static let matter = Notification.Matter(.link, "gateway")
 
     private let maker: NotificationMaker
-    /// The rules are known. Until then `early` is the last state of the link.
+    /// Whether the rules are known. Until then `early` is the last state of the link.
     private var isReady = false
     private var early: LinkStatus?
     private var state: LinkState?
@@ -22,7 +22,7 @@ final class LinkWatch {
 
     init(_ maker: NotificationMaker) { self.maker = maker }
 
-    /// The rules are known.
+    /// Called when the rules are known.
     func begin(on loop: isolated EventLoop) {
         isReady = true
         if let early { changed(early, on: loop) }
@@ -69,7 +69,8 @@ final class LinkWatch {
         timer = nil
     }
 
-    /// Once until the link is back, also by the next process: a link may be tried and refused again and again.
+    /// Reports each state once until the link is back, even across a restart: a link may be tried and refused again and
+    /// again.
     private func tell(_ type: NotificationType, _ text: String, on loop: isolated EventLoop) {
         guard told.insert(type).inserted else { return }
         let now = loop.wallClock

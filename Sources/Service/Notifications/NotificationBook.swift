@@ -35,7 +35,7 @@ struct NotificationBook: Sendable {
     var asksForWatchers: Bool { rules.contains { $0.unlessWatching == true } }
     var openSinks: Set<String> { Set(sinks.filter(\.isOpen).map(\.id)) }
 
-    /// Somebody would hear of it, so that it is worth looking for.
+    /// Whether any sink would get this type, so that it is worth watching for.
     func tells(of type: NotificationType) -> Bool {
         sinks.contains(where: \.isOpen) && rules.contains { $0.types.contains(where: type.matches) }
     }

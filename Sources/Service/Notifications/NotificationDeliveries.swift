@@ -5,7 +5,8 @@ import Observability
 import Store
 import TLS
 
-/// The sending: the delivery machine decides what is sent to which sink and when, and this class does it and keeps each state.
+/// Sends notifications: the delivery machine decides what is sent to which sink and when; this class carries it out and
+/// stores each state.
 package final class NotificationDeliveries {
     static let healthSpace = "notification.health"
     /// The delay before a failed write of a delivery state is repeated.
@@ -23,7 +24,7 @@ package final class NotificationDeliveries {
     private var timer: TimerID?
     private var unwritten: [String: SinkDelivery] = [:]
     private var isWritingAgain = false
-    /// Since the start: how deliveries ended, by sink.
+    /// The results of deliveries since the start, by sink.
     private(set) var results: [String: [SinkDelivery.State: UInt64]] = [:]
 
     init(feed: EventFeed, events: ServiceEvents, sender: SinkSender, log: Log) {
@@ -38,7 +39,7 @@ package final class NotificationDeliveries {
     package func health(of sink: String) -> SinkHealth { machine.health(of: sink) ?? SinkHealth() }
     var waitingCount: Int { machine.waitingCount }
 
-    /// - Parameter zone: of the sink's own quiet hours.
+    /// - Parameter zone: the time zone of the sink's own quiet hours.
     func set(_ sink: NotificationSink, _ health: SinkHealth, zone: TimeZoneTable, on loop: isolated EventLoop) {
         sinks[sink.id] = sink
         machine.set(sink, health, zone: zone)
@@ -70,7 +71,7 @@ package final class NotificationDeliveries {
         step(on: loop)
     }
 
-    /// Nobody needs to hear of this any more.
+    /// Drops the notifications of a matter that has ended.
     func ended(_ matter: Notification.Matter) {
         machine.ended(matter)
         sender.ended(matter)
@@ -100,7 +101,7 @@ package final class NotificationDeliveries {
         }
     }
 
-    /// Enabled, and not disabled by its failures.
+    /// Whether the sink is enabled, and was not disabled after failures.
     func isOpen(_ sink: NotificationSink) -> Bool {
         sink.isEnabled && machine.health(of: sink.id)?.state != .disabled
     }
@@ -141,7 +142,7 @@ package final class NotificationDeliveries {
 
     private func send(_ sending: DeliveryMachine.Sending, _ found: [Notification?], on loop: isolated EventLoop) {
         let id = sending.delivery.sink
-        // It was too old meanwhile, or its sink is gone.
+        // The notification became too old meanwhile, or its sink is gone.
         guard let one = found.first ?? nil, let sink = sinks[id] else {
             return answered(id, .accepted(status: nil), on: loop)
         }
@@ -174,7 +175,7 @@ package final class NotificationDeliveries {
         }
     }
 
-    /// Sends what the disk did not keep: once, and to these sinks.
+    /// Sends a notification that the disk did not store, once, to these sinks.
     func sendUnkept(_ one: Notification, to ids: Set<String>, on loop: isolated EventLoop) {
         for sink in sinks.values.sorted(by: { $0.id < $1.id }) where ids.contains(sink.id) {
             sender.send(one, to: sink, on: loop) { _ in }
@@ -183,8 +184,8 @@ package final class NotificationDeliveries {
 
     // MARK: Writing
 
-    /// A state is a fact: it is written until the disk takes it. A delivery whose state is lost with the process is sent again, under
-    /// the same id.
+    /// Writes delivery states, retried until the disk takes them. A delivery whose state is lost with the process is
+    /// sent again under the same id.
     private func write(_ deliveries: [SinkDelivery], on loop: isolated EventLoop) {
         let now = loop.wallClock
         for one in deliveries where !one.state.isOpen && one.purpose == .tell {

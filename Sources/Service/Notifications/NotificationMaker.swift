@@ -4,7 +4,8 @@ package import Notifications
 import Store
 import TLS
 
-/// Makes notifications by the book: out of the events of a transaction, out of matters that are no event, and for scripts.
+/// Makes notifications by the notification book: from the events of a transaction, from matters without an event, and
+/// for scripts.
 package final class NotificationMaker {
     private static let notes = TokenBucket(burst: 10, perMinute: 10)
 
@@ -16,7 +17,7 @@ package final class NotificationMaker {
     private var noteBucket = NotificationMaker.notes
     private var isReady = false
     private var kept: NotificationBook?
-    /// Since the start, by type.
+    /// The notifications made since the start, by type.
     private(set) var made: [NotificationType: UInt64] = [:]
 
     init(
@@ -33,7 +34,7 @@ package final class NotificationMaker {
         self.deliveries = deliveries
     }
 
-    /// Rules and sinks are known: from here on events become notifications.
+    /// Called when rules and sinks are known: from then on events become notifications.
     func begin() {
         isReady = true
         sinksChanged()
@@ -57,7 +58,7 @@ package final class NotificationMaker {
         return book
     }
 
-    /// A rule, a sink, or the state of a sink is another.
+    /// Called when a rule, a sink, or the state of a sink has changed.
     func sinksChanged() {
         kept = nil
         guard isReady else { return }
@@ -66,7 +67,7 @@ package final class NotificationMaker {
 
     // MARK: Making
 
-    /// Makes a notification of something that is no event of its own.
+    /// Notifies of something that has no event of its own.
     func tell(_ occasion: Occasion, on loop: isolated EventLoop, failed: @escaping () -> Void = {}) {
         change(on: loop, failed: failed) { book, transaction, changes in
             try book.create(occasion, in: &transaction, &changes)
@@ -92,7 +93,7 @@ package final class NotificationMaker {
         }
     }
 
-    /// Sends a notification that the disk cannot keep: once, and as well as may be.
+    /// Sends a notification that the disk cannot store: once, without retries.
     func sendUnkept(_ occasion: Occasion, on loop: isolated EventLoop) {
         let id = UUIDv7.make(milliseconds: occasion.at.milliseconds, random: SecureRandom.bytes(10))
         let one = Notification(id: id, type: occasion.type, at: occasion.at, title: occasion.title, text: occasion.text)
@@ -105,7 +106,7 @@ package final class NotificationMaker {
         deliveries.sendUnkept(one, to: chosen, on: loop)
     }
 
-    /// The changes of a transaction, now durable.
+    /// Takes over the durable results of a transaction.
     func take(_ changes: NotificationBook.Changes, on loop: isolated EventLoop) {
         for type in changes.created { made[type, default: 0] += 1 }
         for matter in changes.ended { deliveries.ended(matter) }

@@ -4,7 +4,7 @@ package import Notifications
 import Observability
 import Store
 
-/// The rules, sinks, quiet hours and mute: from the configuration and the API, kept in the database.
+/// The rules, sinks, quiet hours and mute: from the configuration and the API, stored in the database.
 package final class NotificationPreferences {
     private static let sinkSpace = "notification.sink"
     private static let ruleSpace = "notification.rule"
@@ -42,8 +42,9 @@ package final class NotificationPreferences {
 
     // MARK: Starting
 
-    /// Takes up the settings and the deliveries that an earlier process left.
-    /// - Parameter completion: called when rules and sinks are known. Nothing is sent before the windows of the night are known too.
+    /// Loads the settings and the unsent deliveries of an earlier process.
+    /// - Parameter completion: called when rules and sinks are known. Nothing is sent before the windows of quiet hours
+    ///   are known too.
     func load(on loop: isolated EventLoop, completion: @escaping () -> Void) {
         let limit = NotificationLimits.queue * NotificationLimits.sinks
         feed.readSaved("notifications", on: loop) { tables in
@@ -129,7 +130,7 @@ package final class NotificationPreferences {
     package var sinks: [NotificationSink] { sinkTable.values.sorted { $0.id < $1.id } }
     package func sink(_ id: String) -> NotificationSink? { sinkTable[id] ?? sinkTable.values.first { $0.name == id } }
 
-    /// Why a caller may not name this address, as far as its text tells.
+    /// The reason why callers may not use this address, judged by its text alone.
     package func refusal(of url: SinkURL) -> AddressPolicy.Refusal? { settings.addresses?.refusal(of: url) }
 
     /// Saves a sink. It takes effect at once, and is rolled back if the disk fails. False if this host lacks the time

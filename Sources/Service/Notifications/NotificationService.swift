@@ -7,7 +7,8 @@ package import Notifications
 import Observability
 import Store
 
-/// What people are told, and what was: it watches the link, the disk, approvals and sinks for matters to tell, and reads the history.
+/// Notifications to people: watches the link, the disk, approvals and sinks for matters to report, and reads the
+/// history.
 package final class NotificationService {
     private let feed: EventFeed
     private let preferences: NotificationPreferences

@@ -4,7 +4,8 @@ package import Notifications
 package struct NotificationSettings: Sendable {
     /// Sinks from the configuration file. The API cannot change them.
     package var sinks: [NotificationSink] = []
-    /// Where sinks may lead: to public hosts, and to hosts inside the network that the owner allows. Without it nothing is sent.
+    /// The addresses that sinks may use: public hosts, and internal hosts that the owner allows. Nothing is sent
+    /// without it.
     package var addresses = try? AddressPolicy()
     /// The URL at which the owner's devices reach Ladle, without a trailing slash.
     package var publicURL: String?

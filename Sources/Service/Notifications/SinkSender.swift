@@ -35,7 +35,7 @@ final class SinkSender {
         self.log = log
     }
 
-    /// The buttons of an approval are made anew when they are needed again.
+    /// Forgets the buttons of an ended approval.
     func ended(_ matter: Notification.Matter) {
         if matter.kind == .approval { buttons[matter.id] = nil }
     }
@@ -52,8 +52,8 @@ final class SinkSender {
     }
 
     /// - Parameters:
-    ///   - one: the notification of the delivery that leads.
-    ///   - others: those that the message stands for as well.
+    ///   - one: the notification of the leading delivery.
+    ///   - others: further notifications that the message covers.
     func send(
         _ sending: DeliveryMachine.Sending,
         _ one: Notification,
@@ -104,7 +104,7 @@ final class SinkSender {
         transport.send(request, allowed: policy, on: loop, completion: completion)
     }
 
-    /// A server that does not know the request keeps the message: nothing to repeat.
+    /// Removes a message. A server that does not support this keeps the message, and the attempt is not repeated.
     private func remove(
         _ message: SinkMessage,
         on loop: isolated EventLoop,

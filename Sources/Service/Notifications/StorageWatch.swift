@@ -34,7 +34,7 @@ package final class StorageWatch {
         self.freeBytes = freeBytes
     }
 
-    /// The rules are known.
+    /// Called when the rules are known.
     func begin(on loop: isolated EventLoop) {
         isReady = true
         changed(on: loop)
