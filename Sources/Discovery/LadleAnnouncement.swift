@@ -58,7 +58,7 @@ package struct LadleAnnouncement: Sendable, Equatable {
 package struct AnnouncementPauses: Sendable {
     private static let firstMilliseconds: Int64 = 1000
     private static let longestMilliseconds: Int64 = 300_000
-    /// A publisher that ran this long worked, so that its end is a new fault.
+    /// A publisher that ran this long counts as working, so its end is a new fault.
     private static let steadyMilliseconds: Int64 = 60_000
 
     private var next = Self.firstMilliseconds

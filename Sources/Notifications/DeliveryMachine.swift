@@ -64,7 +64,7 @@ package struct DeliveryMachine: Sendable {
             note(one)
         }
 
-        /// The new list of waiting deliveries, looked at one by one.
+        /// Replaces the waiting deliveries.
         mutating func sorted(_ all: [SinkDelivery]) {
             (hasHeld, firstExpiry) = (false, nil)
             waiting = all
@@ -320,7 +320,7 @@ package struct DeliveryMachine: Sendable {
         let sorted = held.sorted { $0.at < $1.at }
         let isTold = held.count + lane.hiddenCount > 1 || held.contains { $0.hasExpired(at: now) }
         if mode == .digest, isTold, let lead = sorted.last {
-            // The message under way is answered first; these stay held until then.
+            // The message being sent is answered first; these stay held until then.
             guard lane.inFlight == nil, lane.notBefore <= now, lead.dueAt <= now else {
                 for one in held { lane.keep(one) }
                 wake(at: max(lane.notBefore, lead.dueAt))

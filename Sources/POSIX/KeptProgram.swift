@@ -39,7 +39,7 @@ package final class KeptProgram: Sendable {
         return ChildProcess.Result(status: cs_reap_program(started), output: Array(text.prefix(count)))
     }
 
-    /// Ends the program. A program that has not begun yet ends as soon as it begins.
+    /// Ends the program. If it has not started yet, it ends right after its start.
     package func stop() {
         isStopped.withLock { $0 = true }
         end()

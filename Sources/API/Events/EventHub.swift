@@ -34,8 +34,8 @@ package final class EventHub: TurnEndWork {
     private var waiters: [UInt64: (StreamEvent) -> Void] = [:]
     private var nextWaiter: UInt64 = 0
 
-    /// - Parameter open: gets each stream's slot back.
-    /// - Parameter audience: learns which streams are open.
+    /// - Parameter open: releases the slot of each stream that ends.
+    /// - Parameter audience: counts the open streams by filter.
     package init(last: EventID, bufferLimit: Int, open: OpenRequests, audience: Audience) {
         self.last = last
         self.open = open

@@ -56,7 +56,7 @@ final class GlanceWait: OpenRequest, ExchangeOwner {
         call.exchange.endWithPeer(on: loop)
     }
 
-    /// The change may not show in this form.
+    /// Checks whether the change shows in this form.
     private func look(on loop: isolated EventLoop) {
         guard observer != nil else { return }
         let encoded = encoded(on: loop)

@@ -3,8 +3,9 @@ import JSONBytes
 import Notifications
 import Server
 
-/// The pages that a canvas may show: pages of the web. A page of the gateway itself would be shown with its rights, and other schemes
-/// read files or run scripts. Only the known fields are passed on, as they were understood here.
+/// Checks the page that a canvas is told to show. Only pages of the web are allowed: a page of the gateway itself would
+/// be shown with its rights, and other schemes read files or run scripts. Only the known fields are passed on, in the
+/// form in which they were parsed here.
 enum CanvasParams {
     /// The longest fragment: the length limit of an address.
     private static let longestFragment = 2_048

@@ -136,7 +136,7 @@ package struct PairingInvitations: Sendable {
         }
     }
 
-    /// Few invitations wait at one time, so that each is looked at.
+    /// Forgets the oldest ended invitation; few invitations wait at one time, so each is checked.
     private mutating func forgetOldest() {
         let over = entries.filter { !$0.value.isTaken && $0.value.invitation.state != .waiting }
         guard let oldest = over.min(by: { $0.value.invitation.createdAt < $1.value.invitation.createdAt }) else {

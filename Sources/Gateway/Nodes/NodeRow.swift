@@ -10,11 +10,11 @@ package struct NodeRow: Sendable {
     package let model: String?
     package let family: String?
     package let capabilities: [String]
-    /// The commands that the gateway lets the node do. Releases of protocol 3 forget it while the node is away.
+    /// The commands that the gateway allows. Releases of protocol 3 forget them while the node is away.
     package let commands: [String]
-    /// More commands that the node declares, while the gateway's operator has not approved it.
+    /// Further declared commands that the gateway's operator has not approved.
     package let pendingCommands: [String]
-    /// The commands that a client may ask for; nil where the release does not tell.
+    /// The commands that a client may use; nil if the release does not list them.
     package let invocable: Set<String>?
     package let permissions: [(name: String, isGranted: Bool)]
     package let isPaired: Bool

@@ -28,6 +28,6 @@ package final class Audience {
     /// Whether an open stream shows events of the type that belong to no session.
     func sees(_ type: String) -> Bool { filters.keys.contains { $0.admits(type: type, session: nil, run: nil) } }
 
-    /// Whether a rule takes the type, and a sink is open.
+    /// Whether a notification rule takes the type, and a sink is open.
     func isTold(of type: NotificationType) -> Bool { ruleTypes.contains(type) }
 }

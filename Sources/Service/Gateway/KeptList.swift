@@ -3,13 +3,13 @@ import EventLoops
 import JSONBytes
 import Store
 
-/// The gateway's last list of one kind, in the database: it answers while the gateway is away, also in the next process.
+/// The gateway's last list of one kind, stored in the database for times without the gateway, even across a restart.
 final class KeptList {
     private static let space = "gateway"
 
     private let name: String
     private let feed: EventFeed
-    /// As last written.
+    /// The list as last written.
     private var bytes: [UInt8] = []
 
     init(_ name: String, feed: EventFeed) {
@@ -17,7 +17,7 @@ final class KeptList {
         self.feed = feed
     }
 
-    /// Writes the list if it is another; gives whether it is.
+    /// Writes the list if it has changed; returns whether it has.
     @discardableResult
     func keep(now: Timestamp, _ write: (inout JSONWriter) -> Void) -> Bool {
         var writer = JSONWriter()
@@ -33,7 +33,7 @@ final class KeptList {
 
     /// - Parameters:
     ///   - row: one row; a row that cannot be read is left out.
-    ///   - completion: gets the rows, and when the gateway told them: nil where it never did.
+    ///   - completion: gets the rows, and when the gateway listed them: nil if it never did.
     func read<Row>(
         on loop: isolated EventLoop,
         _ row: @escaping (JSONValue) -> Row?,

@@ -21,11 +21,11 @@ package final class DevicePairing {
     private unowned let gateway: any GatewayCalls
     private let feed: EventFeed
     private let events: ServiceEvents
-    /// The requests that wait, by id; nil where the link may not see them, or the gateway is away.
+    /// The waiting requests by id; nil if the link may not see them, or the gateway is away.
     private var waiting: [String: DeviceRequest]?
     /// The gateway did not answer the last look, so that `waiting` may be out of date.
     private var hasFailed = false
-    /// The ids of requests that were told, also by an earlier process; nil in the first one.
+    /// The ids of requests already reported, even by an earlier process; nil before the first look.
     private var told: Set<String>?
     private var asked = 0
     private var isAsking = false
@@ -124,7 +124,7 @@ package final class DevicePairing {
                 publish(.requested, request, on: loop)
             }
         }
-        // Requests older than the first look of all are counted, and are no news.
+        // Requests older than the very first look are counted, but not reported.
         keep(Set(now.keys), now: loop.wallClock)
         lookLater(on: loop)
     }

@@ -38,7 +38,7 @@ package struct Node: Sendable, Equatable {
     let capabilities: [String]
     package let commands: [Command]
     let permissions: [String: Bool]
-    /// The commands that the gateway lets it do, as far as known.
+    /// The commands that the gateway allows, as far as known.
     let declared: [String]
 
     /// - Parameter before: the node as last seen, because a gateway may forget a node's declarations while it is away.
