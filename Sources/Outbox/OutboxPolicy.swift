@@ -1,7 +1,7 @@
 /// The configurable part of the rules; every default is the documented one.
 package struct OutboxPolicy: Sendable, Equatable {
     package enum Offline: String, Sendable {
-        /// An unreachable gateway counts as a failed attempt, as in the Chowder app.
+        /// An unreachable gateway counts as a failed attempt, as in the phone app that Ladle follows.
         case count
         /// Entries wait for the link, until they expire.
         case hold

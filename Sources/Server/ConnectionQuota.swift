@@ -16,7 +16,7 @@ struct ConnectionQuota {
     /// Connections with the same holder count together.
     private enum Holder: Hashable {
         case user(UInt32)
-        /// Whoever owns one IPv6 address owns its whole network, so the network counts.
+        /// The owner of one IPv6 address has its whole network, so the network counts.
         case network(NetworkAddress)
     }
 

@@ -1,4 +1,4 @@
-// What TLS 1.3 costs a server at the least: one request in and one answer out, by OpenSSL alone.
+// The least that TLS 1.3 costs a server: one request in and one answer out, by OpenSSL alone.
 //
 //   tls_floor CERTIFICATE KEY REQUEST ANSWER    sizes in bytes; prints microseconds of CPU for each cipher suite
 //

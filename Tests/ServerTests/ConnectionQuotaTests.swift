@@ -51,7 +51,7 @@ struct ConnectionQuotaTests {
             quota.giveBack(.foreign, of: one)
             #expect([quota.take(one), quota.take(one)] == [.foreign, nil])
         }
-        // Whoever owns one IPv6 address owns its whole network.
+        // The owner of one IPv6 address has its whole network.
         #expect(quota.take(Self.remote("2001:db8::2")) == nil)
         #expect(quota.take(Self.remote("2001:db8:0:1::1")) == .foreign)
     }
