@@ -37,7 +37,7 @@ package final class SessionModel {
     /// The number of calls; answers to earlier ones are ignored.
     private var asked = 0
     private var isAsking = false
-    /// Sessions that events changed while a list was requested.
+    /// Sessions that events changed while a list was on its way.
     private var touched: Set<String> = []
     private let kept: KeptList
     /// The link was lost since the last list, and events with it.
