@@ -22,7 +22,7 @@ struct AttachmentRulesTests {
     }
 
     @Test(arguments: ["UklGRgQAAABXRUJQ", "UklGRgQAAABXQVZFZm10IA==", "aGVsbG8="])
-    func `what is no picture is refused`(data: String) throws {
+    func `data that is not a picture is refused`(data: String) throws {
         let list = try Self.list("image/webp", data)
         let problem = #expect(throws: Problem.self) { try Self.rules.check(list) }
         #expect(problem?.field == "attachments[0].data")

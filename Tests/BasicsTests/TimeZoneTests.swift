@@ -69,7 +69,7 @@ struct TimeZoneTests {
         "CET-1CEST,M3.5.7,M10.5.0", "CET-1CEST,M3.5.0", "CET-1CEST,M3.5.0,M10.5.0/3x", "CET-1CEST,J0,J365",
         "CET-1CEST,366,1", "CET-1CEST,M3.5.0/168,M10.5.0", "<a>1", "CET-1:60", "CET--1",
     ])
-    func `what is no rule is refused`(_ text: String) { #expect(ZoneRule(Array(text.utf8)[...]) == nil) }
+    func `a text that is not a rule is refused`(_ text: String) { #expect(ZoneRule(Array(text.utf8)[...]) == nil) }
 
     @Test(arguments: [
         ("Europe/Berlin", true), ("America/Argentina/Buenos_Aires", true), ("Etc/GMT+12", true), ("UTC", true),

@@ -88,7 +88,7 @@ struct ApprovalCommandTests {
         (410, "APPROVAL_EXPIRED", .unavailable), (422, "DECISION_NOT_ALLOWED", .usage),
         (403, "MISSING_SCOPE", .noPermission), (503, "GATEWAY_UNAVAILABLE", .temporary),
     ])
-    func `what cannot be decided has the exit code of its kind`(status: Int, code: String, exit: ExitCode) {
+    func `a decision that fails has the exit code of its kind`(status: Int, code: String, exit: ExitCode) {
         let io = RecordedIO()
         io.replies = [.json(status, #"{"title":"No","status":\#(status),"code":"\#(code)"}"#)]
         #expect(io.run("approvals", "deny", Self.first) == exit)

@@ -34,7 +34,7 @@ struct GatewayBrowseTests {
         #expect(browse.isComplete)
     }
 
-    @Test func `what an answer leaves out is asked for, step by step`() throws {
+    @Test func `records missing from an answer are requested, step by step`() throws {
         var browse = try Self.browse()
         #expect(browse.questions == [DNSQuestion(name: Self.type, type: .ptr)])
         browse.receive(Self.response(DNSRecord(name: Self.type, data: .pointer(Self.one))))
@@ -183,7 +183,7 @@ struct GatewayBrowseTests {
     }
 
     @Test(arguments: ["", "ab", pin + "a", "xyz"])
-    func `what is no SHA-256 is no fingerprint`(text: String) {
+    func `a text that is not a SHA-256 is no fingerprint`(text: String) {
         #expect(CertificateFingerprint(text) == nil)
     }
 

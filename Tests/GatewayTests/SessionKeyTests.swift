@@ -39,7 +39,7 @@ struct SessionKeyTests {
     ]
 
     @Test(arguments: noKeys)
-    func `what is no key is refused`(written: String, problem: SessionKey.Problem) {
+    func `a text that is not a key is refused`(written: String, problem: SessionKey.Problem) {
         #expect(throws: problem) { try defaults.canonical(written) }
     }
 

@@ -174,7 +174,7 @@ import Testing
     }
 
     @Test(arguments: ["autumn"])
-    func `what was said while the line was cut is told once it is back`(release: String) async throws {
+    func `messages said while the line was cut are published once it is back`(release: String) async throws {
         let gateway = try GatewayProcess(["--release", release])
         let ladle = try await gateway.ladle()
         try ladle.online()

@@ -158,7 +158,7 @@ struct ListenerTests {
         (["--access-tailnet-allow", "alice"], "LOGIN=SCOPES", 78),
         (["--access-origins", "*"], "access.origins", 78),
     ])
-    func `what cannot be listened on is refused with the reason`(
+    func `an unusable listener is refused with the reason`(
         arguments: [String],
         reason: String,
         code: Int32

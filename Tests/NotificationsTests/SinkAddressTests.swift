@@ -34,7 +34,7 @@ struct SinkAddressTests {
         ("unix:///run/x.sock", .scheme), ("file:///etc/passwd", .scheme), ("gopher://h/", .scheme),
         ("https:/h/", .malformed), ("https://ⓛocalhost/", .malformed), ("https://a@b@c/", .userinfo),
     ])
-    func `what another program could read otherwise is refused`(_ text: String, _ fault: SinkURL.Fault) {
+    func `an ambiguous address is refused`(_ text: String, _ fault: SinkURL.Fault) {
         #expect(throws: fault) { try SinkURL(text) }
     }
 

@@ -147,7 +147,7 @@ struct `The link` {
     }
 
     @Test(arguments: [5_000, 1_000_500, nil] as [Int64?])
-    func `what was accepted by another gateway, or by one of unknown age, is in doubt and looked for at once`(
+    func `an entry accepted by another gateway, or by one of unknown age, is in doubt and searched for at once`(
         uptimeMs: Int64?
     ) {
         var world = accepted()

@@ -120,7 +120,7 @@ struct HTTP1ServerTests {
         ("GET /echo HTTP/1.1\r\nHost: a\r\n\r\nNO HTTP REQUEST\r\n\r\n", ["200", "400"]),
         ("INVALID / PREFACE\r\n\r\n", ["400"]), ("INVALID\r\n\r\n", ["400"]),
     ])
-    func `what no request could be is closed without an answer`(said: String, statuses: [String]) async throws {
+    func `a connection with bytes that cannot be a request is closed`(said: String, statuses: [String]) async throws {
         let server = try await TestServer()
         let socket = try connect(server)
         try socket.send(Array(said.utf8))
@@ -247,7 +247,7 @@ struct HTTP1ServerTests {
     }
 
     @Test(arguments: ["/echo", "/later"])
-    func `who waits and has gone is let go, whichever came first, and has had the answers before`(path: String)
+    func `a waiting client that is gone is released, whichever came first, after the earlier answers`(path: String)
         async throws
     {
         let server = try await TestServer()
