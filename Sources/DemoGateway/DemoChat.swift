@@ -103,7 +103,11 @@ final class DemoChat {
         return switch dispatcher.outcome(of: run) {
         case .completed?: .ok(["runId": run, "status": "ok"])
         case .failed(let error)?: .ok(["runId": run, "status": "error", "error": error])
-        case .aborted?, nil: .ok(["runId": run, "status": "timeout"])
+        case .aborted?: .ok(["runId": run, "status": "timeout"])
+        case nil where release < .june: .ok(["runId": run, "status": "timeout"])
+        case nil where dispatcher.isUnderWay(run):
+            .ok(["runId": run, "status": "timeout", "timeoutPhase": "gateway_draining"])
+        case nil: .ok(["runId": run, "status": "timeout", "timeoutPhase": "queue", "providerStarted": false])
         }
     }
 

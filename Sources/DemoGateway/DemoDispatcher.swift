@@ -37,13 +37,18 @@ final class DemoDispatcher {
         finishedKeys.store(outcome, for: key, now: clock.wallMs)
     }
 
-    /// The answer for a key whose run is active or ended recently; the text of the repeat does not matter.
-    func answer(forKnown key: String, in canonical: String) -> DemoReply? {
+    /// At work, or waiting for its turn.
+    func isUnderWay(_ key: String) -> Bool {
         let isWaiting = sessions.all.values.contains { session in
             session.queue.direct.contains { $0.key == key }
                 || session.queue.late.contains { $0.message.key == key && !$0.isAnswered }
         }
-        if runs[key] != nil || ending.contains(key) || isWaiting { return .ok(["runId": key, "status": "in_flight"]) }
+        return runs[key] != nil || ending.contains(key) || isWaiting
+    }
+
+    /// The answer for a key whose run is active or ended lately; the text of the repeat does not matter.
+    func answer(forKnown key: String, in canonical: String) -> DemoReply? {
+        if isUnderWay(key) { return .ok(["runId": key, "status": "in_flight"]) }
         switch finishedKeys.memory(of: key, now: clock.wallMs) {
         case nil: return nil
         case .outcome(.failed(let summary), _) where shape.repeats.tellFailures:
