@@ -13,12 +13,22 @@ package struct HistoryScan: Sendable {
         /// The text without the envelope that the gateway puts around a user's words.
         package var text: String
         package var at: Timestamp?
+        /// A row of the assistant, or of one of its tools.
+        package var isAnswer: Bool
         /// A restarted gateway wrote the row in place of the user's own, to continue the run; it has no key.
         package var isResumption: Bool
 
-        package init(key: String?, isUser: Bool, text: String, at: Timestamp?, isResumption: Bool = false) {
+        package init(
+            key: String?,
+            isUser: Bool,
+            text: String,
+            at: Timestamp?,
+            isAnswer: Bool = false,
+            isResumption: Bool = false
+        ) {
             self.key = key
             self.isUser = isUser
+            self.isAnswer = isAnswer
             self.text = text
             self.at = at
             self.isResumption = isResumption
@@ -63,14 +73,14 @@ package struct HistoryScan: Sendable {
         var sightings = 0
         var resumptions = 0
         var mayBeThere = false
-        for row in rows {
+        for (place, row) in rows.enumerated() {
             if let key = row.key {
-                if names(key) { return ScanReport(proof: .history, isComplete: true, hasActiveRun: hasActiveRun) }
+                if names(key) { return found(row, before: rows[(place + 1)...], hasActiveRun: hasActiveRun) }
                 // Old gateways write keys only on the partial answers of aborted runs.
                 if row.isUser { showsKeys = true }
                 if let masked = MaskedKey(key), row.isUser, agrees(masked) {
                     if Self.bare(row.text) == text {
-                        return ScanReport(proof: .history, isComplete: true, hasActiveRun: hasActiveRun)
+                        return found(row, before: rows[(place + 1)...], hasActiveRun: hasActiveRun)
                     }
                     mayBeThere = true
                 }
@@ -96,6 +106,19 @@ package struct HistoryScan: Sendable {
             return ScanReport(proof: .textMatch, isComplete: isComplete, hasActiveRun: hasActiveRun)
         }
         return ScanReport(isComplete: isComplete && !mayBeThere, hasActiveRun: hasActiveRun)
+    }
+
+    private func found(_ row: Row, before later: ArraySlice<Row>, hasActiveRun: Bool) -> ScanReport {
+        var report = ScanReport(proof: .history, isComplete: true, hasActiveRun: hasActiveRun)
+        guard row.isUser else { return report }
+        let answer = later.firstIndex(where: \.isAnswer)
+        let next = later.firstIndex(where: \.isUser)
+        report.row = OwnRow(
+            isAnswered: answer.map { $0 < next ?? .max } ?? false,
+            isLast: next == nil,
+            newestAt: answer == nil ? later.last(where: \.isUser).map(\.at) ?? row.at : nil
+        )
+        return report
     }
 
     /// Whether the key is that of the entry's own row, or of an answer to it.

@@ -9,6 +9,8 @@ package enum ScanDepth: Sendable, Equatable {
 /// The result of a look into history.
 package struct ScanReport: Sendable, Equatable {
     package var proof: OutboxProof?
+    /// The message's own row, where that is the proof.
+    package var row: OwnRow?
     /// The history was read back past the first dispatch.
     package var isComplete: Bool
     /// A run is in progress in the session: the row may not be in the history yet.
@@ -16,8 +18,9 @@ package struct ScanReport: Sendable, Equatable {
     /// The request itself failed, so nothing is known.
     var hasFailed = false
 
-    package init(proof: OutboxProof? = nil, isComplete: Bool, hasActiveRun: Bool = false) {
+    package init(proof: OutboxProof? = nil, row: OwnRow? = nil, isComplete: Bool, hasActiveRun: Bool = false) {
         self.proof = proof
+        self.row = row
         self.isComplete = isComplete
         self.hasActiveRun = hasActiveRun
     }

@@ -6,6 +6,17 @@ struct RunLooks: Sendable {
     let seesAllToolEvents: Bool
     let sendsRows: Bool
 
+    /// Sessions to be looked at now, the longest waiting first.
+    func due(in memory: RunMemory, now: Timestamp, except busy: Set<SessionKey>) -> [SessionKey] {
+        var due: [(session: SessionKey, since: Int64)] = []
+        for (session, runs) in memory.sessions where !busy.contains(session) {
+            guard let wait = interval(runs, in: memory, now: now) else { continue }
+            let at = (runs.lookedAt?.milliseconds ?? 0) + wait
+            if at <= now.milliseconds { due.append((session, at)) }
+        }
+        return due.sorted { ($0.since, $0.session) < ($1.since, $1.session) }.map(\.session)
+    }
+
     /// How long after the last look the next one is due; nil where events tell everything.
     func interval(_ runs: SessionRuns, in memory: RunMemory, now: Timestamp) -> Int64? {
         // A run that was given up may have been taken up while the link was away.

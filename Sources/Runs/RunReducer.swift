@@ -20,6 +20,8 @@ struct RunReducer: Sendable {
     private(set) var isUncertain = false
     /// The gateway's process that worked on it was gone at this time, by our clock.
     private(set) var goneAt: Timestamp?
+    /// When the process after it had begun, by the gateway's clock: what was written since then is not its work.
+    private var followedAt: Timestamp?
     /// Its message left no trace and waits to be sent again.
     private var waitsAnew = false
     /// When it was known that the run is over without an end of its own.
@@ -30,26 +32,22 @@ struct RunReducer: Sendable {
     var conversation: String?
     /// The transcript was seen to hold its user's row.
     var isStored = false
+    /// Its row was seen before the agent was: proof as soon as that is seen at work.
+    var seenRow: RunProof?
     /// Sent over this connection: 2026.3.1 sends tool events to the sender alone.
     var isSenderHere = false
     /// The tracker's share of memory that it counts for this run.
     var countedWeight = 0
     private(set) var sawToolEvents = false
+    /// The agent itself was heard of.
+    private(set) var wasSeenAtWork = false
     /// Its end is known and not published yet: a page of the transcript is awaited until then.
     private var endHeldUntil: Timestamp?
     private var wasHeld = false
     private var hasGap = false
     private var needsRows = false
 
-    private var agentText = TextAssembler(.messages)
-    private var chatText = TextAssembler(.whole)
-    /// The text of the terminal chat event; it wins over the streams. After an abort the text of a final event does not count.
-    private var finalText: [UInt8]?
-    private var abortedText: [UInt8]?
-    /// The text so far that a history page gave.
-    private var snapshot: [UInt8] = []
-    /// The texts of the run's assistant rows.
-    private var rowTexts: [(row: String, text: [UInt8])] = []
+    private var text = RunText()
 
     private var evidence = RunEvidence()
     private var startedAt: Timestamp?
@@ -64,8 +62,6 @@ struct RunReducer: Sendable {
     /// How the last row of the assistant ended; it ends the run once that is known to be over.
     private var lastStop: HistoryRow.StopReason?
 
-    private var publishedText: [UInt8] = []
-    private var publishedUnits = 0
     private var publishedState: Run.State?
     private var publishedOver: RunEvidence.Over?
     /// `started` was published, in this process or in an earlier one.
@@ -94,7 +90,7 @@ struct RunReducer: Sendable {
 
     /// The gateway reported something of it; a send that is only accepted has not begun.
     var hasBegun: Bool {
-        startedAt != nil || firstEvent != nil || !agentText.isEmpty || !chatText.isEmpty || !snapshot.isEmpty
+        startedAt != nil || firstEvent != nil || text.wasReported
     }
 
     var isActive: Bool { state.isActive }
@@ -126,7 +122,7 @@ struct RunReducer: Sendable {
             // A start that was not reported may be the time of the first event.
             mayMatchByWords: isActive && (starts.isEmpty || isResumed),
             sentAt: starts.first ?? startedAt ?? createdAt,
-            endedAt: isActive ? nil : lastSeen
+            endedAt: isActive ? followedAt : lastSeen
         ) { steps.contains(call: $0) }
     }
 
@@ -142,20 +138,16 @@ struct RunReducer: Sendable {
     /// It has begun in a conversation that is not this one.
     func isOf(another shown: String) -> Bool { hasBegun && conversation.map { $0 != shown } ?? false }
 
-    /// Our message was acknowledged, and nothing more was heard of it.
-    var mayBeRefused: Bool { sentText != nil && awaitsDelivery && !hasBegun }
-
-    /// Nothing but its name was seen of it: June releases call a message under way that they have yet to begin, or refuse.
-    var isOnlyNamed: Bool {
-        awaitsDelivery && agentText.isEmpty && chatText.isEmpty && snapshot.isEmpty && steps.isEmpty
-    }
+    /// Our message was acknowledged, and nothing shows that it runs: June releases call a message under way that they have yet to
+    /// begin, or refuse, and write the row of one that they refused.
+    var mayBeRefused: Bool { sentText != nil && awaitsDelivery && !wasSeenAtWork }
 
     /// The gateway reported an error and may be in the pause before its next try.
     var isAwaitingRetry: Bool { evidence.isAwaitingRetry }
 
     /// An earlier process followed it, and the gateway has shown nothing of it since.
     var isUnaccountedFor: Bool {
-        isResumed && publishedText.isEmpty && rowTexts.isEmpty && snapshot.isEmpty && steps.isEmpty
+        isResumed && text.isUnknown && steps.isEmpty
     }
 
     var run: Run {
@@ -168,7 +160,7 @@ struct RunReducer: Sendable {
             // The first event of a run that was aborted while it waited comes after its end.
             startedAt: min(start, end ?? start),
             endedAt: end,
-            text: String(decoding: publishedText, as: UTF8.self),
+            text: text.published,
             steps: steps.steps(of: state, end: end),
             error: evidence.error?.cut(to: ActivityLimits.errorCharacters),
             code: evidence.isInterrupted ? .interrupted : nil,
@@ -180,10 +172,8 @@ struct RunReducer: Sendable {
 
     /// About its memory in bytes; texts count as often as they are kept on the way to the subscribers.
     var weight: Int {
-        let streams = agentText.byteCount + chatText.byteCount + steps.thoughtBytes
-        let known = rowTexts.reduce(snapshot.count) { $0 + $1.text.count } + (finalText?.count ?? 0)
         let sent = sentText?.utf8.count ?? 0
-        return 4_096 + 2_048 * steps.count + 2 * streams + known + 3 * publishedText.count + 2 * sent
+        return 4_096 + 2_048 * steps.count + 2 * steps.thoughtBytes + text.weight + 2 * sent
     }
 
     // MARK: Agent events
@@ -192,6 +182,7 @@ struct RunReducer: Sendable {
     mutating func take(_ event: AgentEvent, resultsInRows: Bool, now: Timestamp) {
         guard !isClosed else { return }
         hear(at: now)
+        wasSeenAtWork = true
         let time = event.time ?? now
         let sequence = event.sequence
         lastEvent = max(lastEvent, time)
@@ -201,9 +192,9 @@ struct RunReducer: Sendable {
         steps.eventSequence = sequence
         defer { steps.eventSequence = nil }
         switch content {
-        case .assistant(let text):
+        case .assistant(let piece):
             steps.closeThought()
-            take(text, sequence: sequence)
+            text.take(piece, sequence: sequence)
         case .tool(let call):
             guard call.phase != nil else { return }
             sawToolEvents = true
@@ -242,21 +233,13 @@ struct RunReducer: Sendable {
         heardAt = now
         isUncertain = false
         goneAt = nil
+        followedAt = nil
         waitsAnew = false
         shownOverAt = nil
     }
 
     mutating func began(at time: Timestamp) {
         firstEvent = firstEvent.map { min($0, time) } ?? time
-    }
-
-    private mutating func take(_ text: AgentEvent.Text, sequence: Int64) {
-        let replaces = text.replaces
-        if let soFar = text.soFar, !(soFar.isEmpty && !replaces) {
-            _ = agentText.take(replaces ? .replacement(Array(soFar)) : .sofar(Array(soFar)), sequence: sequence)
-        } else if let delta = text.delta, !delta.isEmpty || replaces {
-            _ = agentText.take(replaces ? .replacement(Array(delta)) : .piece(Array(delta)), sequence: sequence)
-        }
     }
 
     private mutating func take(_ event: AgentEvent.Lifecycle, sequence: Int64, at time: Timestamp, now: Timestamp) {
@@ -328,36 +311,26 @@ struct RunReducer: Sendable {
         let time = event.time
         if let time { lastEvent = max(lastEvent, time) }
         if state == .delta {
+            wasSeenAtWork = true
             began(at: time ?? now)
-            return takeDelta(event, sequence: sequence)
+            return text.takeDelta(event, sequence: sequence)
         }
         guard state != .other else { return }
         if state != .error || !triesAgain { steps.runEnded(sequence: sequence) }
         began(at: time ?? now)
         if let time { chatEndedAt = chatEndedAt.map { min($0, time) } ?? time }
         if finalUsage == nil { finalUsage = event.usage }
-        let text = event.message?.text.map { ReplyText.clean($0) }
+        let said = event.message?.text.map { ReplyText.clean($0) }
         switch state {
         case .final:
             evidence.finished()
-            if let text, !text.isEmpty { finalText = Array(text.utf8) }
+            text.ended(with: said)
         case .aborted:
             evidence.aborted()
-            if let text, !text.isEmpty { abortedText = Array(text.utf8) }
+            text.aborted(with: said)
         // The message of an error only repeats it, so the partial text stays.
-        case .error: evidence.failed(event.errorMessage ?? text, sequence: sequence, triesAgain: triesAgain, now: now)
+        case .error: evidence.failed(event.errorMessage ?? said, sequence: sequence, triesAgain: triesAgain, now: now)
         case .delta, .other: break
-        }
-    }
-
-    /// A message holds the whole text; otherwise `deltaText` is added to it, or replaces it.
-    private mutating func takeDelta(_ event: ChatEvent, sequence: Int64) {
-        if let text = event.message?.onlyText {
-            _ = chatText.take(.sofar(Array(text)), sequence: sequence)
-        } else if let text = event.message?.text {
-            _ = chatText.take(.sofar(Array(ReplyText.clean(text).utf8)), sequence: sequence)
-        } else if let piece = event.deltaText {
-            _ = chatText.take(event.replaces ? .replacement(Array(piece)) : .piece(Array(piece)), sequence: sequence)
         }
     }
 
@@ -375,14 +348,7 @@ struct RunReducer: Sendable {
             case .user, .system, .other: break
             }
         }
-        for row in rows where row.role == .assistant && !row.text.isEmpty && row.stopReason != .error {
-            let text = Self.limited(Array(ReplyText.clean(row.text).utf8))
-            if let known = rowTexts.firstIndex(where: { $0.row == row.identity }) {
-                rowTexts[known].text = text
-            } else if rowTexts.last?.text != text, rowTexts.count < GatewayLimits.historyRows {
-                rowTexts.append((row.identity, text))
-            }
-        }
+        text.take(rows)
     }
 
     private mutating func takeAssistant(_ row: HistoryRow) {
@@ -414,8 +380,10 @@ struct RunReducer: Sendable {
     }
 
     /// The text so far that a page gives for this run.
-    mutating func take(snapshot text: String) {
-        if !text.isEmpty { snapshot = Self.limited(Array(text.utf8)) }
+    mutating func take(snapshot: String) {
+        guard !snapshot.isEmpty else { return }
+        wasSeenAtWork = true
+        text.take(snapshot: snapshot)
     }
 
     /// The end of the run according to its own turn: an answer that is not complete is none.
@@ -426,7 +394,7 @@ struct RunReducer: Sendable {
         if isClosed, last.stopReason == .completed {
             // A row that was written later is another run's.
             guard let time = last.time, let overAt, time <= overAt else { return }
-            finalText = Array(ReplyText.clean(last.text).utf8)
+            text.correct(to: ReplyText.clean(last.text))
         }
         if let time = last.time { lastEvent = max(lastEvent, time) }
         if last.isAbortNote { return evidence.settled(.aborted, error: nil) }
@@ -503,9 +471,11 @@ struct RunReducer: Sendable {
 
     /// - Parameter isGone: another process of the gateway answers now.
     /// - Parameter isNewProcess: of the gateway: it has its own time to take up what the ones before left.
-    mutating func reconnected(isGone: Bool, isNewProcess: Bool = false, now: Timestamp) {
+    /// - Parameter process: when it began, by the gateway's clock.
+    mutating func reconnected(isGone: Bool, isNewProcess: Bool = false, process: Timestamp? = nil, now: Timestamp) {
         isUncertain = true
         isSenderHere = false
+        if isGone, followedAt == nil { followedAt = process }
         if isGone, goneAt == nil || isNewProcess { goneAt = now }
     }
 
@@ -528,15 +498,14 @@ struct RunReducer: Sendable {
     /// - Parameter now: by then its rows were written, where its end was published.
     mutating func takenUpUnseen(now: Timestamp) {
         if isClosed { overAt = now } else { beginAgainUnseen() }
-        if isRemembered { snapshot = [] }
+        if isRemembered { text.forgetSnapshot() }
     }
 
     mutating func beginAgainUnseen() {
         evidence = RunEvidence()
+        (wasSeenAtWork, seenRow) = (false, nil)
         steps.abandonOpen()
-        agentText = TextAssembler(.messages)
-        chatText = TextAssembler(.whole)
-        (finalText, abortedText, snapshot, rowTexts) = (nil, nil, [], [])
+        text.beginAgain()
         (endedAt, chatEndedAt, endHeldUntil, wasHeld) = (nil, nil, nil, false)
         (hasGap, needsRows) = (false, false)
     }
@@ -567,7 +536,7 @@ struct RunReducer: Sendable {
         isRemembered = true
         lastEvent = past.endedAt
         goneAt = past.goneAt
-        snapshot = Array(past.text.utf8)
+        text.take(snapshot: past.text)
         evidence.isOver(.processGone)
         (publishedState, publishedOver) = (.failed, .processGone)
     }
@@ -600,11 +569,11 @@ struct RunReducer: Sendable {
         if let closed = publishedState {
             guard hasEnded, closed != state || (state == .failed && publishedOver != evidence.over) else { return nil }
             (publishedState, publishedOver) = (state, evidence.over)
-            publishedText = Self.limited(visibleText(isFinal: true))
+            text.settle(wasAborted: evidence.wasAborted)
             changes.append(.corrected(run))
             return nil
         }
-        publishText(isFinal: hasEnded, to: &changes)
+        text.publish(of: id, isFinal: hasEnded, wasAborted: evidence.wasAborted, isResumed: isResumed, to: &changes)
         if hasEnded {
             steps.closeAll()
             if state == .failed, let error = evidence.error { steps.fail(error, at: lastSeen) }
@@ -615,50 +584,5 @@ struct RunReducer: Sendable {
         if evidence.isProven { changes.append(.proven(id, .end)) }
         changes.append(.ended(run))
         return session
-    }
-
-    private mutating func publishText(isFinal: Bool, to changes: inout [RunChange]) {
-        let text = Self.limited(visibleText(isFinal: isFinal))
-        // The text that an earlier process published is not known here, so the first one replaces it.
-        if text.hasBytes(publishedText), !isResumed || !publishedText.isEmpty || text.isEmpty {
-            guard text.count > publishedText.count else { return }
-            let piece = String(decoding: text[publishedText.count...], as: UTF8.self)
-            changes.append(.textAppended(run: id, offset: publishedUnits, text: piece))
-            publishedUnits += piece.utf16.count
-        } else {
-            let whole = String(decoding: text, as: UTF8.self)
-            changes.append(.textReplaced(run: id, text: whole))
-            publishedUnits = whole.utf16.count
-        }
-        publishedText = text
-    }
-
-    /// Cut between characters.
-    private static func limited(_ text: [UInt8]) -> [UInt8] {
-        guard text.count > ActivityLimits.runTextBytes else { return text }
-        var end = ActivityLimits.runTextBytes
-        while end > 0, text[end] & 0xC0 == 0x80 { end -= 1 }
-        return Array(text[..<end])
-    }
-
-    /// From one source at a time: the terminal event, else agent events, else chat events, else the transcript.
-    private func visibleText(isFinal: Bool) -> [UInt8] {
-        if let last = evidence.wasAborted ? abortedText : finalText { return SilentReply.matches(last) ? [] : last }
-        let stream = agentText.isEmpty ? chatText : agentText
-        let isHeld = isFinal ? SilentReply.matches(stream.open) : SilentReply.mayBecome(stream.open)
-        let text = isHeld ? stream.closed : stream.closed.isEmpty ? stream.open : stream.closed + stream.open
-        let known = isFinal ? completed(text, stream) : text
-        if snapshot.count > known.count, snapshot.hasBytes(known), !SilentReply.mayBecome(snapshot) { return snapshot }
-        return known
-    }
-
-    /// Adds the end of the text from the transcript, where the stream's end was missed.
-    private func completed(_ text: [UInt8], _ stream: TextAssembler) -> [UInt8] {
-        guard let last = rowTexts.last?.text, !SilentReply.matches(last) else { return text }
-        if text.isEmpty, stream.isEmpty { return last }
-        guard !stream.open.isEmpty, let open = rowTexts.lastIndex(where: { $0.text.hasBytes(stream.open) }) else {
-            return text
-        }
-        return stream.closed + rowTexts[open...].flatMap(\.text)
     }
 }

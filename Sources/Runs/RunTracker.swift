@@ -25,8 +25,6 @@ package struct RunTracker: Sendable {
     static let holdMilliseconds: Int64 = 1_000
     /// The page behind the word that a run is over may come from a gateway that has just started.
     private static let lastPageMilliseconds: Int64 = 30_000
-    /// A gateway takes an interrupted run up again within this time (2026.6.11 after 6 s, 2026.4.26 after 34 s) or not at all.
-    static let resumeMilliseconds: Int64 = 60_000
     /// A message that the gateway put aside and never named again is not followed longer; its entry is looked for all the same.
     static let queuedMilliseconds: Int64 = 1_800_000
 
@@ -50,18 +48,12 @@ package struct RunTracker: Sendable {
 
     /// Newest first.
     package func runs(activeOnly: Bool = false, session: SessionKey? = nil) -> [Run] {
-        let found = memory.all.filter { reducer in
-            (!activeOnly || reducer.isActive) && (session == nil || reducer.session == session) && !reducer.isRemembered
-        }
-        return found.map(\.run).sorted { ($0.startedAt, $0.id) > ($1.startedAt, $1.id) }
+        memory.runs(activeOnly: activeOnly, session: session)
     }
 
     /// The main session and the sessions with the newest runs.
     package func recentSessions(_ most: Int) -> [SessionKey] {
-        let others = memory.sessions.filter { $0.key != defaults.mainSession }.sorted {
-            $0.value.touchedAt > $1.value.touchedAt
-        }
-        return [defaults.mainSession] + others.prefix(most - 1).map(\.key)
+        [defaults.mainSession] + memory.recentSessions(most - 1, besides: defaults.mainSession)
     }
 
     var labels: LabelTable { memory.labels }
@@ -75,41 +67,12 @@ package struct RunTracker: Sendable {
 
     // MARK: Busy sessions
 
-    /// A run that keeps its session busy.
-    package struct BusyRun: Sendable {
-        package let id: String
-        package let session: SessionKey
-        /// A send of ours that another run is to answer.
-        package let isDeferred: Bool
-    }
-
     /// Runs that keep a session busy. A send that is only accepted is not among them.
-    package var busyRuns: [BusyRun] {
-        memory.sessions.flatMap { session, runs in
-            runs.active.compactMap { id in
-                guard let reducer = memory[id] else { return nil }
-                let isDeferred = runs.deferred.contains(id) && !reducer.isGone
-                let goesOn = reducer.isStartPublished && reducer.state == .running
-                // What the gateway may take up again keeps its session busy; what we send again does not.
-                let mayGoOn = !reducer.isGone || (traits.resumesRuns && !reducer.awaitsDelivery)
-                guard isDeferred || (goesOn && mayGoOn) else { return nil }
-                return BusyRun(id: id, session: session, isDeferred: isDeferred)
-            }
-        }
-    }
+    package var busyRuns: [BusyRun] { memory.busyRuns(resumesRuns: traits.resumesRuns) }
 
     /// Busy runs that changed since the last call, and the deferred sends behind them.
     package mutating func takeChangedBusyRuns() -> [BusyRun] {
-        var changedSessions: Set<SessionKey> = []
-        var changed: Set<String> = []
-        for (session, runs) in memory.sessions {
-            for id in runs.active where memory[id]?.takeNews() == true {
-                changed.insert(id)
-                changedSessions.insert(session)
-            }
-        }
-        guard !changed.isEmpty else { return [] }
-        return busyRuns.filter { changed.contains($0.id) || ($0.isDeferred && changedSessions.contains($0.session)) }
+        memory.takeChangedBusyRuns(resumesRuns: traits.resumesRuns)
     }
 
     // MARK: Our own sends
@@ -237,25 +200,7 @@ package struct RunTracker: Sendable {
     ///   - isSameProcess: as the one before; nil where the gateway does not say how long it has been running.
     ///   - startedAt: of the process, by the gateway's clock.
     package mutating func linkOpened(isSameProcess: Bool?, startedAt: Timestamp? = nil, now: Timestamp) {
-        for (session, runs) in memory.sessions where !runs.active.isEmpty || !runs.interrupted.isEmpty {
-            let gone = runs.active.filter { isSameProcess == false || memory[$0]?.began(before: startedAt) == true }
-            for id in runs.active {
-                memory[id]?.reconnected(
-                    isGone: gone.contains(id),
-                    isNewProcess: isSameProcess == false,
-                    now: now
-                )
-            }
-            memory[session: session]?.looks = 0
-            memory[session: session]?.lookedAt = nil
-            // Only in the memory of that process.
-            if isSameProcess == false { memory[session: session]?.deferred = [] }
-            let interrupted = gone.filter { memory[$0]?.hasBegun == true }
-            let givenUp = runs.interrupted.filter { memory[$0]?.mayBeTakenUpLate(now: now) == true }
-            if isSameProcess == false || !interrupted.isEmpty {
-                memory[session: session]?.interrupted = givenUp + interrupted
-            }
-        }
+        memory.reconnected(isSameProcess: isSameProcess, process: startedAt, now: now)
     }
 
     /// Events were lost on a connection that stands.
@@ -285,6 +230,7 @@ package struct RunTracker: Sendable {
     private mutating func receive(_ event: AgentEvent, now: Timestamp, to changes: inout [RunChange]) {
         guard let id = known(event) ?? adopt(event, opens: event.opensRun, now: now) else { return }
         memory[id]?.take(event, resultsInRows: !traits.sendsRows, now: now)
+        proveBySeenRow(id, to: &changes)
         if event.stream == .item { seesAllToolEvents = true }
         if !traits.sendsRows, event.stream == .tool { wantRows(id) }
         memory.publish(id, to: &changes)
@@ -301,7 +247,7 @@ package struct RunTracker: Sendable {
             if !reducer.hasBegun, state == .final, event.message == nil {
                 return putAside(id, now: now, to: &changes)
             }
-            if !reducer.hasBegun || reducer.isOnlyNamed, state == .error, event.isSessionConflict {
+            if !reducer.hasBegun || reducer.mayBeRefused, state == .error, event.isSessionConflict {
                 return refuse(id, event.errorMessage ?? "", now: now, to: &changes)
             }
         }
@@ -313,6 +259,13 @@ package struct RunTracker: Sendable {
             wantRows(id)
         }
         memory.publish(id, to: &changes)
+    }
+
+    /// The outbox learned that the gateway did not run this message of ours.
+    package mutating func refused(_ id: String, reason: String, now: Timestamp) -> [RunChange] {
+        var changes: [RunChange] = []
+        refuse(resolved(id), reason, now: now, to: &changes)
+        return changes + memory.takeEvictedEnds()
     }
 
     /// The gateway acknowledged a message of ours and does not run it. A start that was told gets its end, which proves nothing of
@@ -370,7 +323,7 @@ package struct RunTracker: Sendable {
         let session = defaults.tolerant(key)
         let found = take([row], session: session, to: &changes)
         guard row.role == .user, memory[session: session]?.hasTranscript == true else { return }
-        for id in found.rows.keys { prove(id, .rowEvent, to: &changes) }
+        for id in found.rows.keys { proveByRow(id, .rowEvent, to: &changes) }
     }
 
     private mutating func receive(_ event: ApprovalEvent, now: Timestamp, to changes: inout [RunChange]) {
@@ -389,26 +342,13 @@ package struct RunTracker: Sendable {
         _ decision: ApprovalEvent.Decision,
         now: Timestamp
     ) -> [RunChange] {
-        var changes: [RunChange] = []
-        for runs in memory.sessions.values {
-            for run in runs.active where memory[run]?.steps.contains(approval: id) ?? false {
-                memory[run]?.approvalEnded(id, decision, at: now)
-                memory.publish(run, to: &changes)
-            }
-        }
-        return changes
+        memory.approvalEnded(id, decision, now: now)
     }
 
     /// The run that asked for an approval. Decisions of some releases do not name the session.
     package func run(asking approval: ApprovalEvent) -> String? {
         guard let id = approval.id else { return nil }
-        let sessions =
-            approval.sessionKey.map { [memory[session: defaults.tolerant($0)]] } ?? memory.sessions.map(\.value)
-        for runs in sessions {
-            let run = runs?.all.last { memory[$0]?.steps.contains(approval: id) ?? false }
-            if let run { return run }
-        }
-        return nil
+        return memory.run(asking: id, session: approval.sessionKey.map { defaults.tolerant($0) })
     }
 
     private func known(_ event: some RunEvent) -> String? {
@@ -431,23 +371,14 @@ package struct RunTracker: Sendable {
 
     /// Sessions whose transcript is to be read now, the longest waiting first. The caller reads each and gives the page.
     package mutating func takeLooks(now: Timestamp, room: Int, except busy: Set<SessionKey>) -> [SessionKey] {
-        var due: [(session: SessionKey, since: Int64)] = []
-        for (session, runs) in memory.sessions where !busy.contains(session) {
-            guard let wait = looks.interval(runs, in: memory, now: now) else { continue }
-            let at = (runs.lookedAt?.milliseconds ?? 0) + wait
-            if at <= now.milliseconds { due.append((session, at)) }
-        }
-        due.sort { ($0.since, $0.session) < ($1.since, $1.session) }
-        let taken = due.prefix(max(0, room)).map(\.session)
+        let taken = Array(looks.due(in: memory, now: now, except: busy).prefix(max(0, room)))
         for session in taken { memory[session: session]?.look(at: now) }
-        return Array(taken)
+        return taken
     }
 
     /// Whether a session is read again and again, so that the caller's clock should tick fast.
     package var isFollowingRows: Bool {
-        memory.sessions.values.contains { runs in
-            runs.active.contains { memory[$0].map { $0.isEndHeld || $0.needsHistory } ?? false }
-        }
+        memory.all.contains { $0.isActive && ($0.isEndHeld || $0.needsHistory) }
     }
 
     /// Whether a page is wanted at once and not in its turn; true once for each reason.
@@ -461,9 +392,9 @@ package struct RunTracker: Sendable {
     package func questions(_ session: SessionKey, now: Timestamp) -> [String] {
         guard let runs = memory[session: session] else { return [] }
         return runs.active.filter { id in
-            guard let reducer = memory[id], !reducer.isGone, !reducer.isOver, !isAwaitingRetry(reducer) else {
-                return false
-            }
+            guard let reducer = memory[id], !reducer.isGone, !reducer.isOver,
+                traits.waitsForRetry || !reducer.isAwaitingRetry
+            else { return false }
             let isOpen = traits.pagesTellRuns ? reducer.mayBeRefused : reducer.isStartPublished
             return isOpen && (reducer.isUncertain || RunLooks.isSilent(reducer, now: now))
         }
@@ -472,10 +403,14 @@ package struct RunTracker: Sendable {
     /// The answer about one run. Its rows may have come after the last page, so one more page ends it.
     package mutating func receive(_ answer: AgentWait.Output, run id: String, now: Timestamp) -> [RunChange] {
         guard let reducer = memory[id], reducer.isActive else { return [] }
+        var changes: [RunChange] = []
         switch answer {
         case .failed(let error) where reducer.mayBeRefused && GatewayError.isSessionConflict(error):
-            memory.forget(id)
-            return [.refused(id, reason: error ?? "")]
+            refuse(id, error ?? "", now: now, to: &changes)
+        // In its memory; a row that stands already may be that of a refusal that comes next.
+        case .running: memory[id]?.isKnownAlive(now: now)
+        case _ where traits.pagesTellRuns && answer != .unknown:
+            if reducer.isStored { prove(id, .row, to: &changes) }
         // A message that waits is called over, too.
         case _ where !reducer.hasBegun: break
         // The gateway may be in the pause before its next try.
@@ -487,10 +422,8 @@ package struct RunTracker: Sendable {
             wantsPageNow = true
         case .unknown: break
         }
-        return []
+        return changes + memory.takeEvictedEnds()
     }
-
-    private func isAwaitingRetry(_ reducer: RunReducer) -> Bool { reducer.isAwaitingRetry && !traits.waitsForRetry }
 
     // MARK: History
 
@@ -507,8 +440,8 @@ package struct RunTracker: Sendable {
         let inFlight = takeInFlight(page, session: session, now: now, to: &changes)
         let found = take(page.rows, session: session, pageAt: now, to: &changes)
         // The session's word on its last run is about the run of the last turn alone.
-        let lastEnd = Self.state(page.lastRunEnd)
-        for id in found.rows.keys where memory[id]?.isStored == true { prove(id, .row, to: &changes) }
+        let lastEnd = RunJudge.state(page.lastRunEnd)
+        for id in found.rows.keys where memory[id]?.isStored == true { proveByRow(id, .row, to: &changes) }
         for id in memory[session: session]?.active ?? [] {
             // What was heard since the question is newer; a clock that was set back makes no answer older than its question.
             let isNews = memory[id].map { $0.heardAt <= askedAt || $0.heardAt > now } ?? false
@@ -605,6 +538,23 @@ package struct RunTracker: Sendable {
         return found
     }
 
+    /// The row of a message that is not seen at work may be that of one that the gateway refused to run, with rows of another run
+    /// behind it. The outbox asks about it.
+    private mutating func proveByRow(_ id: String, _ proof: RunProof, to changes: inout [RunChange]) {
+        guard !traits.pagesTellRuns || memory[id]?.mayBeRefused == false else {
+            memory[id]?.seenRow = proof
+            return
+        }
+        prove(id, proof, to: &changes)
+    }
+
+    /// The agent was heard of: the row that was seen before is proof.
+    private mutating func proveBySeenRow(_ id: String, to changes: inout [RunChange]) {
+        guard let proof = memory[id]?.seenRow, memory[id]?.mayBeRefused == false else { return }
+        memory[id]?.seenRow = nil
+        prove(id, proof, to: &changes)
+    }
+
     private mutating func prove(_ id: String, _ proof: RunProof, to changes: inout [RunChange]) {
         guard memory[id]?.awaitsDelivery == true else { return }
         memory[id]?.awaitsDelivery = false
@@ -621,69 +571,14 @@ package struct RunTracker: Sendable {
         now: Timestamp,
         to changes: inout [RunChange]
     ) {
-        guard let reducer = memory[id], reducer.isActive else { return }
-        // Its start was never seen, and the transcript has nothing of it either.
-        let isNothing =
-            rows.isEmpty && !reducer.isStored && reducer.isUnaccountedFor && !reducer.isStartPublished
-            && !reducer.mayBeRefused
-        if reducer.isOver {
-            if isNothing { drop(id, to: &changes) } else { memory[id]?.end(by: rows) }
-        } else if reducer.isGone {
-            judgeGone(id, reducer, page, rows, now: now, to: &changes)
-        } else if reducer.isUncertain || RunLooks.isSilent(reducer, now: now) {
-            guard !isInFlight else {
-                memory[id]?.isKnownAlive(now: now)
-                return
-            }
-            memory[id]?.end(by: rows)
-            guard memory[id]?.isActive == true, page.hasActiveRun == false else { return }
-            if isNothing {
-                drop(id, to: &changes)
-            } else if reducer.hasBegun || reducer.isStored,
-                end != nil || memory[id]?.isStillShownOver(now: now) == true
-            {
-                // Its message alone was written, while nobody looked.
-                if !reducer.hasBegun { memory[id]?.began(at: reducer.start) }
-                memory[id]?.end(.reported, session: end, now: now)
-            }
+        let judge = RunJudge(page: page, rows: rows, end: end, isInFlight: isInFlight, traits: traits, now: now)
+        switch memory[id].map({ judge.verdict(on: $0) }) {
+        case .dropped?: drop(id, to: &changes)
+        case .judged(let reducer, let isInterrupted)?:
+            memory[id] = reducer
+            if isInterrupted { memory[session: reducer.session]?.interrupted.append(id) }
+        case nil: break
         }
-    }
-
-    private static func state(_ end: ChatHistory.RunEnd?) -> Run.State? {
-        switch end {
-        case .completed: .completed
-        case .failed: .failed
-        case .aborted: .aborted
-        case nil: nil
-        }
-    }
-
-    /// The process that worked on the run is gone. An answer that it completed stands in the transcript; a newer gateway may go on
-    /// by itself; a message without a row is sent again.
-    private mutating func judgeGone(
-        _ id: String,
-        _ reducer: RunReducer,
-        _ page: ChatHistory.Output,
-        _ rows: [HistoryRow],
-        now: Timestamp,
-        to changes: inout [RunChange]
-    ) {
-        memory[id]?.end(by: rows)
-        guard memory[id]?.isActive == true, let gone = reducer.goneAt else { return }
-        if !reducer.hasBegun {
-            guard reducer.isStored else {
-                // It never began, and the transcript does not have it either: the outbox decides.
-                if !reducer.awaitsDelivery { drop(id, to: &changes) }
-                return
-            }
-            // The gateway took it up while nobody looked, and may do so again.
-            memory[id]?.began(at: reducer.start)
-            memory[session: reducer.session]?.interrupted.append(id)
-        }
-        if reducer.awaitsDelivery { return }
-        let mayResume = traits.resumesRuns && page.lastRunEnd == nil && reducer.isStored
-        if mayResume, now.milliseconds - gone.milliseconds < Self.resumeMilliseconds { return }
-        memory[id]?.end(.processGone, now: now)
     }
 
     // MARK: Time

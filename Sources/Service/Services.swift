@@ -340,6 +340,7 @@ package final class Services: ServiceEventReceiver {
         case .defaultsChanged(let defaults): documents.defaultsChanged(defaults)
         case .messageDispatched(let entry, let key): runs.dispatched(entry, key: key, on: loop)
         case .messageRefused(let key): runs.refused(key: key)
+        case .messageNotRun(let key, let reason): runs.notRun(key: key, reason: reason, on: loop)
         case .entryAccepted(let entry):
             outbox.enqueued(entry, on: loop)
             messages.entryChanged(entry, on: loop)

@@ -560,4 +560,56 @@ struct RunEvidenceTests {
         #expect(ends(changes).map(\.state) == [.failed])
         #expect(ends(changes).first?.error == RunEvidence.unknownEnd)
     }
+
+    /// The row is written on refusal too. It may come as an event, or in a page with an answer of another run behind it.
+    @Test func `the row of a message that was never seen at work proves nothing`() {
+        var tracker = RunTracker()
+        tracker.sent("k", session: main, text: "story", now: now)
+        tracker.relink(now: after(1_000))
+        let before = [user("one", at: -900), answer("One.", at: -500)]
+        _ = tracker.receive(history: page(before), session: main, now: after(1_000))
+        let row = json(
+            #"{"sessionKey":"agent:main:main","messageId":"m","message":\#(user("story", at: 0, key: "k"))}"#
+        )
+        let rows = page(before + [user("story", at: 0, key: "k")], status: "failed")
+        let changes =
+            tracker.receive(event: "session.message", payload: row, now: after(1_100))
+            + tracker.receive(history: rows, session: main, now: after(1_200))
+        #expect(!changes.contains { if case .proven = $0 { true } else { false } })
+    }
+
+    @Test func `the gateway's word decides about a message whose row stands alone`() {
+        let words = "Error: reply session initialization conflicted for agent:main:main"
+        for (word, expected) in [
+            (AgentWait.Output.running, RunChange?.none), (.ended, .proven("k", .row)),
+            (.failed(words), .refused("k", reason: words)),
+        ] {
+            var tracker = RunTracker()
+            tracker.sent("k", session: main, text: "story", now: now)
+            tracker.relink(now: after(1_000))
+            let rows = page([user("story", at: 0, key: "k")], status: "running", active: true)
+            _ = tracker.receive(history: rows, session: main, now: after(1_100))
+            #expect(tracker.questions(main, now: after(1_100)) == ["k"])
+            #expect(tracker.receive(word, run: "k", now: after(1_200)).first == expected)
+        }
+    }
+
+    @Test func `a message at work is proven by its row at once`() {
+        var tracker = RunTracker()
+        tracker.sent("k", session: main, text: "story", now: now)
+        _ = tracker.receive(event: "agent", payload: AgentFrame.start("k", now.milliseconds + 500), now: after(500))
+        let rows = page([user("story", at: 0, key: "k")], status: "running", active: true)
+        #expect(tracker.receive(history: rows, session: main, now: after(600)).contains(.proven("k", .row)))
+    }
+
+    /// A page or an event that begins behind its user's row, of a run that began while nobody listened.
+    @Test func `a row of the next process is not the work of a run whose process is gone`() {
+        var tracker = half(GatewayTraits())
+        tracker.linkLost()
+        tracker.linkOpened(isSameProcess: false, startedAt: after(4_000), now: after(5_000))
+        for (time, owner) in [(Int64(3_900), "k" as String?), (4_100, nil)] {
+            let turns = HistoryTurn.split([HistoryRow(json(answer("Of another.", at: time)))].compactMap(\.self))
+            #expect(tracker.owners(of: turns, session: main)[0] == owner)
+        }
+    }
 }

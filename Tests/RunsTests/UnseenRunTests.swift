@@ -64,7 +64,7 @@ struct UnseenRunTests {
         tracker.relink(now: now)
         #expect(tracker.looks(now) == [main])
         let changes = tracker.receive(history: page(turn(own, "Hello.", at: 10)), session: main, now: now)
-        #expect(published(changes) == ["proven row", "started", "0 Hello.", "proven end", "completed Hello."])
+        #expect(published(changes) == ["started", "0 Hello.", "proven end", "completed Hello."])
     }
 
     @Test func `where history shows nothing of a run, nothing is published`() {
@@ -245,7 +245,7 @@ struct UnseenRunTests {
         tracker.resume(own, session: main, startedAt: now, text: "hi", steps: [step], now: now)
         tracker.linkOpened(isSameProcess: false, now: now)
         let rows = [#"{"role":"user","content":"hi","timestamp":\#(now.milliseconds),"idempotencyKey":"\#(own)"}"#]
-        let late = now.adding(milliseconds: RunTracker.resumeMilliseconds)
+        let late = now.adding(milliseconds: RunJudge.resumeMilliseconds)
         let changes = tracker.receive(history: page(rows), session: main, now: late)
         let ended = changes.compactMap { change -> Step? in
             if case .stepChanged(let step) = change, step.kind != .error { step } else { nil }

@@ -98,7 +98,8 @@ struct MessageServiceTests {
             let place = bench.messages.count
             let own = Row.user("hello", key: id, id: "row-2")
             try await bench.row(own, on: loop)
-            // Its entry is delivered with it.
+            try await bench.event("agent", Frame.start(id ?? ""), on: loop)
+            // Its entry is delivered with them.
             #expect(bench.messages.dropFirst(place).map { $0["id"]?.string } == [id])
             let another = Row.user("hi", key: "01a1fd56-3f67-7067-8d18-ddb50ee2e1f8", id: "row-3")
             try await bench.row(another, on: loop)

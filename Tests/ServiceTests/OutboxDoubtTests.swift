@@ -102,7 +102,7 @@ struct OutboxDoubtTests {
             try await bench.open(on: loop)
             #expect(bench.gateway.sentTexts == ["one"])
             bench.gateway.rows[Self.main] = [Row.user("one", key: first)]
-            bench.gateway.answer("chat.history")
+            while bench.gateway.openCalls("chat.history") > 0 { bench.gateway.answer("chat.history") }
             try await bench.settle(on: loop)
             #expect(bench.gateway.sentTexts == ["one", "two"])
         }
@@ -191,6 +191,107 @@ struct OutboxDoubtTests {
             try await bench.open(uptimeMs: 100, on: loop)
             #expect(try await bench.state(id) == .unconfirmed)
             try await bench.advance(60_000, on: loop)
+            #expect(try await bench.entry(id).proof == .history)
+        }
+    }
+
+    // MARK: The row of a message that the gateway refused to run
+
+    private static let conflict = "Error: reply session initialization conflicted for agent:main:main"
+
+    /// A page that ends with the message's own row, sent at the start of the clock; the session's last run began so much later.
+    private func showAlone(_ id: String?, lastRunAfterMs: Int64?, _ bench: ServiceBench, more: [String] = []) {
+        let sent = ManualClock.start.milliseconds
+        let start = lastRunAfterMs.map { #","startedAt":\#(sent + $0)"# } ?? ""
+        bench.gateway.rows[Self.main] =
+            [
+                Row.user("one", at: sent - 9_000), Row.assistant("One.", at: sent - 8_000),
+                Row.user("hello", key: id, at: sent),
+            ] + more
+        bench.gateway.historyMembers =
+            #","hasMore":false,"sessionInfo":{"hasActiveRun":false,"status":"failed"\#(start)}"#
+    }
+
+    private func wait(_ status: String, _ more: String) -> CallOutcome { ok(#"{"status":"\#(status)",\#(more)}"#) }
+
+    @Test(arguments: [true, false])
+    func `a row whose message the gateway refused is no proof, and it is sent again`(isAcknowledged: Bool) async throws
+    {
+        try await withLinkedServices { bench, loop in
+            let id: String?
+            if isAcknowledged {
+                id = try await bench.accept("hello", on: loop)
+                try await bench.drop(on: loop)
+            } else {
+                id = try await loseAnswer(bench, on: loop)
+            }
+            showAlone(id, lastRunAfterMs: 0, bench)
+            let error = wait("error", #""error":"\#(Self.conflict)""#)
+            bench.gateway.responder = { $0.method == "agent.wait" ? .now(error) : nil }
+            try await bench.open(on: loop)
+            let entry = try await bench.entry(id)
+            #expect(entry.state == .retrying && entry.proof == nil)
+            #expect(entry.fault?.code == "SESSION_CONFLICT")
+            // A run in a new session is the cure.
+            bench.gateway.rows["agent:main:new"] = [Row.user("hm"), Row.assistant("Hm.")]
+            try await bench.event("agent", Frame.start("cure", session: "agent:main:new"), on: loop)
+            try await bench.event("chat", Frame.final("cure", 2, "Hm.", session: "agent:main:new"), on: loop)
+            try await bench.advance(5_000, on: loop)
+            #expect(bench.gateway.sentTexts == ["hello", "hello"])
+            #expect(bench.gateway.sentKeys.last == "\(id ?? "")-r2")
+        }
+    }
+
+    /// Another process of the gateway knows nothing of the key. Its session shows whether a run began after the message.
+    @Test func `behind a restart the session tells whether a message ran whose row stands alone`() async throws {
+        for (after, state) in [
+            (Int64?.some(0), OutboxState.retrying), (-9_000, .retrying), (600, .delivered), (nil, .delivered),
+        ] {
+            try await withLinkedServices { bench, loop in
+                let id = try await bench.accept("hello", on: loop)
+                try await bench.drop(on: loop)
+                showAlone(id, lastRunAfterMs: after, bench)
+                bench.gateway.responder = {
+                    $0.method == "agent.wait" ? .now(wait("timeout", #""timeoutPhase":"queue""#)) : nil
+                }
+                try await bench.open(uptimeMs: 100, on: loop)
+                #expect(try await bench.state(id) == state, "last run \(after ?? 0) ms after the message")
+                #expect(bench.gateway.sentTexts == ["hello"])
+            }
+        }
+    }
+
+    @Test func `a row without an answer before another's is not known to have run`() async throws {
+        try await withLinkedServices { bench, loop in
+            let id = try await bench.accept("hello", on: loop)
+            try await bench.drop(on: loop)
+            let sent = ManualClock.start.milliseconds
+            let later = [Row.user("two", at: sent + 2_000), Row.assistant("Two.", at: sent + 4_000)]
+            showAlone(id, lastRunAfterMs: 3_000, bench, more: later)
+            bench.gateway.responder = {
+                $0.method == "agent.wait" ? .now(wait("timeout", #""timeoutPhase":"queue""#)) : nil
+            }
+            try await bench.open(uptimeMs: 100, on: loop)
+            try await bench.advance(600_000, on: loop)
+            #expect(try await bench.state(id) == .unconfirmed)
+            #expect(bench.gateway.sentTexts == ["hello"])
+        }
+    }
+
+    /// Between its row and the end of a message that the gateway refuses, it counts as under way.
+    @Test func `a row whose message is in the gateway's hands is proof once a run began after it`() async throws {
+        try await withLinkedServices { bench, loop in
+            let id = try await bench.accept("hello", on: loop)
+            try await bench.kill(on: loop)
+            showAlone(id, lastRunAfterMs: -9_000, bench)
+            bench.gateway.responder = {
+                $0.method == "agent.wait" ? .now(wait("timeout", #""timeoutPhase":"gateway_draining""#)) : nil
+            }
+            try await bench.open(on: loop)
+            #expect(try await bench.state(id) == .accepted)
+            showAlone(id, lastRunAfterMs: 600, bench)
+            try await bench.drop(on: loop)
+            try await bench.open(on: loop)
             #expect(try await bench.entry(id).proof == .history)
         }
     }

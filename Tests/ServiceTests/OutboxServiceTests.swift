@@ -65,6 +65,8 @@ struct OutboxServiceTests {
             let id = try await bench.accept("hello", on: loop)
             let row = Row.user("hello", key: id, id: "r2")
             try await bench.row(row, on: loop)
+            #expect(try await bench.entry(id).proof == nil, "the gateway may refuse to run it")
+            try await bench.event("agent", Frame.start(id ?? ""), on: loop)
             #expect(try await bench.entry(id).proof == .messageEvent)
         }
     }

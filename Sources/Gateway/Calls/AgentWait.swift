@@ -7,11 +7,15 @@ package struct AgentWait: GatewayCall {
         /// failed.
         case ended
         case failed(String?)
-        /// The run is still going on, or the gateway does not know it.
+        /// The run is in the hands of this process: at work, or waiting for its turn. Older releases never say so.
+        case running
+        /// The gateway does not know the run. Older releases answer the same for a run that is still going on.
         case unknown
     }
 
     package static let method = "agent.wait"
+    /// The phase of every run in the gateway's hands; one that it does not know is in the phase `queue`.
+    private static let activePhase = "gateway_draining"
     package var runId: String
 
     package init(runId: String) { self.runId = runId }
@@ -26,6 +30,7 @@ package struct AgentWait: GatewayCall {
         switch payload["status"]?.string {
         case "ok": .ended
         case "error": .failed(payload["error"]?.string)
+        case "timeout" where payload["timeoutPhase"]?.string == activePhase: .running
         default: .unknown
         }
     }

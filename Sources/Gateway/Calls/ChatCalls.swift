@@ -1,3 +1,4 @@
+package import Basics
 package import JSONBytes
 
 /// Starts a run. The idempotency key becomes the run's id.
@@ -113,6 +114,9 @@ package struct ChatHistory: GatewayCall {
         package let hasActiveRun: Bool?
         /// Newer gateways: the outcome of the session's last run; nil while one is active, or if it was interrupted.
         package let lastRunEnd: RunEnd?
+        /// Newer gateways: the start of the session's last run. For a message that it refused to run, 2026.6.11 writes the time of
+        /// the message itself.
+        package let lastRunStart: Timestamp?
         /// The conversation; a reset replaces it.
         package let conversation: String?
 
@@ -129,6 +133,7 @@ package struct ChatHistory: GatewayCall {
             hasInFlightRun = run.map { !$0.isNull }
             let session = payload["sessionInfo"]
             hasActiveRun = session?["hasActiveRun"]?.bool
+            lastRunStart = GatewayTime.read(session?["startedAt"])
             lastRunEnd =
                 switch session?["status"]?.string {
                 case "done": .completed

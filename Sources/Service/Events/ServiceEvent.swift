@@ -31,6 +31,8 @@ package enum ServiceEvent {
     case messageDispatched(OutboxEntry, key: String)
     /// The gateway refused the message with this key.
     case messageRefused(key: String)
+    /// The gateway has the row of a message and refused to run it.
+    case messageNotRun(key: String, reason: String)
     /// A new entry is durable.
     case entryAccepted(OutboxEntry)
     /// A change of an entry is durable.

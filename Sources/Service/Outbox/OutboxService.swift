@@ -21,6 +21,8 @@ package final class OutboxService {
     /// Calls given up as unanswered whose answer may still come over the same connection.
     private var overdue: [CallID: AttemptID] = [:]
     private var resets = PendingResets()
+    /// A conflict of sessions is not cured by waiting; the message is tried again this late without a sign of a cure.
+    private static let conflictMilliseconds: Int64 = 1_800_000
     /// The reference client's figure.
     private static let answerMilliseconds: Int64 = 30_000
     /// Attempts since the start, by how they ended, and entries by the state they ended in.
@@ -115,15 +117,11 @@ package final class OutboxService {
         give(.evidence(key: key, proof), on: loop)
     }
 
-    /// The gateway acknowledged the message with this key and then refused to run it. It is sent again under a new key
-    /// after this wait, or earlier by `bringForward`; it stays at the head of its session's queue.
-    package func refusedByRun(
-        key: String,
-        _ fault: OutboxFault,
-        retryAfterMs: Int64,
-        on loop: isolated EventLoop
-    ) {
-        give(.refusedByRun(key: key, fault, retryAfterMs: retryAfterMs), on: loop)
+    /// The gateway acknowledged the message with this key and then refused to run it. It is sent again under a new key, late
+    /// or when `bringForward` says so; it stays at the head of its session's queue.
+    package func refusedByRun(key: String, reason: String, on loop: isolated EventLoop) {
+        let fault = OutboxFault.sessionConflict(reason)
+        give(.refusedByRun(key: key, fault, retryAfterMs: Self.conflictMilliseconds), on: loop)
     }
 
     /// The cause of this fault is gone: entries that wait because of it are due now.
@@ -221,11 +219,20 @@ package final class OutboxService {
             guard let self else { return }
             // Without its text the message would not be found where it is.
             guard let filled = try? result.get() else { return self.give(.scanned(order.id, .failed), on: loop) }
-            let scan = OutboxScan(filled, transcript: self.transcript, clockSkewMs: self.gateway.clockSkewMs)
-            scan.start(on: loop) { [weak self] report in
+            let scan = OutboxScan(filled, transcript: self.transcript, gateway: self.gateway)
+            scan.start(on: loop) { [weak self] finding in
                 KillPoint.reach("scan.reported")
-                self?.give(.scanned(order.id, report), on: loop)
+                self?.found(finding, order, on: loop)
             }
+        }
+    }
+
+    private func found(_ finding: OutboxScan.Finding, _ order: ScanOrder, on loop: isolated EventLoop) {
+        switch finding {
+        case .report(let report): give(.scanned(order.id, report), on: loop)
+        case .refused(let reason):
+            events.notify(.messageNotRun(key: order.entry.upstreamKey, reason: reason), on: loop)
+            give(.scanned(order.id, .failed), on: loop)
         }
     }
 

@@ -23,8 +23,6 @@ package final class RunService {
     private static let recoveryEntries = 100
     /// The end of a run is its last event, and the gateway may have been away for a night after it.
     private static let givenUpMilliseconds: Int64 = 86_400_000
-    /// A conflict of sessions is not cured by waiting; the message is tried again this late without a sign of a cure.
-    private static let conflictMilliseconds: Int64 = 1_800_000
 
     private unowned let gateway: any GatewayCalls
     private let feed: EventFeed
@@ -111,6 +109,10 @@ package final class RunService {
     }
 
     package func refused(key: String) { tracker.sendFailed(key) }
+
+    func notRun(key: String, reason: String, on loop: isolated EventLoop) {
+        publish(tracker.refused(key, reason: reason, now: loop.wallClock), on: loop)
+    }
 
     package func linkLost() {
         guard isOnline else { return }
@@ -213,7 +215,7 @@ package final class RunService {
             case .proven(let id, .rowEvent): outbox.saw(key: id, .messageEvent, on: loop)
             case .proven(let id, .end): outbox.saw(key: id, .runEnd, on: loop)
             case .dropped(let id, let session): outbox.run(id, in: session.text, .ended, on: loop)
-            case .refused(let id, let reason): refused(id, reason, on: loop)
+            case .refused(let id, let reason): outbox.refusedByRun(key: id, reason: reason, on: loop)
             case .stepChanged(let step):
                 if let run = tracker.run(step.runID) { publisher.publish(change, of: run, on: loop) }
             case .textAppended(let id, _, _), .textReplaced(let id, _):
@@ -230,11 +232,6 @@ package final class RunService {
 
     /// 2026.6.11 after a restart: it acknowledges the second message of each older session and does not run it. A run in a session
     /// that is new to it cures all of them.
-    private func refused(_ id: String, _ reason: String, on loop: isolated EventLoop) {
-        hasConflict = true
-        outbox.refusedByRun(key: id, .sessionConflict(reason), retryAfterMs: Self.conflictMilliseconds, on: loop)
-    }
-
     private func lookForCure(behind run: Run, on loop: isolated EventLoop) {
         guard hasConflict, run.state == .completed, gateway.isOnline else { return }
         transcript.read(run.session.text, rows: Self.pageRows, on: loop) { [weak self] result in
@@ -418,6 +415,7 @@ package final class RunService {
     package func entryChanged(_ entry: OutboxEntry, on loop: isolated EventLoop) {
         guard entry.kind == .message else { return }
         if entry.state.isTerminal { tracker.deliveryIsOver(entry.runID ?? entry.upstreamKey) }
+        if entry.state == .retrying, entry.wasRefused { hasConflict = true }
         if entry.state == .retrying { publish(tracker.waitsAnew(entry.runID ?? entry.upstreamKey), on: loop) }
         guard entry.state == .delivered, isUnknown(entry) else { return }
         feed.read(on: loop) { tables -> OutboxEntry? in

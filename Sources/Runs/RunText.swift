@@ -1,0 +1,146 @@
+import Basics
+import Gateway
+import Labels
+
+/// The text of one run, out of everything that reports it: agent events, chat events, pages and rows. It is shown from one source at a
+/// time, and differences to what was published become changes.
+struct RunText: Sendable {
+    private var agentText = TextAssembler(.messages)
+    private var chatText = TextAssembler(.whole)
+    /// The text of the terminal chat event; it wins over the streams. After an abort the text of a final event does not count.
+    private var finalText: [UInt8]?
+    private var abortedText: [UInt8]?
+    /// The text so far that a history page gave.
+    private var snapshot: [UInt8] = []
+    /// The texts of the run's assistant rows.
+    private var rowTexts: [(row: String, text: [UInt8])] = []
+    private var publishedText: [UInt8] = []
+    private var publishedUnits = 0
+
+    // MARK: Reading
+
+    var published: String { String(decoding: publishedText, as: UTF8.self) }
+    /// Some of it came while the run was under way.
+    var wasReported: Bool { !agentText.isEmpty || !chatText.isEmpty || !snapshot.isEmpty }
+    /// Nothing of it is known, in this process.
+    var isUnknown: Bool { publishedText.isEmpty && rowTexts.isEmpty && snapshot.isEmpty }
+
+    /// Its share of memory in bytes; texts count as often as they are kept on the way to the subscribers.
+    var weight: Int {
+        let known = rowTexts.reduce(snapshot.count) { $0 + $1.text.count } + (finalText?.count ?? 0)
+        return 2 * (agentText.byteCount + chatText.byteCount) + known + 3 * publishedText.count
+    }
+
+    // MARK: Sources
+
+    mutating func take(_ text: AgentEvent.Text, sequence: Int64) {
+        let replaces = text.replaces
+        if let soFar = text.soFar, !(soFar.isEmpty && !replaces) {
+            _ = agentText.take(replaces ? .replacement(Array(soFar)) : .sofar(Array(soFar)), sequence: sequence)
+        } else if let delta = text.delta, !delta.isEmpty || replaces {
+            _ = agentText.take(replaces ? .replacement(Array(delta)) : .piece(Array(delta)), sequence: sequence)
+        }
+    }
+
+    /// A message holds the whole text; otherwise `deltaText` is added to it, or replaces it.
+    mutating func takeDelta(_ event: ChatEvent, sequence: Int64) {
+        if let text = event.message?.onlyText {
+            _ = chatText.take(.sofar(Array(text)), sequence: sequence)
+        } else if let text = event.message?.text {
+            _ = chatText.take(.sofar(Array(ReplyText.clean(text).utf8)), sequence: sequence)
+        } else if let piece = event.deltaText {
+            _ = chatText.take(event.replaces ? .replacement(Array(piece)) : .piece(Array(piece)), sequence: sequence)
+        }
+    }
+
+    mutating func ended(with text: String?) {
+        if let text, !text.isEmpty { finalText = Array(text.utf8) }
+    }
+
+    mutating func correct(to text: String) { finalText = Array(text.utf8) }
+
+    mutating func aborted(with text: String?) {
+        if let text, !text.isEmpty { abortedText = Array(text.utf8) }
+    }
+
+    mutating func take(snapshot text: String) { snapshot = Self.limited(Array(text.utf8)) }
+
+    mutating func forgetSnapshot() { snapshot = [] }
+
+    /// The rows of the run's own turn.
+    mutating func take(_ rows: [HistoryRow]) {
+        for row in rows where row.role == .assistant && !row.text.isEmpty && row.stopReason != .error {
+            let text = Self.limited(Array(ReplyText.clean(row.text).utf8))
+            if let known = rowTexts.firstIndex(where: { $0.row == row.identity }) {
+                rowTexts[known].text = text
+            } else if rowTexts.last?.text != text, rowTexts.count < GatewayLimits.historyRows {
+                rowTexts.append((row.identity, text))
+            }
+        }
+    }
+
+    /// The run begins anew; what was published stays until it is replaced.
+    mutating func beginAgain() {
+        agentText = TextAssembler(.messages)
+        chatText = TextAssembler(.whole)
+        (finalText, abortedText, snapshot, rowTexts) = (nil, nil, [], [])
+    }
+
+    // MARK: Publishing
+
+    /// The whole text of a run that is told anew.
+    mutating func settle(wasAborted: Bool) {
+        publishedText = Self.limited(visible(isFinal: true, wasAborted: wasAborted))
+    }
+
+    /// - Parameter isResumed: an earlier process published text that is not known here, so the first one replaces it.
+    mutating func publish(
+        of run: String,
+        isFinal: Bool,
+        wasAborted: Bool,
+        isResumed: Bool,
+        to changes: inout [RunChange]
+    ) {
+        let text = Self.limited(visible(isFinal: isFinal, wasAborted: wasAborted))
+        if text.hasBytes(publishedText), !isResumed || !publishedText.isEmpty || text.isEmpty {
+            guard text.count > publishedText.count else { return }
+            let piece = String(decoding: text[publishedText.count...], as: UTF8.self)
+            changes.append(.textAppended(run: run, offset: publishedUnits, text: piece))
+            publishedUnits += piece.utf16.count
+        } else {
+            let whole = String(decoding: text, as: UTF8.self)
+            changes.append(.textReplaced(run: run, text: whole))
+            publishedUnits = whole.utf16.count
+        }
+        publishedText = text
+    }
+
+    /// Cut between characters.
+    private static func limited(_ text: [UInt8]) -> [UInt8] {
+        guard text.count > ActivityLimits.runTextBytes else { return text }
+        var end = ActivityLimits.runTextBytes
+        while end > 0, text[end] & 0xC0 == 0x80 { end -= 1 }
+        return Array(text[..<end])
+    }
+
+    /// From one source at a time: the terminal event, else agent events, else chat events, else the transcript.
+    private func visible(isFinal: Bool, wasAborted: Bool) -> [UInt8] {
+        if let last = wasAborted ? abortedText : finalText { return SilentReply.matches(last) ? [] : last }
+        let stream = agentText.isEmpty ? chatText : agentText
+        let isHeld = isFinal ? SilentReply.matches(stream.open) : SilentReply.mayBecome(stream.open)
+        let text = isHeld ? stream.closed : stream.closed.isEmpty ? stream.open : stream.closed + stream.open
+        let known = isFinal ? completed(text, stream) : text
+        if snapshot.count > known.count, snapshot.hasBytes(known), !SilentReply.mayBecome(snapshot) { return snapshot }
+        return known
+    }
+
+    /// Adds the end of the text from the transcript, where the stream's end was missed.
+    private func completed(_ text: [UInt8], _ stream: TextAssembler) -> [UInt8] {
+        guard let last = rowTexts.last?.text, !SilentReply.matches(last) else { return text }
+        if text.isEmpty, stream.isEmpty { return last }
+        guard !stream.open.isEmpty, let open = rowTexts.lastIndex(where: { $0.text.hasBytes(stream.open) }) else {
+            return text
+        }
+        return stream.closed + rowTexts[open...].flatMap(\.text)
+    }
+}
