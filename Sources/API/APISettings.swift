@@ -32,8 +32,10 @@ package struct APISettings: Sendable {
     package var streamBufferBytes = 1 << 20
     /// One-tap links that decide approvals.
     package var hasApprovalLinks = false
-    /// The certificate that a TCP listener shows now; nil where it speaks cleartext.
-    package var certificate: @Sendable (SocketAddress) -> ShownCertificate? = { _ in nil }
+    /// The certificates of the TCP listeners; nil without TLS.
+    package var tls: @Sendable () -> CertificateReport? = { nil }
+    /// Whether a TCP listener speaks TLS.
+    package var isEncrypted: @Sendable (SocketAddress) -> Bool = { _ in false }
     /// This host's addresses on which devices may reach it.
     package var interfaces: @Sendable () -> [NetworkAddress] = { [] }
     package var log = Log.none

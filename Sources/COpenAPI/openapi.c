@@ -1,7 +1,7 @@
 #include "copenapi.h"
 
 // `openapi/embed` makes openapi.json and the next line, the SHA-256 of the two files one after the other.
-// 7dd8737825c8f8d0ade04f198a1d953201849396fdcd46da5bb1558d3d8c0c07
+// e568204bfe3e0bd17454d6bd4af7a14c772e878f145ec57540a60a027d81fd83
 
 static const uint8_t yaml[] = {
 #embed "../../openapi/openapi.yaml"

@@ -8,8 +8,9 @@ import Store
 
 /// `ladle backup FILE` and `ladle restore FILE`: the state of this host in one file, and back.
 enum BackupCommand {
-    /// The identity of this device for the gateway, without which somebody has to approve it again.
-    private static let files = ["device-key", "device-tokens.json"]
+    /// The identity of this device for the gateway, without which somebody has to approve it again, and the certificate that devices
+    /// have pinned. The one of tailscaled can be had again.
+    private static let files = ["device-key", "device-tokens.json", TLSSettings.ownName]
 
     static func backup(
         _ command: ParsedCommand,

@@ -1,3 +1,4 @@
+import Access
 import Basics
 import EventLoops
 import Testing
@@ -9,28 +10,44 @@ struct PairingPlacesTests {
         try #require(SocketAddress(host: text, port: port))
     }
 
+    private static let now = Timestamp(milliseconds: 1_800_000_000_000)
+    private static let period = CertificatePeriod(notBefore: now, notAfter: now.adding(milliseconds: 1))
     private static let own = ShownCertificate(
+        source: .own,
         names: ["h"],
         sha256: [UInt8](repeating: 0xFB, count: 32),
-        isSelfSigned: true
+        isSelfSigned: true,
+        period: period
     )
     private static let vouched = ShownCertificate(
+        source: .files,
         names: ["other.example", "h.tail1.ts.net"],
         sha256: [UInt8](repeating: 1, count: 32),
-        isSelfSigned: false
+        isSelfSigned: false,
+        period: period
+    )
+    private static let tailnet = ShownCertificate(
+        source: .tailnet,
+        names: ["h.tail1.ts.net"],
+        sha256: [UInt8](repeating: 2, count: 32),
+        isSelfSigned: false,
+        period: period
     )
     private static let pin = "-_v7-_v7-_v7-_v7-_v7-_v7-_v7-_v7-_v7-_v7-_s"
 
     private static func places(
         _ listening: [String],
-        _ certificate: ShownCertificate? = nil,
-        interfaces: [String] = []
+        _ certificates: ShownCertificate...,
+        interfaces: [String] = [],
+        names: [String] = ["h", "h.tail1.ts.net"],
+        now: Timestamp = now
     ) throws -> PairingPlaces {
         PairingPlaces(
             listening: try listening.map { try ip($0) } + [.unix(path: "/run/x")],
             interfaces: interfaces.compactMap { NetworkAddress($0) },
-            tailnetNames: ["h", "h.tail1.ts.net"],
-            certificate: { _ in certificate }
+            tailnetNames: names,
+            now: now,
+            certificates: { _ in certificates }
         )
     }
 
@@ -65,10 +82,28 @@ struct PairingPlacesTests {
         #expect(named.link(secret: "S") == "ladle://h.tail1.ts.net:18780/?tls=1&secret=S")
     }
 
+    @Test func `in the tailnet the certificate of its name comes before the one that is pinned elsewhere`() throws {
+        let both = try Self.places(["192.168.1.7", "100.64.0.7"], Self.own, Self.tailnet)
+        #expect(both.urls == ["https://h.tail1.ts.net:18780", "https://192.168.1.7:18780"])
+        // The address in the network needs the pin.
+        #expect(both.link(secret: "S") == "ladle://h.tail1.ts.net:18780/?tls=1&secret=S")
+        let pinned = "ladle://100.64.0.7:18780/?tls=1&pin=\(Self.pin)&secret=S"
+        #expect(try Self.places(["100.64.0.7"], Self.own).link(secret: "S") == pinned)
+        let later = Self.now.adding(milliseconds: 1)
+        #expect(try Self.places(["100.64.0.7"], Self.own, Self.tailnet, now: later).link(secret: "S") == pinned)
+        // The host has another name by now.
+        #expect(try Self.places(["100.64.0.7"], Self.own, Self.tailnet, names: ["g"]).link(secret: "S") == pinned)
+        // tailscaled is silent.
+        #expect(
+            try Self.places(["100.64.0.7"], Self.own, Self.tailnet, names: []).urls == ["https://h.tail1.ts.net:18780"]
+        )
+        #expect(try Self.places(["100.64.0.7"], Self.own, Self.vouched, names: []).link(secret: "S") == pinned)
+    }
+
     @Test func `one pin counts for all addresses of a link`() throws {
         let (tailnet, lan) = (try Self.ip("100.64.0.7"), try Self.ip("192.168.1.7"))
-        let mixed = PairingPlaces(listening: [lan, tailnet], interfaces: [], tailnetNames: []) {
-            $0 == lan ? Self.own : nil
+        let mixed = PairingPlaces(listening: [lan, tailnet], interfaces: [], tailnetNames: [], now: Self.now) {
+            $0 == lan ? [Self.own] : []
         }
         #expect(mixed.urls == ["http://100.64.0.7:18780", "https://192.168.1.7:18780"])
         #expect(mixed.link(secret: "S") == "ladle://100.64.0.7:18780/?tls=0&secret=S")

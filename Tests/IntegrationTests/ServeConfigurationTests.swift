@@ -2,8 +2,10 @@ import API
 import Access
 import Basics
 import Configuration
+import EventLoops
 import Observability
 import Outbox
+import POSIX
 import Service
 import TestSupport
 import Testing
@@ -51,6 +53,27 @@ struct ServeConfigurationTests {
     @Test(arguments: [("{}", false), ("{debug: {frames: true}}", true)])
     func `frames are kept only where the configuration says so`(file: String, keeps: Bool) throws {
         #expect(try configuration(file).keepsFrames == keeps)
+    }
+
+    @Test func `a certificate of the tailnet leaves loopback as it is, files and client certificates do not`() throws {
+        let addresses = try ["127.0.0.1", "100.64.0.7", "192.168.1.7", "0.0.0.0"].map {
+            try #require(SocketAddress(host: $0, port: 1))
+        }
+        let encrypted = { (file: String) in addresses.map(try configuration(file).isEncrypted) }
+        #expect(try encrypted("{}") == [false, false, false, false])
+        #expect(try encrypted("{tls: {tailnet: true}}") == [false, true, true, true])
+        let files = "cert: ['c'], key: ['k']"
+        #expect(try encrypted("{tls: {\(files)}}") == [true, true, true, true])
+        #expect(try encrypted("{tls: {tailnet: true, \(files)}}") == [true, true, true, true])
+        let pin = String(repeating: "ab", count: 32)
+        #expect(try encrypted("{tls: {tailnet: true, clientAllow: ['\(pin)']}}") == [true, true, true, true])
+        #expect(
+            try configuration("{tls: {tailnet: true}, listen: ['192.168.1.7:1']}").tls?.own?.path.hasSuffix(
+                "ladle/self-signed.pem"
+            ) == true
+        )
+        #expect(try configuration("{tls: {\(files)}}").tls?.tailnet == nil)
+        #expect(try configuration("{demo: true, tls: {tailnet: true, \(files)}}").tls?.own == nil)
     }
 
     @Test func `the audit file has the configured size and generations, or is not there`() async throws {

@@ -43,6 +43,7 @@ class Network:
         self.ports = iter(range(20_000, 60_000))
         far = subprocess.Popen(["unshare", "-n", "sleep", "1000"])
         atexit.register(far.kill)
+        self.far = far
         self.here = os.open("/proc/self/ns/net", os.O_RDONLY)
         inside = os.stat("/proc/self/ns/net").st_ino
         while os.stat(f"/proc/{far.pid}/ns/net").st_ino == inside:

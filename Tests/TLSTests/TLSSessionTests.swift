@@ -1,4 +1,5 @@
 import COpenSSL
+import TestSupport
 import Testing
 
 @testable import TLS
@@ -27,6 +28,18 @@ struct TLSSessionTests {
         try pair.pump(size: size == 1 ? 1 : size)
         #expect(pair.serverReceived == Array("question".utf8))
         #expect(pair.clientReceived == answer)
+    }
+
+    @Test func `a name gets the certificate of an authority before a self-signed one, and no name the first`() throws {
+        let own = try TLSIdentity.sample(["box.tail1.ts.net", "box"])
+        let tailnet = try TLSIdentity(pem: try TestData.bytes("tailnet-pair.pem"))
+        let context = try TLSServerContext(identities: [own, tailnet])
+        let shown = [("box.tail1.ts.net", tailnet), ("BOX.tail1.ts.net", tailnet), ("box", own), ("127.0.0.1", own)]
+        for (host, identity) in shown {
+            let pair = try TLSPair(server: context, trust: .pin(sha256: identity.info.sha256), host: host)
+            try pair.pump()
+            #expect(pair.client.handshakeComplete, "\(host)")
+        }
     }
 
     @Test func `an empty write sends nothing`() throws {

@@ -11,7 +11,8 @@ package final class HostRules {
     }
 
     private let names: [String]
-    /// Names in the certificates in use: clients may use any of them.
+    /// Names in the certificates in use: clients may use any of them over TLS. In cleartext a name proves nothing: another machine may
+    /// give it out for itself first, and then for this one.
     package var certificateNames: [String] = [] {
         didSet { known = [:] }
     }
@@ -42,7 +43,7 @@ package final class HostRules {
         let hosts = HostList(
             addresses: addresses,
             port: port,
-            names: names + certificateNames + (address.isTailnet ? tailnetNames : []),
+            names: names + (connection.isEncrypted ? certificateNames : []) + (address.isTailnet ? tailnetNames : []),
             tls: connection.isEncrypted
         )
         let policy = BrowserPolicy(hosts: .only(hosts), origins: origins)

@@ -18,12 +18,13 @@ enum InvitationOperations {
                 throw Problem(.tooManyApplications, "As many invitations wait as there is room for.")
             case .success(let made):
                 call.subject = made.invitation.id
+                let certificates = api.settings.tls()?.certificates ?? []
                 let places = PairingPlaces(
                     listening: api.rules.listening,
                     interfaces: api.settings.interfaces(),
                     tailnetNames: api.rules.tailnetNames,
-                    certificate: api.settings.certificate
-                )
+                    now: loop.wallClock
+                ) { api.settings.isEncrypted($0) ? certificates : [] }
                 let response = Response.json(.created) { writer in
                     writer.object { object in
                         made.invitation.writeMembers(to: &object)

@@ -1,3 +1,4 @@
+import Access
 package import Basics
 package import EventLoops
 
@@ -45,22 +46,26 @@ package struct PairingPlaces: Sendable, Equatable {
     ///   - listening: the addresses of all listeners.
     ///   - interfaces: this host's addresses, for a listener on all of them.
     ///   - tailnetNames: this host's names in the tailnet.
+    ///   - certificates: of a listener; none where it speaks cleartext.
     package init(
         listening: [SocketAddress],
         interfaces: [NetworkAddress],
         tailnetNames: [String],
-        certificate: (SocketAddress) -> ShownCertificate?
+        now: Timestamp,
+        certificates: (SocketAddress) -> [ShownCertificate]
     ) {
         var found: [Place] = []
         for listener in listening {
             guard case .ip(let address, port: let port) = listener else { continue }
-            let shown = certificate(listener)
+            let shown = certificates(listener)
             let addresses =
                 address.isUnspecified ? interfaces.filter { $0.isIPv4 == address.isIPv4 } : [address]
             for address in addresses where !address.isLinkLocal {
                 let reach: Reach = address.isLoopback ? .host : address.isTailnet ? .tailnet : .network
-                let host = Self.name(for: reach, shown, tailnetNames) ?? address.hostText
-                found.append(Place(host: host, port: port, reach: reach, certificate: shown))
+                let (name, certificate) = Self.choice(for: reach, shown, tailnetNames, now)
+                found.append(
+                    Place(host: name ?? address.hostText, port: port, reach: reach, certificate: certificate)
+                )
             }
         }
         var best: [Place] = []
@@ -77,11 +82,24 @@ package struct PairingPlaces: Sendable, Equatable {
         places = best
     }
 
-    /// The DNS name to use, since authorities sign names and not addresses.
-    private static func name(for reach: Reach, _ certificate: ShownCertificate?, _ tailnetNames: [String]) -> String? {
-        guard let certificate, !certificate.isSelfSigned else { return nil }
-        if reach == .tailnet, let own = certificate.names.first(where: tailnetNames.contains) { return own }
-        return certificate.names.first
+    /// Authorities sign names and not addresses, so a device in the tailnet asks by name where it can. By address it gets
+    /// the first certificate.
+    private static func choice(
+        for reach: Reach,
+        _ certificates: [ShownCertificate],
+        _ tailnetNames: [String],
+        _ now: Timestamp
+    ) -> (name: String?, ShownCertificate?) {
+        if reach == .tailnet {
+            for certificate in certificates where !certificate.isSelfSigned && now < certificate.period.notAfter {
+                // tailscaled has named this host before it had the certificate issued, and may be silent now.
+                let isNamed = certificate.source == .tailnet && tailnetNames.isEmpty
+                let own = certificate.names.first { isNamed || tailnetNames.contains($0) }
+                if let own { return (own, certificate) }
+            }
+        }
+        guard let first = certificates.first else { return (nil, nil) }
+        return (first.isSelfSigned ? nil : first.names.first, first)
     }
 
     package var reach: Reach { places.first?.reach ?? .nowhere }

@@ -30,6 +30,8 @@ struct StatusReport: JSONWritable, Equatable {
     let connections: ConnectionLimit
     /// The listeners in the syntax of `--listen`.
     let listeners: [String]
+    /// Nil without TLS.
+    let tls: CertificateReport?
 
     private let isLimited: Bool
 
@@ -53,6 +55,7 @@ struct StatusReport: JSONWritable, Equatable {
         listeners = api.rules.listening.map { address in
             if case .unix(let path) = address { "unix:\(path)" } else { "\(address)" }
         }
+        tls = api.settings.tls()
     }
 
     func write(to writer: inout JSONWriter) {
@@ -93,6 +96,7 @@ struct StatusReport: JSONWritable, Equatable {
             }
             object.array("listeners", of: listeners)
             if isLimited { return }
+            object.member("tls", tls)
             object.member("notifications", notifications)
             object.object("pairing") { inner in
                 inner.key("pending")

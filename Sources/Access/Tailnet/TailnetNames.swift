@@ -11,12 +11,20 @@ package enum TailnetNames {
     package static func read(_ answer: TailscaledExchange.Answer) -> [String]? {
         guard case .complete(.ok, let body) = answer,
             let root = try? JSONDocument(parsing: body, limits: .gateway).root,
-            let text = root["Self"]?["DNSName"]?.string
+            root["Self"]?["DNSName"]?.string != nil
         else { return nil }
-        let name = (text.hasSuffix(".") ? String(text.dropLast()) : text).lowercased()
-        guard name.utf8.count <= longest, name.utf8.allSatisfy(isInNames), let first = name.split(separator: ".").first
-        else { return [] }
+        guard let name = name(root), let first = name.split(separator: ".").first else { return [] }
         return first.utf8.count == name.utf8.count ? [name] : [name, String(first)]
+    }
+
+    /// The full name; nil where there is none that a host can have.
+    static func name(_ root: JSONValue) -> String? {
+        guard let text = root["Self"]?["DNSName"]?.string else { return nil }
+        let name = (text.hasSuffix(".") ? String(text.dropLast()) : text).lowercased()
+        let isName =
+            name.utf8.count <= longest && name.utf8.allSatisfy(isInNames)
+            && name.utf8.contains { $0 != UInt8(ascii: ".") }
+        return isName ? name : nil
     }
 
     private static func isInNames(_ byte: UInt8) -> Bool {

@@ -11,7 +11,8 @@ package struct TailscaledExchange: Sendable {
         case failed(String)
     }
 
-    package static let deadlineMilliseconds = 2000
+    /// tailscaled answers out of its memory.
+    package static let deadlineMilliseconds: Int64 = 2000
     /// An answer is a few kilobytes; capability maps make some larger.
     private static let limits = HTTP1Limits(fieldBlock: 16 << 10, fieldCount: 100, body: 512 << 10)
 

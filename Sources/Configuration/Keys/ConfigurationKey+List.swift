@@ -333,6 +333,11 @@ extension ConfigurationKey {
         )
     package static let tlsClientAllow = ConfigurationKey("tls.clientAllow", comma, default: "")
         .means("SHA-256 of the client certificates that may connect. With tls.clientCa both must hold")
+    package static let tlsTailnet = ConfigurationKey("tls.tailnet", .bool, default: "false")
+        .means(
+            "Switch TLS on with a certificate that tailscaled has issued and renews for this host's name in the tailnet. "
+                + "Clients that ask by address get that of tls.cert, or one that Ladle makes itself and they pin"
+        )
 
     // MARK: Logs
 
@@ -368,6 +373,6 @@ extension ConfigurationKey {
         limitsConnections, limitsConnectionsPerPeer, limitsBodyBytes, limitsDrain, limitsSendsBurst,
         limitsSendsInterval, limitsNodeCalls, limitsNodeCaptures, limitsAuthPerMinute, limitsPairingPerMinute, tlsCert,
         tlsKey, tlsClientCA,
-        tlsClientAllow, logFormat, logLevel, debugFrames,
+        tlsClientAllow, tlsTailnet, logFormat, logLevel, debugFrames,
     ]
 }

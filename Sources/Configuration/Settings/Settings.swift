@@ -52,7 +52,7 @@ package struct Settings: Sendable {
         if case .list(let values) = entries[key]?.value { values } else { [] }
     }
 
-    package var hasTLS: Bool { !list(.tlsCert).isEmpty }
+    package var hasTLS: Bool { !list(.tlsCert).isEmpty || bool(.tlsTailnet) }
 
     /// The files that must be readable by their owner alone.
     package var secretFiles: [(key: ConfigurationKey, path: String)] {

@@ -18,4 +18,9 @@ package struct TLSIdentity: Sendable {
         self.keyPEM = keyPEM
         info = CertificateInfo(leaf)
     }
+
+    /// Key and chain in one text, in either order.
+    package init(pem: [UInt8]) throws(TLSError) {
+        try self.init(chainPEM: pem, keyPEM: pem)
+    }
 }

@@ -19,8 +19,13 @@ package enum ClientCertificates: Equatable, Sendable {
 /// Unchecked: `init` sets everything, and nothing changes later. OpenSSL counts references to an `SSL_CTX` atomically
 /// and locks the state that its sessions share.
 @safe package final class TLSServerContext: @unchecked Sendable {
-    /// The names of each identity and its context; the first one serves clients that name no known host.
-    private let hosts: [(names: [CertificateName], context: ContextHandle)]
+    private struct Host {
+        let info: CertificateInfo
+        let context: ContextHandle
+    }
+
+    /// The first one serves clients that name no known host.
+    private let hosts: [Host]
     private let alpn: [UInt8]
     /// nil when every certificate that the authorities issued is allowed.
     private let allowedClients: Set<[UInt8]>?
@@ -32,11 +37,11 @@ package enum ClientCertificates: Equatable, Sendable {
         clientCertificates: ClientCertificates = .none
     ) throws(TLSError) {
         guard !identities.isEmpty else { throw TLSError(.ours, "a TLS listener needs a certificate") }
-        var hosts: [(names: [CertificateName], context: ContextHandle)] = []
+        var hosts: [Host] = []
         for identity in identities {
             let context = try ContextHandle(server: true)
             try context.use(identity)
-            hosts.append((identity.info.names, context))
+            hosts.append(Host(info: identity.info, context: context))
         }
         self.hosts = hosts
         alpn = alpnWireForm(protocols)
@@ -102,8 +107,11 @@ package enum ClientCertificates: Equatable, Sendable {
         return nil
     }
 
+    /// Clients that know a self-signed certificate by its pin ask by address. A client that asks by name checks the usual way, so
+    /// that a certificate of an authority comes first.
     fileprivate func context(for name: String) -> ContextHandle? {
-        hosts.first { host in host.names.contains { $0.matches(name) } }?.context
+        let named = hosts.filter { host in host.info.names.contains { $0.matches(name) } }
+        return (named.first { !$0.info.isSelfSigned } ?? named.first)?.context
     }
 
     fileprivate func allows(client fingerprint: [UInt8]) -> Bool {

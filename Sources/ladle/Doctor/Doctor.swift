@@ -35,6 +35,8 @@ struct Doctor {
                 findings += runs(status["runs"], database: database)
                 findings += notifications(status["notifications"])
                 findings += pairing(status["pairing"])
+                let own = TLSSettings.files(in: database).own.path
+                findings += CertificateCheck.findings(status["tls"], isServing: true, own: own, now: Self.now)
                 findings += HostCheck.exposure(settings, listeners: status["listeners"])
             } catch {
                 findings += HostCheck.state(path, isServing: false)
@@ -43,6 +45,8 @@ struct Doctor {
                 findings += await LinkCheck.ownLook(settings, places, state: path)
                 findings += HostCheck.ports(settings)
                 findings += connections(ConnectionLimit(settings))
+                let data = ServeConfiguration.dataDirectory(path, settings)
+                findings += await CertificateCheck.ownLook(settings, places, data: data, now: Self.now)
                 findings += HostCheck.exposure(settings, state: path)
             }
             findings += HostCheck.advertising(settings, Program.environment)
@@ -52,6 +56,8 @@ struct Doctor {
         report(findings, json)
         return findings.first { !$0.isFine }?.exit ?? .ok
     }
+
+    private static var now: Timestamp { Timestamp(milliseconds: HostClock.wallMilliseconds) }
 
     /// A socket that the user named is in the state directory of its server.
     private var stateDirectory: String? { socket.map(FileSystem.folder) ?? places.stateDirectory(settings) }

@@ -22,6 +22,7 @@ final class Daemon: ServiceEventReceiver {
 
     let link: UpstreamLink
     private let configuration: ServeConfiguration
+    private let tls: ListenerTLS?
     private let deviceTokenFile: PrivateFile
     private let manager: ServiceManager
     private let log: Log
@@ -44,6 +45,7 @@ final class Daemon: ServiceEventReceiver {
     init(
         _ configuration: ServeConfiguration,
         _ saved: SavedState,
+        tls: ListenerTLS?,
         target: LinkTarget,
         store: StateStore,
         audit: AuditTrail?,
@@ -52,6 +54,7 @@ final class Daemon: ServiceEventReceiver {
         on loop: isolated EventLoop
     ) {
         self.configuration = configuration
+        self.tls = tls
         deviceTokenFile = saved.deviceTokenFile
         self.manager = manager
         self.log = log
@@ -65,7 +68,8 @@ final class Daemon: ServiceEventReceiver {
         )
         services = Services(configuration.services(saved, seed: seed, log: log), gateway: link, journal: store)
         gatewayEvents = GatewayEvents(link: link, events: services.events, outbox: services.outbox, log: log)
-        let settings = configuration.api(log: log)
+        var settings = configuration.api(log: log)
+        settings.tls = { tls?.report }
         let open = OpenRequests(slots: configuration.streamSlots)
         let hub = EventHub(
             last: saved.lastEvent,
@@ -81,7 +85,7 @@ final class Daemon: ServiceEventReceiver {
             audit: audit
         )
         rules = HostRules(names: configuration.hostNames, origins: configuration.origins)
-        rules.certificateNames = configuration.tls?.names ?? []
+        rules.certificateNames = tls?.names ?? []
         api = HTTPAPI(
             settings: settings,
             services: services,
@@ -100,7 +104,7 @@ final class Daemon: ServiceEventReceiver {
         )
         api.add(server)
         tailscaled = TailscaledWatch(paths: configuration.tailscaledPaths, access: access, rules: rules)
-        listeners = ListenerSet(configuration, server: server, rules: rules, tailscaled: tailscaled, log: log)
+        listeners = ListenerSet(configuration, tls: tls, server: server, rules: rules, tailscaled: tailscaled, log: log)
         advertiser = configuration.isAdvertised ? Advertiser(Program.environment, log: log) : nil
         let marked = Array("ladle advertise".utf8) + saved.device.publicKey
         advertisedID = Hex.encode(Digest.sha256(marked).prefix(8))
@@ -157,7 +161,7 @@ final class Daemon: ServiceEventReceiver {
         guard let place = addresses.first(where: \.facesNetwork), case .ip(_, port: let port) = place else {
             return log.warning("advertise.failed", ["error": "no listener faces the network"])
         }
-        let certificate = configuration.tls?.shown
+        let certificate = tls?.shown.first
         advertiser.announce(
             LadleAnnouncement(
                 host: HostName.current,

@@ -22,9 +22,8 @@ struct Exposure {
     private let servePath: String?
 
     init(_ settings: Settings) {
-        let paths = settings.text(.accessTailnetSocket).map { [$0] } ?? Tailscaled.usualPaths
         let wantsToken = settings.text(.accessLoopback) == "token"
-        let isShared = Tailscaled.find(paths)?.uid == PeerLookup.ownerUID
+        let isShared = Tailscaled.find(ServeConfiguration.tailscaledPaths(settings))?.uid == PeerLookup.ownerUID
         ownerNeedsToken = wantsToken || isShared || !Self.knowsUsers
         loopback =
             if wantsToken {

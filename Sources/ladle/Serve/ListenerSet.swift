@@ -16,6 +16,7 @@ final class ListenerSet {
     private static let followMilliseconds: Int64 = 10_000
 
     private let configuration: ServeConfiguration
+    private let tls: ListenerTLS?
     private let server: HTTPServer
     private let rules: HostRules
     private let tailscaled: TailscaledWatch
@@ -30,12 +31,14 @@ final class ListenerSet {
 
     init(
         _ configuration: ServeConfiguration,
+        tls: ListenerTLS?,
         server: HTTPServer,
         rules: HostRules,
         tailscaled: TailscaledWatch,
         log: Log
     ) {
         self.configuration = configuration
+        self.tls = tls
         self.server = server
         self.rules = rules
         self.tailscaled = tailscaled
@@ -96,7 +99,9 @@ final class ListenerSet {
 
     private func add(_ listen: ListenAddress, _ socket: consuming Socket, on loop: isolated EventLoop) throws {
         var tls: (() -> TLSServerContext)?
-        if listen.kind == .tcp, let keeper = configuration.tls { tls = { keeper.context } }
+        if listen.kind == .tcp, configuration.isEncrypted(listen.address), let keeper = self.tls {
+            tls = { keeper.context }
+        }
         let actual = try server.listen(
             on: socket,
             as: listen.kind,
@@ -156,7 +161,7 @@ final class ListenerSet {
             do {
                 try open(listen, on: loop)
                 failures[address] = nil
-                log.notice("tailnet.listening", ["url": .string("\(configuration.scheme)://\(address)")])
+                log.notice("tailnet.listening", ["url": .string("\(configuration.scheme(of: address))://\(address)")])
             } catch {
                 let reason = "\(error)"
                 guard failures.updateValue(reason, forKey: address) != reason else { continue }

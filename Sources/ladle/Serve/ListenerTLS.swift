@@ -3,6 +3,7 @@ import Access
 import Basics
 import Commands
 import Configuration
+import POSIX
 import Synchronization
 import TLS
 
@@ -13,12 +14,6 @@ final class ListenerTLS: Sendable {
         case unchanged
         case replaced
         case kept(String)
-    }
-
-    private struct Files {
-        let pairs: [(certificate: String, key: String)]
-        let authorities: String?
-        let allowedClients: Set<[UInt8]>
     }
 
     private struct Contents: Equatable {
@@ -34,52 +29,20 @@ final class ListenerTLS: Sendable {
     private struct Loaded {
         var context: TLSServerContext
         var contents: Contents
-        var names: [String]
-        var pins: [String]
-        /// The first certificate, for devices.
-        var shown: ShownCertificate?
+        var shown: [ShownCertificate]
     }
 
-    private let files: Files
+    private let settings: TLSSettings
     private let loaded: Mutex<Loaded>
+    private let tailnet: Mutex<CertificateReport.Tailnet>
 
-    /// Nil if no certificate is configured.
-    static func make(_ settings: Settings, _ places: SettingsPlaces) throws -> ListenerTLS? {
-        let (certificates, keys) = (settings.list(.tlsCert), settings.list(.tlsKey))
-        guard certificates.count == keys.count else {
-            throw StartFailure(
-                message: "tls.cert and tls.key belong together: give as many of one as of the other",
-                status: .configuration
-            )
-        }
-        if certificates.isEmpty { return nil }
-        return try ListenerTLS(
-            Files(
-                pairs: zip(certificates, keys).map { (places.expanded($0), places.expanded($1)) },
-                authorities: settings.text(.tlsClientCA).map(places.expanded),
-                allowedClients: try fingerprints(settings.list(.tlsClientAllow))
-            )
-        )
-    }
-
-    private static func fingerprints(_ list: [String]) throws -> Set<[UInt8]> {
-        var allowed: Set<[UInt8]> = []
-        for text in list {
-            guard let bytes = Hex.decode(text.lowercased().filter { $0 != ":" }), bytes.count == 32 else {
-                throw StartFailure(
-                    message: "tls.clientAllow: \(text.prefix(80)) is not a SHA-256 fingerprint (64 hexadecimal digits)",
-                    status: .configuration
-                )
-            }
-            allowed.insert(bytes)
-        }
-        return allowed
-    }
-
-    private init(_ files: Files) throws {
-        self.files = files
+    /// Reads the files, and makes Ladle's own certificate where there is none yet.
+    init(_ settings: TLSSettings) throws(StartFailure) {
+        self.settings = settings
+        tailnet = Mutex(settings.tailnet == nil ? .unwanted : .waiting)
         do throws(Fault) {
-            loaded = Mutex(try Self.load(files))
+            if let own = settings.own { try OwnCertificate.makeIfMissing(own) }
+            loaded = Mutex(try Self.load(settings))
         } catch {
             throw StartFailure(message: error.message, status: .configuration)
         }
@@ -87,14 +50,19 @@ final class ListenerTLS: Sendable {
 
     var context: TLSServerContext { loaded.withLock { $0.context } }
     /// The DNS names of the certificates: clients use them in `Host`.
-    var names: [String] { loaded.withLock { $0.names } }
-    var pins: [String] { loaded.withLock { $0.pins } }
-    var shown: ShownCertificate? { loaded.withLock { $0.shown } }
+    var names: [String] { shown.flatMap(\.names) }
+    var shown: [ShownCertificate] { loaded.withLock { $0.shown } }
+    var report: CertificateReport { CertificateReport(certificates: shown, tailnet: tailnet.withLock(\.self)) }
+
+    /// Notes how the last question to tailscaled ended.
+    func note(_ outcome: CertificateReport.Tailnet) {
+        tailnet.withLock { $0 = outcome }
+    }
 
     /// Reads the files again; blocks on the disk.
     func reload() -> Outcome {
         do throws(Fault) {
-            let fresh = try Self.load(files)
+            let fresh = try Self.load(settings)
             return loaded.withLock { current in
                 guard fresh.contents != current.contents else { return .unchanged }
                 current = fresh
@@ -105,53 +73,71 @@ final class ListenerTLS: Sendable {
         }
     }
 
-    private struct Fault: Error {
+    struct Fault: Error {
         let message: String
     }
 
-    private static func load(_ files: Files) throws(Fault) -> Loaded {
-        var contents = Contents(clients: try clients(files))
-        var identities: [TLSIdentity] = []
-        for one in files.pairs {
-            let pair = try read(one.certificate, one.key)
-            do throws(TLSError) {
-                let key = Array(pair.key.reveal().utf8) + [0x0A]
-                identities.append(try TLSIdentity(chainPEM: pair.chain, keyPEM: key))
-            } catch {
-                throw Fault(message: "\(one.certificate) and \(one.key): \(error)")
-            }
-            contents.pairs.append(pair)
+    /// The certificates as a start would load them, without the one that it would make.
+    static func look(_ settings: TLSSettings) throws(StartFailure) -> [ShownCertificate] {
+        do throws(Fault) {
+            return try read(settings).shown
+        } catch {
+            throw StartFailure(message: error.message, status: .configuration)
+        }
+    }
+
+    private static func load(_ settings: TLSSettings) throws(Fault) -> Loaded {
+        let (identities, contents, shown) = try read(settings)
+        // The tailnet's certificate alone would be the first one, and break every pin.
+        if let own = settings.own, shown.first?.source != .own {
+            throw Fault(message: "\(own.path) is gone; devices know the certificate in it")
         }
         do throws(TLSError) {
-            let names = identities.map { Self.names(of: $0.info) }
-            let shown = identities.first.map {
-                ShownCertificate(
-                    names: names[0],
-                    sha256: $0.info.sha256,
-                    isSelfSigned: $0.info.isSelfSigned
-                )
-            }
-            return Loaded(
-                context: try TLSServerContext(identities: identities, clientCertificates: contents.clients),
-                contents: contents,
-                names: names.flatMap(\.self),
-                pins: identities.map { Hex.encode($0.info.sha256) },
-                shown: shown
-            )
+            let context = try TLSServerContext(identities: identities, clientCertificates: contents.clients)
+            return Loaded(context: context, contents: contents, shown: shown)
         } catch {
             throw Fault(message: "\(error)")
         }
     }
 
-    private static func names(of info: CertificateInfo) -> [String] {
-        info.names.compactMap { name in
-            if case .dns(let text) = name, !text.hasPrefix("*") { text } else { nil }
+    private static func read(
+        _ settings: TLSSettings
+    ) throws(Fault) -> (identities: [TLSIdentity], contents: Contents, shown: [ShownCertificate]) {
+        var contents = Contents(clients: try clients(settings))
+        var identities: [TLSIdentity] = []
+        var shown: [ShownCertificate] = []
+        func add(_ pair: Pair, _ source: ShownCertificate.Source) throws(TLSError) {
+            let key = Array(pair.key.reveal().utf8) + [0x0A]
+            let identity = try TLSIdentity(chainPEM: pair.chain, keyPEM: key)
+            identities.append(identity)
+            shown.append(ShownCertificate(identity.info, source))
+            contents.pairs.append(pair)
         }
+        for files in settings.pairs {
+            let pair = try read(files)
+            do throws(TLSError) {
+                try add(pair, .files)
+            } catch {
+                throw Fault(message: "\(files.certificate) and \(files.key): \(error)")
+            }
+        }
+        if let own = settings.own, let pair = try read(own) {
+            do throws(TLSError) {
+                try add(pair, .own)
+            } catch {
+                throw Fault(
+                    message: "\(own.path): \(error); without it, ladle serve makes a new one that devices do not know"
+                )
+            }
+        }
+        // It can be had again: without it the others serve.
+        if let tailnet = settings.tailnet, let pair = try? read(tailnet) { try? add(pair, .tailnet) }
+        return (identities, contents, shown)
     }
 
-    private static func clients(_ files: Files) throws(Fault) -> ClientCertificates {
-        let allowed = files.allowedClients
-        guard let path = files.authorities else { return allowed.isEmpty ? .none : .required(allowed: allowed) }
+    private static func clients(_ settings: TLSSettings) throws(Fault) -> ClientCertificates {
+        let allowed = settings.allowedClients
+        guard let path = settings.authorities else { return allowed.isEmpty ? .none : .required(allowed: allowed) }
         return .issued(by: try read(path, as: .tlsClientCA), allowed: allowed)
     }
 
@@ -163,12 +149,36 @@ final class ListenerTLS: Sendable {
         }
     }
 
-    private static func read(_ certificate: String, _ key: String) throws(Fault) -> Pair {
-        let chain = try read(certificate, as: .tlsCert)
+    private static func read(_ files: TLSSettings.Pair) throws(Fault) -> Pair {
+        let chain = try read(files.certificate, as: .tlsCert)
         do throws(SecretFile.Fault) {
-            return Pair(chain: chain, key: try SecretFile.read(key))
+            return Pair(chain: chain, key: try SecretFile.read(files.key))
         } catch {
             throw Fault(message: "tls.key: \(error.description)" + (error.hint.map { "; run: \($0)" } ?? ""))
         }
+    }
+
+    /// Key and chain in one file of the state directory; nil if there is none.
+    private static func read(_ file: PrivateFile) throws(Fault) -> Pair? {
+        do throws(SystemError) {
+            guard let pem = try file.read() else { return nil }
+            return Pair(chain: pem, key: Secret(String(decoding: pem, as: UTF8.self)))
+        } catch {
+            throw Fault(message: "\(error)")
+        }
+    }
+}
+
+extension ShownCertificate {
+    init(_ info: CertificateInfo, _ source: Source) {
+        self.init(
+            source: source,
+            names: info.names.compactMap { name in
+                if case .dns(let text) = name, !text.hasPrefix("*") { text } else { nil }
+            },
+            sha256: info.sha256,
+            isSelfSigned: info.isSelfSigned,
+            period: CertificatePeriod(notBefore: info.notBefore, notAfter: info.notAfter)
+        )
     }
 }

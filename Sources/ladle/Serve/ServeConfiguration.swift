@@ -20,7 +20,8 @@ struct ServeConfiguration: Sendable {
     let places: SettingsPlaces
     /// Holds the lock and the control socket. The demo keeps its database in a directory below it.
     let stateDirectory: String
-    let tls: ListenerTLS?
+    /// Nil where no listener speaks TLS.
+    let tls: TLSSettings?
     let listen: [ListenAddress]
     /// The ports of `tailnet[:PORT]` listeners, whose addresses come and go.
     let tailnetPorts: [UInt16]
@@ -41,7 +42,7 @@ struct ServeConfiguration: Sendable {
         self.settings = settings
         self.places = places
         stateDirectory = state
-        tls = try ListenerTLS.make(settings, places)
+        tls = try TLSSettings.read(settings, places, data: Self.dataDirectory(state, settings))
         listenRules = ListenAddress.Rules(
             allowsNetwork: tls != nil || settings.bool(.insecureLAN),
             tailnet: { NetworkInterface.tailnetAddresses(NetworkInterface.all()) },
@@ -78,13 +79,25 @@ struct ServeConfiguration: Sendable {
     var isAdvertised: Bool { settings.bool(.advertise) }
     var isDemo: Bool { settings.bool(.demo) }
     var controlSocket: String { stateDirectory + "/ladle.sock" }
-    var scheme: String { tls == nil ? "http" : "https" }
+    /// Database, caches and keys.
+    var dataDirectory: String { Self.dataDirectory(stateDirectory, settings) }
+
+    static func dataDirectory(_ state: String, _ settings: Settings) -> String {
+        settings.bool(.demo) ? state + "/demo" : state
+    }
+
+    func isEncrypted(_ address: SocketAddress) -> Bool { tls?.encrypts(address) ?? false }
+
+    func scheme(of address: SocketAddress) -> String { isEncrypted(address) ? "https" : "http" }
+
     var connections: ConnectionLimit { ConnectionLimit(settings) }
     var drainMilliseconds: Int64 { settings.int(.limitsDrain) }
     var keepsFrames: Bool { settings.bool(.debugFrames) }
     var hostNames: [String] { settings.list(.accessHosts) }
 
-    var tailscaledPaths: [String] {
+    var tailscaledPaths: [String] { Self.tailscaledPaths(settings) }
+
+    static func tailscaledPaths(_ settings: Settings) -> [String] {
         settings.text(.accessTailnetSocket).map { [$0] } ?? Tailscaled.usualPaths
     }
 
@@ -127,7 +140,7 @@ struct ServeConfiguration: Sendable {
         var api = APISettings(version: Version.text, isDemo: isDemo)
         api.log = log
         api.hasApprovalLinks = settings.bool(.approvalsLinks)
-        api.certificate = { [tls] _ in tls?.shown }
+        api.isEncrypted = { [self] in isEncrypted($0) }
         api.interfaces = { NetworkInterface.reachable(NetworkInterface.all()) }
         api.connections = connections
         api.bodyBytes = Int(settings.int(.limitsBodyBytes))

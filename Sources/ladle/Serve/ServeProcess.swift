@@ -1,5 +1,6 @@
 import API
 import Access
+import Basics
 import Configuration
 import DemoGateway
 import EventLoops
@@ -21,6 +22,7 @@ final class ServeProcess: Sendable {
     private let store: StateStore
     private let audit: AuditTrail?
     private let finder: GatewayFinder
+    private let tls: ListenerTLS?
     private let daemon: LoopBound<Daemon>
     private let addresses: [SocketAddress]
     /// Printed once the process listens.
@@ -30,8 +32,9 @@ final class ServeProcess: Sendable {
     init(_ configuration: ServeConfiguration, output: StartupOutput) async throws {
         let (settings, log) = (configuration.settings, output.log)
         let directory = try StateDirectory.open(configuration.stateDirectory)
-        let data = configuration.isDemo ? try StateDirectory.open(directory.path + "/demo") : directory
+        let data = configuration.isDemo ? try StateDirectory.open(configuration.dataDirectory) : directory
         let closed = data.closeFiles()
+        let tls = try configuration.tls.map { try ListenerTLS($0) }
         let demo = configuration.isDemo ? try await DemoGatewayHandle.start(settings) : nil
         let (store, opening) = try data.openStore(settings)
         let saved = try await SavedState(store, in: data)
@@ -45,6 +48,7 @@ final class ServeProcess: Sendable {
             let daemon = Daemon(
                 configuration,
                 saved,
+                tls: tls,
                 target: target,
                 store: store,
                 audit: audit,
@@ -63,8 +67,11 @@ final class ServeProcess: Sendable {
         self.audit = audit
         self.manager = manager
         self.finder = finder
+        self.tls = tls
         let exposure = Exposure(settings)
-        notes = Self.notes(configuration, saved, opening, store.health, closed: closed) + addresses.map(exposure.line)
+        notes =
+            Self.notes(configuration, saved, opening, store.health, closed: closed)
+            + (tls.map { CertificateNotes.lines($0.report) } ?? []) + addresses.map(exposure.line)
     }
 
     /// Serves until SIGTERM or SIGINT, which may come as soon as the first line is printed.
@@ -97,14 +104,14 @@ final class ServeProcess: Sendable {
         for note in notes { output.say("serve.note", note) }
         for address in addresses {
             switch address {
-            case .ip: output.say("serve.listening", "listening on \(configuration.scheme)://\(address)")
+            case .ip: output.say("serve.listening", "listening on \(configuration.scheme(of: address))://\(address)")
             case .unix(let path):
                 output.say("serve.listening", "listening on \(path.isEmpty ? Exposure.inherited : path)")
             }
         }
         let command = FirstCommand(
             addresses,
-            isEncrypted: configuration.tls != nil,
+            isEncrypted: configuration.isEncrypted,
             ownerNeedsToken: Exposure(configuration.settings).ownerNeedsToken,
             control: configuration.controlSocket
         )
@@ -130,7 +137,6 @@ final class ServeProcess: Sendable {
         if case .setAside = opening { notes.append("its events and tokens are not in the new database") }
         if case .readOnly(let reason) = opening { notes.append("the database is read-only: \(reason)") }
         if let path = saved.newTokenPath { notes.append("a token with every scope is in \(path), for other devices") }
-        for pin in configuration.tls?.pins ?? [] { notes.append("certificate SHA-256 \(pin)") }
         if !configuration.tailnetPorts.isEmpty, !configuration.listen.contains(where: { $0.source == .tailnet }) {
             notes.append("this host has no tailnet address yet: listening there as soon as it has one")
         }
@@ -151,20 +157,37 @@ final class ServeProcess: Sendable {
     private func followFiles() {
         let search = demo == nil ? GatewaySearch(finder: finder, loop: loop, daemon: daemon, log: output.log) : nil
         search?.start()
-        if let tls = configuration.tls { CertificateClock.start { [self] in renew(tls) } }
+        let keeper = certificateKeeper()
+        keeper?.start()
+        if let tls { CertificateClock.start { [self] in renew(tls) } }
         signals.watch(.hangUp) { [self] in
             manager.reloading()
-            if let tls = configuration.tls { renew(tls) }
+            if let tls { renew(tls) }
+            keeper?.restart()
             search?.look(always: true)
             manager.ready()
         }
+    }
+
+    private func certificateKeeper() -> TailnetCertificateKeeper? {
+        guard let tls, let file = configuration.tls?.tailnet else { return nil }
+        return TailnetCertificateKeeper(
+            file,
+            tailscaled: configuration.tailscaledPaths,
+            tls: tls,
+            loop: loop,
+            log: output.log
+        ) { [self] in renew(tls) }
     }
 
     private func renew(_ tls: ListenerTLS) {
         switch tls.reload() {
         case .unchanged: break
         case .replaced:
-            output.log.notice("tls.renewed", ["sha256": .string(tls.pins.joined(separator: ","))])
+            output.log.notice(
+                "tls.renewed",
+                ["sha256": .string(tls.shown.map { Hex.encode($0.sha256) }.joined(separator: ","))]
+            )
             loop.post { [self] loop in daemon.value(on: loop)?.renewed(names: tls.names) }
         case .kept(let fault): output.log.warning("tls.kept", ["error": .string(fault)])
         }

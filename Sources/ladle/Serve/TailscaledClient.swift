@@ -42,7 +42,8 @@ final class TailscaledClient: WhoisAsking {
         if calls > Self.mostWaiting { return fail("too many questions wait") }
         do throws(SystemError) {
             let socket = try Socket.connect(to: .unix(path: path))
-            try TailscaledCall(socket, question.request) { finish(WhoisAnswer($0)) }.start(on: loop)
+            let deadline = TailscaledExchange.deadlineMilliseconds
+            try TailscaledCall(socket, question.request, within: deadline) { finish(WhoisAnswer($0)) }.start(on: loop)
         } catch {
             fail("\(error)")
         }
@@ -52,11 +53,22 @@ final class TailscaledClient: WhoisAsking {
 extension TailscaledClient {
     /// The names of this host in the tailnet; nil where tailscaled does not say.
     func askForNames(on loop: isolated EventLoop, then answer: @escaping ([String]?) -> Void) {
+        Self.call(path, TailnetNames.request, on: loop) { answer(TailnetNames.read($0)) }
+    }
+
+    /// One question of our own.
+    static func call(
+        _ path: String,
+        _ request: [UInt8],
+        within milliseconds: Int64 = TailscaledExchange.deadlineMilliseconds,
+        on loop: isolated EventLoop,
+        then answer: @escaping (TailscaledExchange.Answer) -> Void
+    ) {
         do throws(SystemError) {
             let socket = try Socket.connect(to: .unix(path: path))
-            try TailscaledCall(socket, TailnetNames.request) { answer(TailnetNames.read($0)) }.start(on: loop)
+            try TailscaledCall(socket, request, within: milliseconds, answer).start(on: loop)
         } catch {
-            answer(nil)
+            answer(.failed("\(error)"))
         }
     }
 }
@@ -67,19 +79,26 @@ private final class TailscaledCall: StreamHandler {
 
     private let stream: StreamConnection
     private let request: [UInt8]
+    private let milliseconds: Int64
     private var exchange = TailscaledExchange()
     private var done: ((TailscaledExchange.Answer) -> Void)?
     private var deadline: TimerID?
 
-    init(_ socket: consuming Socket, _ request: [UInt8], _ done: @escaping (TailscaledExchange.Answer) -> Void) {
+    init(
+        _ socket: consuming Socket,
+        _ request: [UInt8],
+        within milliseconds: Int64,
+        _ done: @escaping (TailscaledExchange.Answer) -> Void
+    ) {
         stream = StreamConnection(socket, isConnected: false, sendLimit: Self.sendLimit)
         self.request = request
+        self.milliseconds = milliseconds
         self.done = done
     }
 
     func start(on loop: isolated EventLoop) throws(SystemError) {
         try stream.start(self, on: loop)
-        deadline = loop.after(milliseconds: Int64(TailscaledExchange.deadlineMilliseconds)) { [weak self] in
+        deadline = loop.after(milliseconds: milliseconds) { [weak self] in
             self?.finish(.failed("tailscaled did not answer in time"), on: loop)
         }
     }
