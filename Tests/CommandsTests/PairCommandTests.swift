@@ -49,6 +49,8 @@ struct PairCommandTests {
                 "read, approvals",
                 "--session",
                 "main",
+                "--paths",
+                "/v1/glance, /v1/events",
                 "--expires",
                 "30d",
                 "--no-wait",
@@ -58,7 +60,7 @@ struct PairCommandTests {
         )
         #expect(
             io.requests[0].hasSuffix(
-                #"{"name":"tablet","scopes":["read","approvals"],"sessions":["main"],"expiresInSeconds":2592000}"#
+                #"{"name":"tablet","scopes":["read","approvals"],"sessions":["main"],"paths":["/v1/glance","/v1/events"],"expiresInSeconds":2592000}"#
             )
         )
         #expect(io.requests.count == 1 && io.output.hasPrefix("    "))

@@ -29,6 +29,8 @@ enum PairCommand {
             body.member("name", command["--name"] ?? "phone")
             if let scopes { body.array("scopes", of: scopes) }
             if !sessions.isEmpty { body.array("sessions", of: sessions) }
+            // A list without a path is a mistake, which Ladle reports.
+            if command["--paths"] != nil { body.array("paths", of: command.words("--paths")) }
             body.member("expiresInSeconds", expires.map { $0 / 1000 })
         }
     }
@@ -74,7 +76,8 @@ enum PairCommand {
         invocation.print("Code  \(Printable.line(made["secret"]?.string ?? ""))")
         let name = Printable.line(made["name"]?.string ?? "")
         let until = invocation.time.short(made["expiresAt"]?.string)
-        io.writeError("One device gets a token with it: \(name), scopes \(made["scopes"].words), until \(until).\n")
+        let grants = "scopes \(Printable.line(made["scopes"].words))\(TokenCommands.only(made["paths"]))"
+        io.writeError("One device gets a token with it: \(name), \(grants), until \(until).\n")
         if reach == "network", link.contains("?tls=0") {
             io.writeError(io.errorStyle.warning("Without TLS others on the network can read the token along.\n"))
         }

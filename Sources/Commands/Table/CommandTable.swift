@@ -576,6 +576,7 @@ package enum CommandTable {
             OptionSpec("--name", "NAME", "Name of the token; phone by default"),
             OptionSpec("--scopes", "LIST", "Permissions; read,send by default"),
             OptionSpec("--session", "KEY", "Limit it to this session", repeats: true, values: .listed(.sessions)),
+            OptionSpec("--paths", "LIST", "Only these paths of the API and what is below them"),
             OptionSpec("--expires", "DURATION", "When the token ends, such as 30d"),
             OptionSpec("--no-wait", nil, "Do not wait for the device"),
             OptionSpec(
