@@ -26,6 +26,7 @@ SHAPES = [
     (re.compile(r"\breq-[a-z0-9]{8}\b"), "<request>"),
     (re.compile(r"thinking:\d+:\d+:[0-9a-f]{12}"), "<thought>"),
     (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z"), "<time>"),
+    (re.compile(r"\b\d{4}-\d\d-\d\d\b"), "<day>"),
     (re.compile(r"\b[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT"), "<date>"),
     (re.compile(r"\b\d\d:\d\d(:\d\d)?\b"), "<clock>"),
     (re.compile(r"ws://127\.0\.0\.1:\d+"), "<gateway>"),
