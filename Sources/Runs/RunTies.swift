@@ -116,9 +116,19 @@ struct RunTies: Sendable {
             let isBefore =
                 user.resumesUnnamedTurn
                 ? owned[place - 1] == id : owned.contains { $0.key < place && $0.value == id }
-            if isBefore { found[place] = id }
+            if isBefore || replaces(id, turn, runs, in: memory) { found[place] = id }
         }
         return found
+    }
+
+    /// A gateway that restarts twice during a message puts its own prompt in the place of the user's row. Only words that no other
+    /// interrupted run has, written after the message was sent, are that message's.
+    private func replaces(_ id: String, _ turn: HistoryTurn, _ runs: SessionRuns, in memory: RunMemory) -> Bool {
+        guard let reducer = memory[id] else { return false }
+        let sending = reducer.starts.first ?? onGatewayClock(reducer.start)
+        guard turn.isWritten(after: sending) else { return false }
+        let words = HistoryTurn.compared(turn.words)
+        return runs.interrupted.filter { memory[$0]?.sentText == words } == [id]
     }
 
     /// The interrupted run that the gateway's prompt takes up. Words that are no interrupted run's are another message's, which

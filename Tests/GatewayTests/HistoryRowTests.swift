@@ -72,6 +72,13 @@ struct HistoryRowTests {
                 + "[System] Your previous turn was interrupted by a gateway restart while waiting. Continue.",
             "go"
         ),
+        (
+            "[Queued user message that arrived while the previous turn was still active]\n"
+                + "[Queued user message that arrived while the previous turn was still active]\ngo on\n\n"
+                + "[System] Your previous turn was interrupted by a gateway restart. Continue.\n\n"
+                + "[System] Your previous turn was interrupted by a gateway restart. Continue.",
+            "go on"
+        ),
         ("[not a stamp] hello", "[not a stamp] hello"),
         (
             "[Queued user message that arrived while the previous turn was still active]\nslow story\n\n[System] Your previous turn was interrupted by a gateway restart while OpenClaw was waiting on tool/model work. Continue from the existing transcript and finish the interrupted response.",

@@ -154,6 +154,44 @@ struct UnseenRunTests {
         #expect(published(changes).last == "completed Whole.")
     }
 
+    /// 2026.6.11 puts a mark and a notice around the message for each restart.
+    @Test(arguments: [1, 2])
+    func `a message whose row the gateway replaced by its own prompt has the answer to that prompt`(restarts: Int) {
+        let changes = changes(after: prompt("hi", restarts: restarts, at: 9_000))
+        #expect(published(changes).last == "completed Whole.")
+    }
+
+    @Test func `a prompt with the words of an earlier message does not answer this one`() {
+        let changes = changes(after: prompt("hi", restarts: 2, at: -9_000))
+        #expect(!published(changes).contains { $0.hasPrefix("completed") })
+    }
+
+    @Test func `a prompt with other words does not answer the message`() {
+        let changes = changes(after: prompt("hi there", restarts: 2, at: 9_000))
+        #expect(!published(changes).contains { $0.hasPrefix("completed") })
+    }
+
+    private func prompt(_ words: String, restarts: Int, at: Int64) -> String {
+        let mark = #"[Queued user message that arrived while the previous turn was still active]\n"#
+        let note = #"\n\n[System] Your previous turn was interrupted by a gateway restart while OpenClaw was waiting."#
+        let text = String(repeating: mark, count: restarts) + words + String(repeating: note, count: restarts)
+        return #"{"role":"user","content":"\#(text)","timestamp":\#(now.milliseconds + at)}"#
+    }
+
+    /// What a page shows of a run that began before the restart: only the gateway's prompt and the answer to it.
+    private func changes(after prompt: String) -> [RunChange] {
+        var tracker = RunTracker()
+        tracker.sent(own, session: main, text: "hi", now: now)
+        _ = tracker.receive(event: "agent", payload: AgentFrame.start(own), now: now)
+        tracker.relink(isSameProcess: false, now: now.adding(milliseconds: 20_000))
+        let answer = turn(own, "Whole.", at: 9_000)[1]
+        return tracker.receive(
+            history: page([prompt, answer]),
+            session: main,
+            now: now.adding(milliseconds: 20_100)
+        )
+    }
+
     @Test func `a run of which nothing is left waits until its message is sent again`() {
         var tracker = RunTracker()
         tracker.sent(own, session: main, text: "hi", now: now)

@@ -25,17 +25,21 @@ package enum InboundEnvelope {
         return rest.isEmpty ? text : String(rest)
     }
 
+    /// A gateway that restarts again before the message is answered adds the mark and the notice once more.
     private static func withoutInterruption(_ text: String) -> Substring {
-        guard text.hasPrefix(queuedMark) else { return text[...] }
-        let behind = text.dropFirst(queuedMark.count)
-        // The gateway's notice is the last paragraph; the user's words may contain the same line.
-        var end: Substring.Index?
-        var from: Substring.Index?
-        while let found = behind.rangeOfText("\n\n" + interruptionNotice, from: from) {
-            end = found.lowerBound
-            from = found.upperBound
+        var rest = text[...]
+        while rest.hasPrefix(queuedMark) {
+            rest = rest.dropFirst(queuedMark.count)
+            // The gateway's notice is the last paragraph; the user's words may contain the same line.
+            var end: Substring.Index?
+            var from: Substring.Index?
+            while let found = rest.rangeOfText("\n\n" + interruptionNotice, from: from) {
+                end = found.lowerBound
+                from = found.upperBound
+            }
+            if let end { rest = rest[..<end] }
         }
-        return end.map { behind[..<$0] } ?? behind
+        return rest
     }
 
     /// The text after the notices, which precede the stamp one per line; a notice may be followed by a command's
