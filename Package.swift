@@ -42,7 +42,7 @@ let tested = [
 /// One of these test targets.
 /// - Parameter uses: imported by tests, beside the layers that they test.
 func tests(_ name: String, uses: [Target.Dependency]) -> Target {
-    let layers = tested[name] ?? []
+    let layers = (tested[name] ?? []).filter { !isForThreads || !withoutThreads.contains($0) }
     let others = tested.values.joined().filter { !layers.contains($0) }.map { "\($0)Tests" }
     return .testTarget(
         name: name,
@@ -60,7 +60,9 @@ func library(_ name: String, pkgConfig: String, apt: String, brew: String) -> Ta
     .systemLibrary(name: name, pkgConfig: pkgConfig, providers: [.apt([apt]), .brew([brew])])
 }
 
-/// The thread sanitizer builds no tests of values: they have one thread, and their build takes a minute of two processors.
+/// What the short form of the thread sanitizer needs not build, some minutes of two processors: tests of values, which have one thread, and
+/// the whole program with its tests, which the contract checks start.
+let withoutThreads = ["ValueTests", "IntegrationTests", "Commands", "ladle"]
 let isForThreads = Context.environment["LADLE_TESTS"] == "threads"
 
 let package = Package(
@@ -193,4 +195,7 @@ let package = Package(
     cLanguageStandard: .gnu2x
 )
 
-if isForThreads { package.targets.removeAll { $0.name == "ValueTests" } }
+if isForThreads {
+    package.targets.removeAll { withoutThreads.contains($0.name) }
+    package.products.removeAll()
+}
