@@ -20,9 +20,6 @@ struct RunJudge: Sendable {
     let traits: GatewayTraits
     let now: Timestamp
 
-    /// A gateway takes an interrupted run up again within this time (2026.6.11 after 6 s, 2026.4.26 after 34 s) or not at all.
-    static let resumeMilliseconds: Int64 = 60_000
-
     func verdict(on reducer: RunReducer) -> Verdict {
         var judged = reducer
         let unchanged = Verdict.judged(reducer, isInterrupted: false)
@@ -71,7 +68,7 @@ struct RunJudge: Sendable {
             judged.began(at: reducer.start)
         }
         let mayResume = traits.resumesRuns && page.lastRunEnd == nil && reducer.isStored
-        let hasTime = now.milliseconds - gone.milliseconds < Self.resumeMilliseconds
+        let hasTime = now.milliseconds - gone.milliseconds < GatewayTraits.resumeMilliseconds
         if !reducer.awaitsDelivery, !(mayResume && hasTime) { judged.end(.processGone, now: now) }
         return .judged(judged, isInterrupted: beganUnseen)
     }

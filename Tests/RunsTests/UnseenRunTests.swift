@@ -283,7 +283,7 @@ struct UnseenRunTests {
         tracker.resume(own, session: main, startedAt: now, text: "hi", steps: [step], now: now)
         tracker.linkOpened(isSameProcess: false, now: now)
         let rows = [#"{"role":"user","content":"hi","timestamp":\#(now.milliseconds),"idempotencyKey":"\#(own)"}"#]
-        let late = now.adding(milliseconds: RunJudge.resumeMilliseconds)
+        let late = now.adding(milliseconds: GatewayTraits.resumeMilliseconds)
         let changes = tracker.receive(history: page(rows), session: main, now: late)
         let ended = changes.compactMap { change -> Step? in
             if case .stepChanged(let step) = change, step.kind != .error { step } else { nil }

@@ -242,6 +242,30 @@ struct OutboxDoubtTests {
         }
     }
 
+    @Test func `a message that the gateway refused is sent again a minute after the gateway has restarted`()
+        async throws
+    {
+        try await withLinkedServices { bench, loop in
+            let id = try await bench.accept("hello", on: loop)
+            try await bench.event(
+                "chat",
+                Frame.end(id ?? "", "error").replacing("it broke", with: Self.conflict),
+                on: loop
+            )
+            #expect(try await bench.state(id) == .retrying)
+            try await bench.advance(120_000, on: loop)
+            #expect(bench.gateway.sentTexts == ["hello"], "the same process would refuse it again")
+            try await bench.drop(on: loop)
+            try await bench.advance(5_000, on: loop)
+            try await bench.open(uptimeMs: 2_000, on: loop)
+            try await bench.advance(50_000, on: loop)
+            #expect(bench.gateway.sentTexts == ["hello"], "the gateway may take it up by itself")
+            try await bench.advance(11_000, on: loop)
+            #expect(bench.gateway.sentTexts == ["hello", "hello"])
+            #expect(bench.gateway.sentKeys.last == "\(id ?? "")-r2")
+        }
+    }
+
     /// Another process of the gateway knows nothing of the key. Its session shows whether a run began after the message.
     @Test func `behind a restart the session tells whether a message ran whose row stands alone`() async throws {
         for (after, state) in [

@@ -41,6 +41,7 @@ package final class RunService {
     private var process: GatewayProcess?
     /// The gateway refused a message because of a conflict of sessions, and no cure was seen.
     private var hasConflict = false
+    private var afterRestart: TimerID?
     /// Why the runs of the earlier process could not be read; the link stays closed until they are.
     package private(set) var fault: String?
 
@@ -139,6 +140,7 @@ package final class RunService {
         tracker.clockSkewMs = gateway.clockSkewMs
         isGatewayTheSame = isSameProcess(hello, on: loop)
         tracker.linkOpened(isSameProcess: isGatewayTheSame, startedAt: process?.startedAt, now: loop.wallClock)
+        if isGatewayTheSame == false { sendRefusedAgain(on: loop) }
         // The outbox has to wait for runs that go on, also for the ones that began before this connection.
         for run in tracker.busyRuns { report(run, on: loop) }
     }
@@ -239,6 +241,18 @@ package final class RunService {
             // The first turn of its session, and no page that begins in the middle.
             guard page.rows.first?.role == .user, page.rows.count(where: { $0.role == .user }) == 1 else { return }
             self.hasConflict = false
+            self.outbox.bringForward(faultCode: OutboxFault.sessionConflictCode, on: loop)
+        }
+    }
+
+    /// A gateway that has started again runs the next message of each session. It may also take up by itself what it refused, so
+    /// that has its time first.
+    private func sendRefusedAgain(on loop: isolated EventLoop) {
+        if let afterRestart { loop.cancel(afterRestart) }
+        afterRestart = loop.after(milliseconds: GatewayTraits.resumeMilliseconds) { [weak self] in
+            guard let self else { return }
+            self.afterRestart = nil
+            guard self.hasConflict, self.isOnline else { return }
             self.outbox.bringForward(faultCode: OutboxFault.sessionConflictCode, on: loop)
         }
     }
