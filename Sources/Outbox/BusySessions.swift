@@ -43,8 +43,8 @@ struct BusySessions: Sendable {
         return nil
     }
 
-    /// Whether a run of the session gave a recent sign of life and has not ended.
-    func isBusy(_ session: String, nowMs: Int64, patienceMs: Int64) -> Bool {
-        heardMs[session]?.values.contains { nowMs - $0 < patienceMs } ?? false
+    /// Whether a run of the session, other than this one, gave a recent sign of life and has not ended.
+    func isBusy(_ session: String, besides own: String? = nil, nowMs: Int64, patienceMs: Int64) -> Bool {
+        heardMs[session]?.contains { $0.key != own && nowMs - $0.value < patienceMs } ?? false
     }
 }

@@ -44,6 +44,8 @@ struct Delivery: Sendable {
     private var dispatchedAtMs: Int64?
     /// The gateway showed that it has the message before its answer to the dispatch came.
     private var isTaken = false
+    /// Its run has begun, so it is refused no more.
+    private var hasRunBegun = false
     /// The connection over which a failed dispatch was not counted as an attempt.
     private var freeOver: Int64?
     /// A reconnect moved the attempt before its scheduled time.
@@ -294,6 +296,7 @@ struct Delivery: Sendable {
     private mutating func send(isRepeat: Bool, _ context: inout DispatcherContext) {
         hasRunEnded = false
         isTaken = false
+        hasRunBegun = false
         if entry.firstDispatchAt == nil { dispatchedAtMs = context.now.monotonicMs }
         let uptime = context.gatewayAge.uptimeMs(at: context.now)
         let change = context.rules.dispatching(entry, now: context.wall, uptimeMs: uptime)
@@ -301,6 +304,12 @@ struct Delivery: Sendable {
     }
 
     // MARK: Its run
+
+    mutating func runBegan(_ run: String, _ context: inout DispatcherContext) {
+        guard !hasRunBegun, current.goes(by: run) else { return }
+        hasRunBegun = true
+        context.queues.markChanged(queue)
+    }
 
     mutating func runEnded(_ run: String) {
         noteEnd(of: run)
@@ -379,6 +388,18 @@ struct Delivery: Sendable {
 
     private func gatewayProcess(_ context: DispatcherContext) -> GatewayContinuity {
         firstDispatch.map { context.gatewayAge.process(since: $0, at: context.now) } ?? .unknown
+    }
+
+    /// Until when a gateway at rest may refuse this message, which it acknowledged; nil where it does not, or where that time is over.
+    /// A later message of the session would run before it.
+    func lateRefusalMs(_ context: DispatcherContext) -> Int64? {
+        guard context.link.facts?.refusesLate == true, !hasRunBegun, let sent = dispatchedAtMs,
+            !context.isBusy(queue.session, besides: entry.runID ?? entry.upstreamKey)
+        else {
+            return nil
+        }
+        let until = sent + context.policy.lateRefusalMs
+        return context.now.monotonicMs < until ? until : nil
     }
 
     // MARK: Looks into history

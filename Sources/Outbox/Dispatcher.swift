@@ -157,7 +157,7 @@ package struct Dispatcher: Sendable {
     // MARK: Turns
 
     /// The entry whose turn it is, unless an earlier entry must go first.
-    private func candidate(in queue: QueueKey) -> String? {
+    private mutating func candidate(in queue: QueueKey) -> String? {
         // Checked for the whole queue: an entry whose `notBefore` has come, or that a person retries, may precede the
         // one on the wire.
         guard !context.queues.isOnWire(queue) else { return nil }
@@ -168,6 +168,10 @@ package struct Dispatcher: Sendable {
                 return delivery.isWriting ? nil : place.id
             case .accepted:
                 if context.policy.ordering == .strict { return nil }
+                if let until = delivery.lateRefusalMs(context) {
+                    context.timers.wake(.queue(queue), atMs: until)
+                    return nil
+                }
             case .sending, .unconfirmed:
                 return nil
             case .delivered, .failed, .cancelled, .expired:
@@ -183,6 +187,7 @@ package struct Dispatcher: Sendable {
         switch phase {
         case .active:
             context.heard(run, in: session)
+            with(owner) { $0.runBegan(run, &$1) }
         case .ended:
             context.ended(run, in: session)
             with(owner) { delivery, _ in delivery.runEnded(run) }

@@ -80,8 +80,8 @@ struct DispatcherContext: Sendable {
         return true
     }
 
-    func isBusy(_ session: String) -> Bool {
-        runs.isBusy(session, nowMs: now.monotonicMs, patienceMs: policy.runPatienceMs)
+    func isBusy(_ session: String, besides own: String? = nil) -> Bool {
+        runs.isBusy(session, besides: own, nowMs: now.monotonicMs, patienceMs: policy.runPatienceMs)
     }
 
     // MARK: Waits

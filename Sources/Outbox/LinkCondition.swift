@@ -19,11 +19,19 @@ package struct LinkFacts: Sendable, Equatable {
     /// The pause of a session after a run, before its next message. Releases of spring 2026 that send transcript rows
     /// put a message that arrives within milliseconds behind later ones, and end it with an empty answer.
     package var pauseAfterRunMs: Int64
+    /// The gateway may acknowledge a message and then refuse to run it (2026.6.11).
+    package var refusesLate: Bool
 
-    package init(protocolVersion: Int, uptimeMs: Int64? = nil, pauseAfterRunMs: Int64 = 0) {
+    package init(
+        protocolVersion: Int,
+        uptimeMs: Int64? = nil,
+        pauseAfterRunMs: Int64 = 0,
+        refusesLate: Bool = false
+    ) {
         self.protocolVersion = protocolVersion
         self.uptimeMs = uptimeMs
         self.pauseAfterRunMs = pauseAfterRunMs
+        self.refusesLate = refusesLate
     }
 }
 

@@ -382,7 +382,8 @@ extension LinkFacts {
         self.init(
             protocolVersion: hello.protocolVersion,
             uptimeMs: hello.uptimeMs,
-            pauseAfterRunMs: hello.protocolVersion <= 3 && hello.methods.contains("sessions.subscribe") ? 500 : 0
+            pauseAfterRunMs: hello.protocolVersion <= 3 && hello.methods.contains("sessions.subscribe") ? 500 : 0,
+            refusesLate: hello.serverVersion?.hasPrefix("2026.6.") ?? false
         )
     }
 }

@@ -46,6 +46,51 @@ struct `Order` {
         #expect(world.sent == ["a", "b"])
     }
 
+    @Test func `where an acknowledged message may still be refused, the next one waits for its delivery`() {
+        var world = World()
+        world.online(refusesLate: true)
+        world.enqueue("a")
+        world.enqueue("b")
+        world.enqueue("x", session: "other")
+        world.acknowledge("a")
+        #expect(world.sent == ["a", "x"])
+        let fault = OutboxFault(code: "SESSION_CONFLICT", detail: "conflicted")
+        world.send(.refusedByRun(key: "a", fault, retryAfterMs: 1_000))
+        world.pass(1_000)
+        world.report(ScanReport(isComplete: true))
+        world.acknowledge("a")
+        #expect(world.sent == ["a", "x", "a"])
+        world.send(.evidence(key: "a-r2:user", .messageEvent))
+        #expect(world.sent == ["a", "x", "a", "b"])
+        #expect(world.violations == [])
+    }
+
+    @Test func `a late refusal is waited for ten seconds, and not behind a run that goes on`() {
+        for (isBusy, sent) in [(false, ["a"]), (true, ["a", "b"])] {
+            var world = World()
+            world.online(refusesLate: true)
+            if isBusy { world.run("foreign", .active) }
+            world.enqueue("a")
+            world.enqueue("b")
+            world.acknowledge("a")
+            world.pass(9_999)
+            #expect(world.sent == sent)
+            world.pass(1)
+            #expect(world.sent == ["a", "b"])
+        }
+    }
+
+    @Test func `a message whose run has begun is refused no more`() {
+        var world = World()
+        world.online(refusesLate: true)
+        world.enqueue("a")
+        world.enqueue("b")
+        world.acknowledge("a")
+        #expect(world.sent == ["a"])
+        world.run("a", .active)
+        #expect(world.sent == ["a", "b"])
+    }
+
     @Test func `at most four sessions are on the wire, the fifth follows when one is free`() {
         var world = World()
         world.online()

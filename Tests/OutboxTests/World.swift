@@ -125,8 +125,18 @@ struct World {
         enqueue(.sample(id, session: session, text: text, at: now.wallMs))
     }
 
-    mutating func online(protocol version: Int = 4, uptimeMs: Int64? = 1_000_000, pauseMs: Int64 = 0) {
-        let facts = LinkFacts(protocolVersion: version, uptimeMs: uptimeMs, pauseAfterRunMs: pauseMs)
+    mutating func online(
+        protocol version: Int = 4,
+        uptimeMs: Int64? = 1_000_000,
+        pauseMs: Int64 = 0,
+        refusesLate: Bool = false
+    ) {
+        let facts = LinkFacts(
+            protocolVersion: version,
+            uptimeMs: uptimeMs,
+            pauseAfterRunMs: pauseMs,
+            refusesLate: refusesLate
+        )
         send(.link(.online(facts)))
     }
 
