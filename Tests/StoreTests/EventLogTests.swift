@@ -191,7 +191,7 @@ struct `Runs, messages and values` {
         #expect(try table.run(id: "r3")?.state == "completed")
         let page = try table.list(session: nil, before: nil, limit: 2)
         #expect(page.map(\.id) == ["r5", "r4"])
-        let fourth = RunTable.Place(time(40), "r4")
+        let fourth = RowPlace(time(40), "r4")
         #expect(try table.list(session: "main", before: fourth, limit: 10).map(\.id) == ["r3", "r2", "r1"])
         #expect(try table.list(session: "other", before: nil, limit: 10) == [])
     }

@@ -94,7 +94,7 @@ package final class ApprovalReader {
                 before = try tables.approvals.approval(id: id).flatMap { Approval(kept: $0.body) }
                 guard let found = before, query.admits(found) else { return ([], nil, nil) }
             }
-            let place = before.map { ApprovalTable.Place($0.createdAt, $0.id) }
+            let place = before.map { RowPlace($0.createdAt, $0.id) }
             var rows: [Approval] = []
             // After the last row of a session that has more, the order of further approvals is unknown.
             var last: Approval?

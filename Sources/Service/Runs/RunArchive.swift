@@ -196,7 +196,7 @@ package final class RunArchive {
     private struct Rows: Sendable {
         var runs: [ArchivedRun] = []
         /// The last run of the page before.
-        var before: RunTable.Place?
+        var before: RowPlace?
         var isKnownPlace = true
     }
 
@@ -220,14 +220,14 @@ package final class RunArchive {
         let known = recent
         // A run that waits for its turn has no row yet.
         let waiting = before.flatMap { runs.run($0) }.flatMap { run in
-            Self.has(run.session.text, sessions) ? RunTable.Place(run.startedAt, run.id) : nil
+            Self.has(run.session.text, sessions) ? RowPlace(run.startedAt, run.id) : nil
         }
         feed.read(on: loop) { tables in
             let table = tables.runs
             var page = Rows()
             if let before {
                 let run = try table.run(id: before).flatMap { Self.has($0.session, sessions) ? $0 : nil }
-                page.before = run.map { RunTable.Place($0.startedAt, $0.id) } ?? waiting
+                page.before = run.map { RowPlace($0.startedAt, $0.id) } ?? waiting
                 page.isKnownPlace = page.before != nil
             }
             guard page.isKnownPlace else { return page }

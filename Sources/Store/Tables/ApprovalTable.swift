@@ -75,17 +75,6 @@ package struct ApprovalTable {
         ),
     ]
 
-    /// An approval's position in the order of the requests.
-    package struct Place: Sendable {
-        package var at: Timestamp
-        package var id: String
-
-        package init(_ at: Timestamp, _ id: String) {
-            self.at = at
-            self.id = id
-        }
-    }
-
     private let connection: SQLiteConnection
 
     package init(_ connection: SQLiteConnection) {
@@ -177,7 +166,7 @@ package struct ApprovalTable {
     package func ended(
         session: String?,
         kind: String?,
-        before: Place?,
+        before: RowPlace?,
         limit: Int,
         bytes: Int
     ) throws(SQLiteError) -> (rows: [StoredApproval], isMore: Bool) {

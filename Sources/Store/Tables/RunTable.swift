@@ -30,17 +30,6 @@ package struct StoredRun: Sendable, Equatable {
 
 /// Runs and their steps, kept as long as their events.
 package struct RunTable {
-    /// A run's position in the order of starts.
-    package struct Place: Sendable {
-        package var at: Timestamp
-        package var id: String
-
-        package init(_ at: Timestamp, _ id: String) {
-            self.at = at
-            self.id = id
-        }
-    }
-
     private let connection: SQLiteConnection
 
     package init(_ connection: SQLiteConnection) {
@@ -98,7 +87,7 @@ package struct RunTable {
     }
 
     /// Runs, newest first; `before` is the last run of the previous page.
-    package func list(session: String?, before: Place?, limit: Int) throws(SQLiteError) -> [StoredRun] {
+    package func list(session: String?, before: RowPlace?, limit: Int) throws(SQLiteError) -> [StoredRun] {
         try connection.all(
             Self.page(session: session != nil, before: before != nil),
             session,
