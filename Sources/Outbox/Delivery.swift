@@ -151,6 +151,7 @@ struct Delivery: Sendable {
                 let change = rules.refusedByRun(entry, fault, retryAfterMs: wait, now: now, vary: context.vary())
             else { return }
             hasRunEnded = true
+            context.refusesRuns = true
             context.ended(entry.upstreamKey, in: entry.session)
             endAttempt(&context)
             write(change, &context)

@@ -73,7 +73,8 @@ package struct Dispatcher: Sendable {
         case .evidence(let key, let proof): apply(.proof(key: key, proof), toEntryOf: key)
         case .refusedByRun(let key, let fault, let wait):
             apply(.refusedByRun(key: key, fault, retryAfterMs: wait), toEntryOf: key)
-        case .bringForward(let code):
+        case .bringForward(let code, let isCured):
+            if isCured { context.refusesRuns = false }
             for id in Array(deliveries.keys) { deliveries[id]?.bringForward(faultCode: code, &context) }
         case .scanned(let scan, let report):
             if let look = context.looks.finish(scan) {
@@ -126,6 +127,7 @@ package struct Dispatcher: Sendable {
     private mutating func admit(_ entry: OutboxEntry) {
         guard deliveries[entry.id] == nil, !entry.state.isFinal else { return }
         deliveries[entry.id] = Delivery(entry: entry)
+        if entry.wasRefused { context.refusesRuns = true }
         supersede(by: entry)
         with(entry.id) { $0.begin(&$1) }
     }
@@ -167,7 +169,7 @@ package struct Dispatcher: Sendable {
             case .queued, .retrying:
                 return delivery.isWriting ? nil : place.id
             case .accepted:
-                if context.policy.ordering == .strict { return nil }
+                if context.policy.ordering == .strict || context.refusesRuns { return nil }
                 if let until = delivery.lateRefusalMs(context) {
                     context.timers.wake(.queue(queue), atMs: until)
                     return nil

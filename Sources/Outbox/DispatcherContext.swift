@@ -14,6 +14,9 @@ struct DispatcherContext: Sendable {
     var timers = DispatcherTimers()
     var writes = DispatcherWrites()
     var looks = HistoryLooks()
+    /// The gateway refused to run a message that it had acknowledged, and no cure is known. A session's messages then go one at a
+    /// time: behind the first one it would refuse all of them, and put each into its transcript.
+    var refusesRuns = false
     private var actions: [DispatcherAction] = []
     private var random: UInt64
 

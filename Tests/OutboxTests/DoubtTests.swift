@@ -83,6 +83,8 @@ struct `An entry that may have arrived` {
         world.report(ScanReport(isComplete: true))
         #expect(world.sent == ["a", "b", "a"])
         world.acknowledge("a")
+        #expect(world.sent == ["a", "b", "a"], "it may be refused again")
+        world.send(.evidence(key: "a-r2:user", .messageEvent))
         world.report(ScanReport(isComplete: true))
         #expect(world.sent == ["a", "b", "a", "b"])
         #expect(world.violations == [])
@@ -118,9 +120,9 @@ struct `An entry that may have arrived` {
             world.acknowledge(id)
             world.send(.refusedByRun(key: id, Self.conflict, retryAfterMs: 1_800_000))
         }
-        world.send(.bringForward(faultCode: "OTHER"))
+        world.send(.bringForward(faultCode: "OTHER", isCured: true))
         #expect(world.sent.count == 2)
-        world.send(.bringForward(faultCode: Self.conflict.code))
+        world.send(.bringForward(faultCode: Self.conflict.code, isCured: true))
         for scan in world.scans { world.send(.scanned(scan.id, ScanReport(isComplete: true))) }
         #expect(world.dispatches.dropFirst(2).map(\.attempt.key).sorted() == ["den-r2", "main-r2"])
     }

@@ -80,6 +80,27 @@ struct `Order` {
         }
     }
 
+    @Test func `while a gateway refuses runs, a session's messages go one at a time`() {
+        var world = World()
+        world.online()
+        world.enqueue("a")
+        world.acknowledge("a")
+        let fault = OutboxFault(code: "SESSION_CONFLICT", detail: "conflicted")
+        world.send(.refusedByRun(key: "a", fault, retryAfterMs: 1_000))
+        for id in ["b", "c"] { world.enqueue(id, session: "other") }
+        world.acknowledge("b")
+        #expect(world.sent == ["a", "b"])
+        world.send(.bringForward(faultCode: "SESSION_CONFLICT", isCured: false))
+        #expect(world.sent == ["a", "b"], "a try is no cure")
+        world.send(.bringForward(faultCode: "SESSION_CONFLICT", isCured: true))
+        #expect(world.sent == ["a", "b"], "nothing has changed in its session")
+        world.send(.evidence(key: "b:user", .messageEvent))
+        #expect(world.sent == ["a", "b", "c"])
+        world.acknowledge("c")
+        world.enqueue("d", session: "other")
+        #expect(world.sent == ["a", "b", "c", "d"], "cured")
+    }
+
     @Test func `a message whose run has begun is refused no more`() {
         var world = World()
         world.online(refusesLate: true)
@@ -255,6 +276,8 @@ struct `Order` {
         world.acknowledge("a")
         world.enqueue("b")
         #expect(world.dispatches.map(\.attempt.key) == ["a", "a-r2"])
+        world.send(.evidence(key: "a-r2", .runEnd))
+        #expect(world.sent == ["a", "a"])
         world.run("a-r2", .ended)
         #expect(world.sent == ["a", "a", "b"])
     }

@@ -124,9 +124,9 @@ package final class OutboxService {
         give(.refusedByRun(key: key, fault, retryAfterMs: Self.conflictMilliseconds), on: loop)
     }
 
-    /// The cause of this fault is gone: entries that wait because of it are due now.
-    package func bringForward(faultCode: String, on loop: isolated EventLoop) {
-        give(.bringForward(faultCode: faultCode), on: loop)
+    /// Entries that wait because of this fault are due now: it is cured, or worth another try.
+    package func bringForward(faultCode: String, isCured: Bool, on loop: isolated EventLoop) {
+        give(.bringForward(faultCode: faultCode, isCured: isCured), on: loop)
     }
 
     package func cancel(
