@@ -91,6 +91,9 @@ struct RunTies: Sendable {
             guard let answer else { continue }
             guard let id = interrupted(by: user, runs, in: memory), id != answer else { continue }
             memory[session: session]?.interrupted.removeAll { $0 == id }
+            // A restart may interrupt that run, too.
+            let text = memory[id]?.sentText
+            if memory[answer]?.sentText == nil { memory[answer]?.sentText = text }
             // Before its end, so that nobody who waits for the answer takes the end for it.
             changes.append(.reassigned(from: id, to: answer))
             if memory[id]?.mayBeTakenUp == true { memory[id]?.end(.takenUp(as: answer), now: time) }

@@ -135,6 +135,25 @@ struct UnseenRunTests {
         #expect(tracker.run(own)?.error?.contains(answer) == true)
     }
 
+    @Test func `a run that a second restart interrupts names the next one`() {
+        var tracker = RunTracker()
+        tracker.sent(own, session: main, text: "hi", now: now)
+        _ = tracker.receive(event: "agent", payload: AgentFrame.start(own), now: now)
+        var rows = [turn(own, "", at: 10)[0]]
+        for (number, run) in ["first", "second"].enumerated() {
+            let at = Int64(number + 1) * 10_000
+            tracker.relink(isSameProcess: false, now: now.adding(milliseconds: at))
+            rows.append(prompt("hi", restarts: number + 1, at: at + 6_000))
+            let start = AgentFrame.start(run, now.milliseconds + at + 6_000)
+            _ = tracker.receive(event: "agent", payload: start, now: now.adding(milliseconds: at + 6_000))
+            let page = page(rows, active: run)
+            let changes = tracker.receive(history: page, session: main, now: now.adding(milliseconds: at + 6_500))
+            let before = number == 0 ? own : "first"
+            #expect(changes.contains(.reassigned(from: before, to: run)))
+            #expect(tracker.run(before)?.error?.contains(run) == true)
+        }
+    }
+
     /// The link came back after it: no event told of the gateway's own run.
     @Test func `a message that the gateway took up and answered unseen has that answer`() {
         let row = turn(own, "", at: 10)[0]
