@@ -1,4 +1,4 @@
-/// What the connected release of the gateway does, as far as the end of runs depends on it.
+/// Differences between gateway releases that decide how the end of a run is known.
 package struct GatewayTraits: Sendable, Equatable {
     /// A gateway takes an interrupted run up again within this time (2026.6.11 after 6 s, 2026.4.26 after 34 s) or not at all.
     package static let resumeMilliseconds: Int64 = 60_000

@@ -8,7 +8,7 @@ package enum RunChange: Sendable, Equatable {
     case textAppended(run: String, offset: Int, text: String)
     case textReplaced(run: String, text: String)
     case ended(Run)
-    /// What `ended` said was wrong. It may come after the run's end, and nothing else may.
+    /// Replaces a wrong `ended`. Only this may come after a run's end.
     case corrected(Run)
     /// The gateway has the message whose key is the run's id.
     case proven(String, RunProof)

@@ -11,7 +11,7 @@ struct RunJudge: Sendable {
     }
 
     let page: ChatHistory.Output
-    /// Those of the run's own turn.
+    /// The rows of the run's own turn.
     let rows: [HistoryRow]
     /// The session's word on the run, where it is the session's last one.
     let end: Run.State?

@@ -30,7 +30,7 @@ struct TextAssembler: Sendable {
 
     private let form: Form
     private var entries: [Entry] = []
-    /// Where the open message begins in `entries`.
+    /// The index in `entries` at which the open message begins.
     private var openStart = 0
     /// The text of earlier messages, and of the one that still grows.
     private(set) var closed: [UInt8] = []

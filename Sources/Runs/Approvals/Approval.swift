@@ -23,7 +23,7 @@ package struct Approval: Sendable, Equatable {
         case info, warning, critical
     }
 
-    /// Whose client decided.
+    /// The client that decided: Ladle or another one.
     package enum Via: String, Sendable {
         case ladle, other
     }
@@ -48,7 +48,7 @@ package struct Approval: Sendable, Equatable {
     package var variables: [String] = []
     package var warnings: [String] = []
     package var risk = Risk.info
-    /// Those that are offered while it waits.
+    /// The decisions offered while it waits.
     package var decisions: [Decision]
     /// Both by the gateway's clock.
     package var createdAt: Timestamp

@@ -4,23 +4,23 @@ package enum ApprovalLimits {
     package static let commandBytes = 64 << 10
     /// Approvals that wait at one time. A gateway holds a run for each; further ones are taken once there is room.
     package static let pending = 128
-    /// Ended ones in memory, so that a decision that comes again, or late, finds them; the database has all.
+    /// Ended approvals in memory, for decisions that come late or twice; the database has all.
     static let ended = 64
-    /// What ended earlier is known by its id alone, so that a list that repeats it does not ask again.
+    /// Ids of approvals that ended earlier. A list that still holds one does not make it new.
     package static let past = 1_024
     /// A decision this close to the end would only race it.
     static let marginMs: Int64 = 500
     /// Somebody else's decision of the last moment may still be on its way to us when the time is over.
     package static let graceMs: Int64 = 1_000
-    /// A gateway that says within this time of the end that it has no such approval means that the time is over.
+    /// If the gateway does not know an approval this shortly before its end, the approval's time is over.
     static let endingMs: Int64 = 2_000
-    /// Where the gateway tells no end it is asked after this time: what the releases of summer 2026 give it.
+    /// An approval without an end is asked about after this time, the life that releases of summer 2026 give it.
     static let usualLifeMs: Int64 = 1_800_000
     /// A gateway that tells a later end is asked after this time.
     static let longestLifeMs: Int64 = 86_400_000
-    /// A gateway that was asked whether one still waits has this long to answer.
+    /// The time the gateway has to say whether an approval still waits.
     static let askingMs: Int64 = 60_000
-    /// One that waits beyond its end is asked about this often.
+    /// An approval that waits beyond its end is asked about this often.
     static let againMs: Int64 = 30_000
     static let titleCharacters = 120
     static let nameBytes = 512

@@ -14,7 +14,7 @@ package struct ApprovalRegister: Sendable {
         var seen: Int
         /// Our decision that is on its way.
         var attempt: Attempt?
-        /// Who gave the decisions whose answers were lost: one of them may have arrived.
+        /// The callers whose decisions got no answer; one of these decisions may have arrived.
         var lost: [Approval.Decision: String] = [:]
         /// Lists that were asked for before the last loss.
         var lostAt = 0
@@ -59,7 +59,7 @@ package struct ApprovalRegister: Sendable {
         let sender: String
     }
 
-    /// What a decision comes to before anything is sent.
+    /// The result of a decision before anything is sent.
     package enum Start: Sendable, Equatable {
         case notFound
         case ended(Approval)
@@ -270,7 +270,7 @@ package struct ApprovalRegister: Sendable {
         return wantsList
     }
 
-    /// What waits on the gateway. An approval that is not listed does not wait any more.
+    /// Takes the gateway's list of waiting approvals. An approval that is missing from it has ended.
     /// - Parameter unread: ids of rows that do not tell what they are about.
     package mutating func listed(
         _ approvals: [Approval],
@@ -336,7 +336,7 @@ package struct ApprovalRegister: Sendable {
 
     // MARK: Time
 
-    /// Where the gateway has a list, it decides whether the time of an approval is over: our clock may be wrong.
+    /// Ends approvals whose time is over. A gateway with a list is asked first, because our clock may be wrong.
     /// - Parameter listed: the kinds of which a list can be asked for now.
     package mutating func tick(now: Timestamp, listed: Set<Approval.Kind> = []) -> [Approval] {
         var news: [Approval] = []

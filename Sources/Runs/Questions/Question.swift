@@ -2,7 +2,7 @@ package import Basics
 package import Gateway
 package import JSONBytes
 
-/// What the agent asks a person: one to three questions that are answered together. All its texts are made visible: no character
+/// One to three questions of the agent to a person, answered together. All its texts are made visible: no character
 /// of theirs can hide or move another. Gateways keep questions in memory alone.
 package struct Question: Sendable, Equatable {
     package enum State: String, Sendable, CaseIterable {

@@ -12,7 +12,7 @@ package enum QuestionLimits {
     static let explanationBytes = 512
     /// Longest answer in a person's own words.
     package static let answerBytes = 4_096
-    /// Where the gateway tells no end it is asked after this time, which is what newest releases give a question.
+    /// A question without an end is asked about after this time, the life that the newest releases give it.
     static let usualLifeMs: Int64 = 900_000
     /// Each option, and one in a person's own words.
     package static let answers = 1 + GatewayLimits.questionOptions

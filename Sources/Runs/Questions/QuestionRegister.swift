@@ -4,7 +4,7 @@ package import Gateway
 /// The questions of the gateway by id: those that wait, and those that ended of late. Events, lists and answers go in; each
 /// question comes out twice, when it is asked and when it ends. No I/O and no clock: times are the gateway's.
 ///
-/// Where nothing shows how it ended, the state is `unknown`.
+/// If nothing shows how a question ended, its state is `unknown`.
 package struct QuestionRegister: Sendable {
     private struct Sent {
         let number: Int
@@ -54,7 +54,7 @@ package struct QuestionRegister: Sendable {
         var endsWithItsTime: Bool { isCertain && question.isEndTold && lost == nil && !waitsLonger }
     }
 
-    /// What an answer comes to before anything is sent.
+    /// The result of an answer before anything is sent.
     package enum Start: Sendable {
         case notFound
         /// - Parameter isSame: by this answer.
@@ -222,7 +222,7 @@ package struct QuestionRegister: Sendable {
         return wantsList
     }
 
-    /// What waits on the gateway. A question that is not listed does not wait any more.
+    /// Takes the gateway's list of waiting questions. A question that is missing from it has ended.
     /// - Parameter unread: ids of rows that do not tell what they ask.
     package mutating func listed(
         _ questions: [Question],

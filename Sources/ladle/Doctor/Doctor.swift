@@ -122,7 +122,7 @@ struct Doctor {
         return [.wrong("runs", text, Self.integrityCheck(database), .temporary)]
     }
 
-    /// What the setting lets through beside the harmless commands.
+    /// Checks which node commands the setting allows beside the harmless ones.
     private func nodes() -> [Finding] {
         do throws(StartFailure) {
             let named = try ServeConfiguration.nodePolicy(settings).named

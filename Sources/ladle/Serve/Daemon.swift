@@ -39,7 +39,7 @@ final class Daemon: ServiceEventReceiver {
     private let advertisedID: String
     private var isStopping = false
 
-    /// Where it listens; port 0 has become a real one.
+    /// The addresses it listens on, with the port the system chose for port 0.
     var addresses: [SocketAddress] { server.addresses }
 
     init(

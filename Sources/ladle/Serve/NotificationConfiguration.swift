@@ -9,7 +9,7 @@ import Service
 enum NotificationConfiguration {
     private static let fileFields = ["tokenFile", "secretFile", "command"]
 
-    /// Where a gateway listens that is found without its address.
+    /// The port of a gateway that was found without an address.
     private static let gatewayPort: UInt16 = 18_789
 
     /// - Parameter ownPorts: where Ladle listens.
