@@ -34,8 +34,13 @@ package enum CurrentProcess {
         return malformed
     }
 
-    /// Flushes and ends the process.
-    package static func end(status: Int32) -> Never { exit(status) }
+    /// Ends the process; buffered output is written before. The clean-up that libraries register for `exit` does not run: OpenSSL's
+    /// takes away what threads that still run use.
+    package static func end(status: Int32) -> Never {
+        _ = fflush(nil)
+        _exit(status)
+    }
+
     /// Ends the process without running anything else.
     package static func endAtOnce(status: Int32) -> Never { _exit(status) }
     /// Blocks until a signal has been handled.

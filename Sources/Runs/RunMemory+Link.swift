@@ -32,7 +32,7 @@ extension RunMemory {
                 guard let reducer = self[id] else { return nil }
                 let isDeferred = runs.deferred.contains(id) && !reducer.isGone
                 let goesOn = reducer.isStartPublished && reducer.state == .running
-                // What the gateway may take up again keeps its session busy; what we send again does not.
+                // A run that the gateway may take up again keeps its session busy; a message that we send again does not.
                 let mayGoOn = !reducer.isGone || (resumesRuns && !reducer.awaitsDelivery)
                 guard isDeferred || (goesOn && mayGoOn) else { return nil }
                 return RunTracker.BusyRun(id: id, session: session, isDeferred: isDeferred)

@@ -443,7 +443,7 @@ package struct RunTracker: Sendable {
         let lastEnd = RunJudge.state(page.lastRunEnd)
         for id in found.rows.keys where memory[id]?.isStored == true { proveByRow(id, .row, to: &changes) }
         for id in memory[session: session]?.active ?? [] {
-            // What was heard since the question is newer; a clock that was set back makes no answer older than its question.
+            // An event that came after the question is newer than its answer; a clock that was set back makes no answer older than its question.
             let isNews = memory[id].map { $0.heardAt <= askedAt || $0.heardAt > now } ?? false
             if isNews {
                 let rows = found.rows[id] ?? []

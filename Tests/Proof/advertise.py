@@ -170,4 +170,6 @@ tally.check(True, "a publisher ends with a Ladle that was killed")
 if shutil.which("avahi-daemon"):
     gone = json.loads(watcher.communicate(timeout=60)[0])["gone"]
     tally.check(gone == [name] or len(gone) == 1, f"and the records are withdrawn: {gone}")
+else:
+    watcher.kill()
 tally.end()

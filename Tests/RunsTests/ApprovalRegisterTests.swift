@@ -346,7 +346,7 @@ struct ApprovalRegisterTests {
         #expect(register.listed([], of: .exec, asked: second, now: at(121_000)).map(\.state) == [.expired])
     }
 
-    /// Whatever happens in whatever order, an approval is asked for once and ends at most once.
+    /// In every order of events an approval is asked for once and ends at most once.
     @Test(arguments: [1, 2, 3, 4]) func `every order of events gives each approval one end`(seed: UInt64) throws {
         var random = SeededRandom(seed)
         for _ in 0..<200 {

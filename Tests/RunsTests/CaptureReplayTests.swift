@@ -37,7 +37,7 @@ struct CaptureReplayTests {
         #expect(run.text == expected.text)
         #expect(run.steps.map { "\($0.state.rawValue) \($0.label)" } == expected.steps)
         #expect(run.error == expected.error)
-        // Who only followed the changes knows the same.
+        // A client that only followed the changes knows the same.
         #expect(replay.text(run.id) == run.text)
         #expect(replay.started.filter { $0 == run.id }.count == 1)
         #expect(replay.ended[run.id]?.state == run.state)

@@ -25,7 +25,7 @@ struct TextAssemblerTests {
         var assembler = TextAssembler(.messages)
         for number in 0..<5_000 { _ = assembler.take(.piece(Array("x\(number % 10)".utf8)), sequence: Int64(number)) }
         #expect(assembler.open.count == 10_000)
-        // What is long past is not put in any more.
+        // A piece from long before is not put in any more.
         let told = assembler.take(.piece(Array("late".utf8)), sequence: 2)
         #expect(!told)
         #expect(assembler.open.count == 10_000)

@@ -197,7 +197,7 @@ struct UnseenRunTests {
         return #"{"role":"user","content":"\#(text)","timestamp":\#(now.milliseconds + at)}"#
     }
 
-    /// What a page shows of a run that began before the restart: only the gateway's prompt and the answer to it.
+    /// Rows of a run that began before the restart: only the gateway's prompt and the answer to it.
     private func changes(after prompt: String) -> [RunChange] {
         var tracker = RunTracker()
         tracker.sent(own, session: main, text: "hi", now: now)

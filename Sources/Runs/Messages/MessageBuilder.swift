@@ -30,7 +30,7 @@ struct MessageBuilder {
         let runID = run ?? turn.key ?? sent?.keys.first
         let owner = runID ?? "turn \(turns)"
         if let user = turn.user { addUser(user, owner, runID: runID, sent) }
-        // What was sent through us is shown, and so is its answer, whatever words it has.
+        // A message that was sent through us is shown with its answer, whatever words they have.
         let isOurs = sent?.isKept ?? false
         guard isOurs || !(turn.user.map { Housekeeping.hidesAnswer($0.words) } ?? false) else { return }
         var reducer = RunReducer(

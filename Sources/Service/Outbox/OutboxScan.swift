@@ -10,7 +10,7 @@ final class OutboxScan {
     /// Gateways let old rows fall off a page of 6 MiB.
     private static let wholeBytes = 4 << 20
 
-    /// What a look comes to.
+    /// Result of one look.
     enum Finding {
         case report(ScanReport)
         /// The row is there, and the gateway refused to run its message.
