@@ -323,6 +323,9 @@ struct RunReducer: Sendable {
         let said = event.message?.text.map { ReplyText.clean($0) }
         switch state {
         case .final:
+            if let failure = event.message?.failure {
+                return evidence.failed(failure, sequence: sequence, triesAgain: false, now: now)
+            }
             evidence.finished()
             text.ended(with: said)
         case .aborted:

@@ -406,6 +406,26 @@ struct RunReducerTests {
         #expect(run.changes.filter { if case .ended = $0 { true } else { false } }.count == 1)
     }
 
+    /// Seen on 2026.4.26: no model was called, and the event says `final`, the row `stop`.
+    @Test func `the gateway's own word that the agent failed before its reply is no answer`() throws {
+        let text = "⚠️ Agent failed before reply: no such plugin.\\nLogs: openclaw logs --follow"
+        let row = #"{"role":"assistant","content":[{"type":"text","text":"\#(text)"}],"timestamp":1795000000443,"#
+        let injected = row + #""stopReason":"stop","provider":"openclaw","model":"gateway-injected"}"#
+        let run = replay([("chat", ChatFrame.make("r", 1, "final", #","message":\#(injected)"#))])
+        let ended = try #require(run.ended["r"])
+        #expect(ended.state == .failed)
+        #expect(ended.error?.hasPrefix("⚠️ Agent failed before reply: no such plugin.") == true)
+        #expect(ended.text.isEmpty)
+
+        // A model may say the same.
+        let said = replay([("chat", ChatFrame.final("r", 1, "⚠️ Agent failed before reply: is a text of the gateway."))])
+        #expect(said.ended["r"]?.state == .completed)
+
+        let kept = try #require(HistoryRow(JSONDocument(parsing: Array(injected.utf8)).root))
+        #expect(kept.stopReason == .error)
+        #expect(kept.errorMessage == ended.error)
+    }
+
     @Test func `without a terminal chat event the run ends a little after its lifecycle`() {
         var tracker = RunTracker()
         var now = Timestamp(milliseconds: 1_795_000_000_000)

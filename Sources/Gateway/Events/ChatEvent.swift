@@ -52,6 +52,9 @@ package struct ChatEventMessage: Sendable {
     var time: Timestamp? { GatewayTime.read(value["timestamp"]) }
     var usage: TokenUsage? { TokenUsage(value["usage"]) }
 
+    /// Why the run failed before the model was called, if the message says so in the place of an answer.
+    package var failure: String? { HistoryRow.failure(value, text) }
+
     /// The text of a message with a single block, the usual form, without making a `String`.
     package var onlyText: ArraySlice<UInt8>? {
         guard let content = value["content"], content.count == 1 else { return nil }

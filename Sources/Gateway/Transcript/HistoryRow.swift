@@ -28,6 +28,8 @@ package struct HistoryRow: Sendable {
 
     /// The model name in rows written by the gateway itself.
     static let gatewayModel = "gateway-injected"
+    /// How its row about a run begins that failed before the model was called. 2026.4.26 writes it as if it were an answer.
+    private static let failureNotice = "⚠️ Agent failed before reply:"
     /// The end of a text that the gateway has cut after thousands of characters.
     static let cutMark = "\n...(truncated)..."
     private static let fewestShown = 1_000
@@ -51,13 +53,22 @@ package struct HistoryRow: Sendable {
             ?? GatewayTime.read(value["ts"])
         let listed = HistoryBlock.list(value["content"])
         blocks = listed.isEmpty ? value["text"]?.string.map { [.text($0)] } ?? [] : listed
-        stopReason = value["stopReason"]?.string.map { Self.stopReason($0) }
-        errorMessage = value["errorMessage"]?.string.flatMap { $0.isEmpty ? nil : $0 }
+        let failure = Self.failure(value, blocks.lazy.compactMap(\.text).first)
+        stopReason = failure == nil ? value["stopReason"]?.string.map { Self.stopReason($0) } : .error
+        errorMessage = failure ?? value["errorMessage"]?.string.flatMap { $0.isEmpty ? nil : $0 }
         isAbortNote = value["openclawAbort"]?["aborted"]?.bool ?? false
         let written =
             value["openclawAbort"]?["runId"]?.identifier ?? value["runId"]?.identifier
             ?? value["idempotencyKey"]?.identifier ?? own?["idempotencyKey"]?.identifier
         runKey = written.flatMap { MaskedKey($0) == nil ? Self.bareKey($0) : nil }
+    }
+
+    /// The gateway's own words in a message that stands in the place of an answer; nil for an answer.
+    static func failure(_ message: JSONValue, _ text: String?) -> String? {
+        guard message["model"]?.equals(gatewayModel) == true, let text, text.hasPrefix(failureNotice) else {
+            return nil
+        }
+        return text
     }
 
     private static func stopReason(_ name: String) -> StopReason {
