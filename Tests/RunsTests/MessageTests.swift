@@ -111,6 +111,18 @@ struct MessageTests {
         #expect(messages[1].text.isEmpty)
     }
 
+    @Test func `the gateway's word that the agent failed before its reply is an error, not a text`() {
+        let messages = page(
+            #"""
+            {"role":"user","content":"hi","timestamp":1795000000000},
+            {"role":"assistant","content":[{"type":"text","text":"⚠️ Agent failed before reply: no plugin"}],"stopReason":"stop","model":"gateway-injected","timestamp":1795000001000}
+            """#
+        )
+        #expect(messages.map(\.state) == [.sent, .failed])
+        #expect(messages[1].error == "⚠️ Agent failed before reply: no plugin")
+        #expect(messages[1].text.isEmpty)
+    }
+
     @Test func `the run's own error says more than the transcript's`() {
         var tracker = RunTracker()
         tracker.sent("k", session: main, text: "hi", now: now)
