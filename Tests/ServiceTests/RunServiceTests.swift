@@ -278,6 +278,26 @@ struct RunServiceTests {
         }
     }
 
+    @Test func `a message delivered long ago names the run with which the gateway goes on`() async throws {
+        try await withLinkedServices { bench, loop in
+            let id = try await bench.accept("hello", on: loop) ?? ""
+            try await bench.event("agent", Frame.start(id), on: loop)
+            bench.gateway.rows[Self.main] = [Row.user("hello", key: id)]
+            try await bench.drop(on: loop)
+            try await bench.open(uptimeMs: 100, on: loop)
+            try await bench.advance(120_000, on: loop)
+            #expect(bench.data("run.ended").first?["run"]?["code"]?.string == "RUN_INTERRUPTED")
+            #expect(try await bench.state(id) == .delivered)
+            let now = ManualClock.start.milliseconds + 130_000
+            try await bench.event("agent", Frame.start("run-own", at: now), on: loop)
+            let note = "[System] Your previous turn was interrupted by a gateway restart while OpenClaw was waiting."
+            let mark = "[Queued user message that arrived while the previous turn was still active]"
+            try await bench.row(Row.user("\(mark)\nhello\n\n\(note)", id: "r2", at: now), on: loop)
+            #expect(try await bench.entry(id).runID == "run-own")
+            #expect(bench.data("outbox").last?["entry"]?["runId"]?.string == "run-own")
+        }
+    }
+
     /// Ladle was killed before the answer to its send came; the run was seen after that.
     @Test func `a run whose message is in doubt does not end before its message is sent again`() async throws {
         try await withLinkedServices { bench, loop in

@@ -88,7 +88,28 @@ package final class OutboxService {
     }
 
     package func run(_ run: String, in session: String, _ phase: RunPhase, on loop: isolated EventLoop) {
+        if case .continued(let answer) = phase { adopt(answer, after: run, on: loop) }
         give(.run(session: session, run: run, phase: phase), on: loop)
+    }
+
+    /// The gateway goes on with an interrupted run under another id. A message that was delivered long ago names that run from
+    /// now on, because it has the answer.
+    private func adopt(_ answer: String, after run: String, on loop: isolated EventLoop) {
+        guard dispatcher.entry(id: OutboxEntry.entryID(ofKey: run)) == nil else { return }
+        feed.read(on: loop) { tables in
+            try tables.outbox.entry(run: run)
+        } completion: { [weak self] result in
+            guard let self, let entry = try? result.get(), entry.state == .delivered,
+                self.dispatcher.entry(id: entry.id) == nil
+            else { return }
+            let change = self.dispatcher.rules.adopted(entry, run: answer, now: loop.wallClock)
+            self.feed.commit(on: loop) { transaction in
+                try transaction.apply(change)
+            } completion: { [weak self] result in
+                guard case .success(.applied) = result else { return }
+                self?.events.notify(.entryChanged(change.entry), on: loop)
+            }
+        }
     }
 
     /// The session was reset or deleted: the entries that wait for it were meant for the former conversation.

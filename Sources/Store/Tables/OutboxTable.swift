@@ -148,6 +148,16 @@ package struct OutboxTable {
 
     // MARK: Reading one
 
+    /// The entry that this run answers.
+    package func entry(run: String) throws(SQLiteError) -> OutboxEntry? {
+        try connection.first(
+            "SELECT \(OutboxRow.columns), p.text FROM outbox o LEFT JOIN outbox_payload p USING(ordinal) WHERE run_id = ? "
+                + "ORDER BY ordinal DESC LIMIT 1",
+            run,
+            row: OutboxRow.entryWithText
+        )
+    }
+
     package func entry(id: String) throws(SQLiteError) -> OutboxEntry? {
         try connection.first(
             "SELECT \(OutboxRow.columns), p.text FROM outbox o LEFT JOIN outbox_payload p USING(ordinal) WHERE id = ?",

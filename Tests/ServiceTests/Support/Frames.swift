@@ -9,8 +9,8 @@ enum Frame {
             + #""sessionKey":"\#(session)"}"#
     }
 
-    static func start(_ run: String, session: String = main) -> String {
-        agent(run, 1, "lifecycle", #"{"phase":"start","startedAt":1795000000000}"#, session: session)
+    static func start(_ run: String, session: String = main, at: Int64 = 1_795_000_000_000) -> String {
+        agent(run, 1, "lifecycle", #"{"phase":"start","startedAt":\#(at)}"#, session: session)
     }
 
     static func text(_ run: String, _ sequence: Int, _ text: String, session: String = main) -> String {
