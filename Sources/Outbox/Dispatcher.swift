@@ -50,6 +50,7 @@ package struct Dispatcher: Sendable {
         while let key = context.queues.next() {
             if let id = candidate(in: key) { deliveries[id]?.takeTurn(&context) }
         }
+        if context.queues.isEmpty { context.refusesRuns = false }
         while let id = context.looks.next() { deliveries[id]?.startLook(&context) }
         if let action = context.timers.rearm(now) { context.order(action) }
         return context.takeOrders()
@@ -73,8 +74,7 @@ package struct Dispatcher: Sendable {
         case .evidence(let key, let proof): apply(.proof(key: key, proof), toEntryOf: key)
         case .refusedByRun(let key, let fault, let wait):
             apply(.refusedByRun(key: key, fault, retryAfterMs: wait), toEntryOf: key)
-        case .bringForward(let code, let isCured):
-            if isCured { context.refusesRuns = false }
+        case .bringForward(let code):
             for id in Array(deliveries.keys) { deliveries[id]?.bringForward(faultCode: code, &context) }
         case .scanned(let scan, let report):
             if let look = context.looks.finish(scan) {

@@ -14,8 +14,9 @@ struct DispatcherContext: Sendable {
     var timers = DispatcherTimers()
     var writes = DispatcherWrites()
     var looks = HistoryLooks()
-    /// The gateway refused to run a message that it had acknowledged, and no cure is known. A session's messages then go one at a
-    /// time: behind the first one it would refuse all of them, and put each into its transcript.
+    /// The gateway refused to run a message that it had acknowledged. Until the queues are empty a session's messages go one at a
+    /// time, each after the run of the one before: behind a run the gateway refuses all of them, also after a cure, and puts each
+    /// into its transcript.
     var refusesRuns = false
     private var actions: [DispatcherAction] = []
     private var random: UInt64
@@ -69,9 +70,10 @@ struct DispatcherContext: Sendable {
         queues.markChanged(QueueKey(session: session, isControl: false))
     }
 
-    /// Protocol 3 answers a send into a busy session under another run's id, so the session's run must end first.
+    /// Protocol 3 answers a send into a busy session under another run's id, so the session's run must end first; so it must where
+    /// the gateway refuses runs.
     mutating func mustWaitForRun(_ queue: QueueKey, _ facts: LinkFacts) -> Bool {
-        guard facts.protocolVersion <= 3 else { return false }
+        guard facts.protocolVersion <= 3 || refusesRuns else { return false }
         let until = runs.busyUntilMs(
             queue.session,
             nowMs: now.monotonicMs,

@@ -23,7 +23,7 @@ package enum DispatcherInput: Sendable, Equatable {
     /// The gateway acknowledged the message with this key, and then refused to run it.
     case refusedByRun(key: String, OutboxFault, retryAfterMs: Int64)
     /// Entries that wait because of this fault are due now: it is cured, or worth another try.
-    case bringForward(faultCode: String, isCured: Bool)
+    case bringForward(faultCode: String)
     case scanned(ScanID, ScanReport)
     /// The session, or all of them if nil, means something else than when entries were accepted.
     case routeChanged(session: String?, detail: String)

@@ -69,7 +69,7 @@ struct DispatcherStartup: Sendable {
         case .routeChanged(let session, let detail): cost += (session?.utf8.count ?? 0) + detail.utf8.count
         case .cancel(let id, _, _, _), .retry(let id, _, _): cost += id.utf8.count
         case .refusedByRun(let key, let fault, _): cost += key.utf8.count + fault.detail.utf8.count
-        case .bringForward(let code, _): cost += code.utf8.count
+        case .bringForward(let code): cost += code.utf8.count
         default: break
         }
         guard bytes + cost <= Self.mostBytes else {

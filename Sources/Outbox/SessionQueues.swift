@@ -49,6 +49,7 @@ struct SessionQueues: Sendable {
         self.parallel = parallel
     }
 
+    var isEmpty: Bool { queues.isEmpty }
     var keys: some Sequence<QueueKey> { queues.keys }
 
     func places(in key: QueueKey) -> [(ordinal: Int64, id: String)] { queues[key]?.places ?? [] }

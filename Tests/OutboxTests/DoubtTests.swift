@@ -85,6 +85,7 @@ struct `An entry that may have arrived` {
         world.acknowledge("a")
         #expect(world.sent == ["a", "b", "a"], "it may be refused again")
         world.send(.evidence(key: "a-r2:user", .messageEvent))
+        world.run("a-r2", .ended)
         world.report(ScanReport(isComplete: true))
         #expect(world.sent == ["a", "b", "a", "b"])
         #expect(world.violations == [])
@@ -120,9 +121,9 @@ struct `An entry that may have arrived` {
             world.acknowledge(id)
             world.send(.refusedByRun(key: id, Self.conflict, retryAfterMs: 1_800_000))
         }
-        world.send(.bringForward(faultCode: "OTHER", isCured: true))
+        world.send(.bringForward(faultCode: "OTHER"))
         #expect(world.sent.count == 2)
-        world.send(.bringForward(faultCode: Self.conflict.code, isCured: true))
+        world.send(.bringForward(faultCode: Self.conflict.code))
         for scan in world.scans { world.send(.scanned(scan.id, ScanReport(isComplete: true))) }
         #expect(world.dispatches.dropFirst(2).map(\.attempt.key).sorted() == ["den-r2", "main-r2"])
     }

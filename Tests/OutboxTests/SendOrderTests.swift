@@ -61,6 +61,8 @@ struct `Order` {
         world.acknowledge("a")
         #expect(world.sent == ["a", "x", "a"])
         world.send(.evidence(key: "a-r2:user", .messageEvent))
+        #expect(world.sent == ["a", "x", "a"], "behind a run the gateway would refuse the next one, too")
+        world.run("a-r2", .ended)
         #expect(world.sent == ["a", "x", "a", "b"])
         #expect(world.violations == [])
     }
@@ -90,15 +92,34 @@ struct `Order` {
         for id in ["b", "c"] { world.enqueue(id, session: "other") }
         world.acknowledge("b")
         #expect(world.sent == ["a", "b"])
-        world.send(.bringForward(faultCode: "SESSION_CONFLICT", isCured: false))
-        #expect(world.sent == ["a", "b"], "a try is no cure")
-        world.send(.bringForward(faultCode: "SESSION_CONFLICT", isCured: true))
-        #expect(world.sent == ["a", "b"], "nothing has changed in its session")
         world.send(.evidence(key: "b:user", .messageEvent))
+        #expect(world.sent == ["a", "b"], "its run is under way")
+        world.run("b", .ended, session: "other")
         #expect(world.sent == ["a", "b", "c"])
-        world.acknowledge("c")
-        world.enqueue("d", session: "other")
-        #expect(world.sent == ["a", "b", "c", "d"], "cured")
+        world.send(.bringForward(faultCode: "SESSION_CONFLICT"))
+        for scan in world.scans { world.send(.scanned(scan.id, ScanReport(isComplete: true))) }
+        world.acknowledge("a")
+        world.enqueue("d")
+        world.send(.evidence(key: "a-r2:user", .messageEvent))
+        #expect(world.sent == ["a", "b", "c", "a"], "also after a cure")
+        world.run("a-r2", .ended)
+        #expect(world.sent == ["a", "b", "c", "a", "d"])
+    }
+
+    @Test func `a gateway that has run all it refused is trusted again`() {
+        var world = World()
+        world.online()
+        world.enqueue("a")
+        world.acknowledge("a")
+        let fault = OutboxFault(code: "SESSION_CONFLICT", detail: "conflicted")
+        world.send(.refusedByRun(key: "a", fault, retryAfterMs: 1_000))
+        world.pass(1_000)
+        world.report(ScanReport(isComplete: true))
+        world.acknowledge("a")
+        world.send(.evidence(key: "a-r2:user", .messageEvent))
+        for id in ["b", "c"] { world.enqueue(id) }
+        world.acknowledge("b")
+        #expect(world.sent == ["a", "a", "b", "c"])
     }
 
     @Test func `a message whose run has begun is refused no more`() {

@@ -146,8 +146,8 @@ package final class OutboxService {
     }
 
     /// Entries that wait because of this fault are due now: it is cured, or worth another try.
-    package func bringForward(faultCode: String, isCured: Bool, on loop: isolated EventLoop) {
-        give(.bringForward(faultCode: faultCode, isCured: isCured), on: loop)
+    package func bringForward(faultCode: String, on loop: isolated EventLoop) {
+        give(.bringForward(faultCode: faultCode), on: loop)
     }
 
     package func cancel(

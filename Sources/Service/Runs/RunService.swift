@@ -241,7 +241,7 @@ package final class RunService {
             // The first turn of its session, and no page that begins in the middle.
             guard page.rows.first?.role == .user, page.rows.count(where: { $0.role == .user }) == 1 else { return }
             self.hasConflict = false
-            self.outbox.bringForward(faultCode: OutboxFault.sessionConflictCode, isCured: true, on: loop)
+            self.outbox.bringForward(faultCode: OutboxFault.sessionConflictCode, on: loop)
         }
     }
 
@@ -253,7 +253,7 @@ package final class RunService {
             guard let self else { return }
             self.afterRestart = nil
             guard self.hasConflict, self.isOnline else { return }
-            self.outbox.bringForward(faultCode: OutboxFault.sessionConflictCode, isCured: false, on: loop)
+            self.outbox.bringForward(faultCode: OutboxFault.sessionConflictCode, on: loop)
         }
     }
 
