@@ -25,7 +25,7 @@ final class DemoRun {
 
     private unowned let host: DemoHost
     private let frames: RunFrames
-    private let text: RunText
+    private let text: StreamedText
     private let transcript: RunTranscript
     private let failures: RunFailures
     private let onEnd: (DemoRun, Ending) -> Void
@@ -64,7 +64,7 @@ final class DemoRun {
         self.host = host
         self.onEnd = onEnd
         frames = RunFrames(id, session, host)
-        text = RunText(frames, host)
+        text = StreamedText(frames, host)
         transcript = RunTranscript(message, session, host)
         failures = RunFailures(frames, transcript, session, host)
         ownerDevice = message.ownerDevice

@@ -1,5 +1,5 @@
 /// The text of a run, and its parts that no frame carries yet.
-final class RunText {
+final class StreamedText {
     /// The shortest time between two chat deltas of a run.
     private static let throttleMs = 150
     /// The number of deltas after which the text of a burst starts over, as March's does after a tool: before June,
