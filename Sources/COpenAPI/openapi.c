@@ -1,7 +1,7 @@
 #include "copenapi.h"
 
 // `openapi/embed` makes openapi.json and the next line, the SHA-256 of the two files one after the other.
-// e568204bfe3e0bd17454d6bd4af7a14c772e878f145ec57540a60a027d81fd83
+// 6989aa24cbd32abda427bc8a562674ba14996e239059bc3e06b35e193f176680
 
 static const uint8_t yaml[] = {
 #embed "../../openapi/openapi.yaml"

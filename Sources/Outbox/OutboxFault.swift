@@ -34,10 +34,12 @@ extension OutboxFault {
             code: sessionConflictCode,
             detail:
                 "The gateway refused to run the message (\(reason)). Versions around 2026.6.11 do that in older sessions "
-                + "after a restart. A message to a session that does not exist yet cures it; this one follows then."
+                + "after a restart. A message to a new session cures it, and this one follows then: \(sessionConflictCure)"
         )
     }
     package static let sessionConflictCode = "SESSION_CONFLICT"
+    /// A run in a session that is new to the gateway cures all others.
+    package static let sessionConflictCure = "ladle send --session new-$(date +%s) hello"
     static let superseded = OutboxFault(code: "SUPERSEDED", detail: "a newer command for the same thing replaced it")
     static let heldAfterRestart = OutboxFault(
         code: "HELD_AFTER_RESTART",

@@ -60,6 +60,7 @@ package enum StatusText {
         var text = "\(pending) pending"
         if unconfirmed > 0 { text += ", " + style.warning("\(unconfirmed) unconfirmed") }
         if failed > 0 { text += ", " + style.bad("\(failed) failed") }
+        if let refused = value?["refused"]?.int { text += ", " + style.warning("\(refused) refused by the gateway") }
         if pending > 0, let age = value?["oldestAgeMs"]?.int { text += ", oldest \(ReadableTime.span(age))" }
         return text
     }

@@ -105,6 +105,24 @@ finds("missing scope", doctor(state=serve.state), "gateway", "without operator."
 found, serve, other = linked("few scopes", arguments=["--gateway-scopes", "read"])
 finds("few scopes", found, "scopes", "sends are refused", "ladle serve --gateway-scopes read,write", 77)
 
+# A gateway that refuses to run messages after a restart; the command that is printed cures it.
+_, serve, other = linked("a refusing gateway", "--release", "2026.6.11")
+entries = lambda: serve.json("GET", "/v1/outbox?session=main")[1]["entries"]
+say = lambda: serve.call("POST", "/v1/messages", b"hello", {"Content-Type": "text/plain"})
+say()
+until(lambda: entries()[0]["state"] == "delivered", what="the first message")
+other.control("POST", "restart?keep=true")
+for number in (2, 3):
+    say()
+    until(lambda: len(entries()) == number and entries()[0]["state"] in ("delivered", "retrying"), what=f"message {number}")
+finds("a refusing gateway", doctor(state=serve.state), "outbox", "refuses to run 1 message", "ladle send --session new-", 75)
+text = serve.call("GET", "/v1/status", headers={"Accept": "text/plain"})[2].decode()
+tally.check("1 refused by the gateway" in text, f"so does the status: {text}")
+command = doctor(state=serve.state)[1]["outbox"]["hint"].replace("ladle send", f"{LADLE} send --socket {serve.state}/ladle.sock")
+subprocess.run(command, shell=True, check=True, capture_output=True)
+until(lambda: entries()[0]["state"] == "delivered", what="the cure")
+tally.check(doctor(state=serve.state)[0] == 0, "and all is well")
+
 for skew, word in [(90_000, "90 s behind"), (-3_600_000, "3600 s ahead of")]:
     found, serve, other = linked("clock", "--fault", f"clockSkewMs={skew}")
     finds(f"clock skew {skew}", found, "clock", word, "timedatectl set-ntp true", 69)

@@ -232,6 +232,7 @@ struct OutboxDoubtTests {
             let entry = try await bench.entry(id)
             #expect(entry.state == .retrying && entry.proof == nil)
             #expect(entry.fault?.code == "SESSION_CONFLICT")
+            #expect(bench.services.outbox.summary(now: loop.wallClock).refused == 1)
             // A run in a new session is the cure.
             bench.gateway.rows["agent:main:new"] = [Row.user("hm"), Row.assistant("Hm.")]
             try await bench.event("agent", Frame.start("cure", session: "agent:main:new"), on: loop)
@@ -239,6 +240,7 @@ struct OutboxDoubtTests {
             try await bench.advance(5_000, on: loop)
             #expect(bench.gateway.sentTexts == ["hello", "hello"])
             #expect(bench.gateway.sentKeys.last == "\(id ?? "")-r2")
+            #expect(bench.services.outbox.summary(now: loop.wallClock).refused == 0)
         }
     }
 

@@ -7,10 +7,12 @@ struct OpenEntries {
         let state: OutboxState
         let createdAt: Int64
         let session: String
+        let wasRefused: Bool
     }
 
     private var open: [String: Open] = [:]
     private var counts = OutboxCounts()
+    private var refused = 0
     /// When the oldest waiting entry was made; nil after it has left, until it is looked for again.
     private var oldest: Int64?
 
@@ -20,15 +22,22 @@ struct OpenEntries {
         let before = open[entry.id]
         if let before {
             counts.count(before.state, -1)
+            if before.wasRefused { refused -= 1 }
             if before.createdAt == oldest { oldest = nil }
         }
         guard !entry.state.isFinal else {
             open[entry.id] = nil
             return before?.state
         }
-        let now = Open(state: entry.state, createdAt: entry.createdAt.milliseconds, session: entry.session)
+        let now = Open(
+            state: entry.state,
+            createdAt: entry.createdAt.milliseconds,
+            session: entry.session,
+            wasRefused: entry.state.isWaiting && entry.wasRefused
+        )
         open[entry.id] = now
         counts.count(now.state, 1)
+        if now.wasRefused { refused += 1 }
         if let oldest, Self.waits(now.state) { self.oldest = min(oldest, now.createdAt) }
         return before?.state
     }
@@ -36,6 +45,7 @@ struct OpenEntries {
     mutating func summary(now: Timestamp) -> OutboxSummary {
         var summary = OutboxSummary()
         summary.counts = counts
+        summary.refused = refused
         guard counts.pending + counts.unconfirmed > 0 else { return summary }
         if oldest == nil { oldest = open.values.lazy.filter { Self.waits($0.state) }.map(\.createdAt).min() }
         summary.oldestAgeMilliseconds = oldest.map { max(0, now.milliseconds - $0) }
@@ -48,6 +58,7 @@ struct OpenEntries {
         var oldest = Int64.max
         for entry in open.values where sessions.contains(entry.session) {
             summary.counts.count(entry.state, 1)
+            if entry.wasRefused { summary.refused += 1 }
             if Self.waits(entry.state) { oldest = min(oldest, entry.createdAt) }
         }
         if oldest < .max { summary.oldestAgeMilliseconds = max(0, now.milliseconds - oldest) }

@@ -3,6 +3,7 @@ import Basics
 import Commands
 import Configuration
 import JSONBytes
+import Outbox
 import POSIX
 import Service
 
@@ -110,10 +111,17 @@ struct Doctor {
             let text = "nothing is sent, because the saved entries could not be read: \(fault)"
             return [.wrong("outbox", text, Self.integrityCheck(database), .temporary)]
         }
+        var findings: [Finding] = []
+        if let refused = outbox?["refused"]?.int {
+            let text =
+                "the gateway refuses to run \(refused == 1 ? "1 message" : "\(refused) messages"), as 2026.6.11 does after a "
+                + "restart; a message to a new session cures it"
+            findings.append(.wrong("outbox", text, OutboxFault.sessionConflictCure, .temporary))
+        }
         let stuck = (outbox?["failed"]?.int ?? 0) + (outbox?["unconfirmed"]?.int ?? 0)
-        guard stuck > 0 else { return [] }
+        guard stuck > 0 else { return findings }
         let text = stuck == 1 ? "1 message waits" : "\(stuck) messages wait"
-        return [.wrong("outbox", "\(text) for a decision of yours", "ladle outbox list")]
+        return findings + [.wrong("outbox", "\(text) for a decision of yours", "ladle outbox list")]
     }
 
     private func runs(_ runs: JSONValue?, database: String) -> [Finding] {
