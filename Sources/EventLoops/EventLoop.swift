@@ -173,7 +173,7 @@ package actor EventLoop {
 
     /// - Returns: the wake-up time on the monotonic clock; nil once the loop has ended.
     private func turn(mayBlock: Bool) -> UInt64? {
-        if isStopping { return nil }
+        if isStopping { return end() }
         armTimer()
         let count = poller.wait(into: &events, block: mayBlock && atTurnEnd.isEmpty && yielded.isEmpty && round.isEmpty)
         now = clock.monotonic()
@@ -193,7 +193,15 @@ package actor EventLoop {
         }
         round.popLast()?.goOn(on: self)
         endTurn()
-        return isStopping ? nil : now
+        return isStopping ? end() : now
+    }
+
+    /// Releases the work that will never run: most of it holds the loop, which would otherwise never be freed.
+    private func end() -> UInt64? {
+        timers = TimerQueue()
+        atTurnEnd = []
+        (yielded, round) = ([], [])
+        return nil
     }
 
     private func deliver(_ event: cs_event) {

@@ -92,6 +92,23 @@ struct EventLoopTests {
         _ = await loop.now
     }
 
+    @Test func `a stopped loop lets go of what its timers hold`() async throws {
+        final class Held {
+            let inbox: Inbox<String>
+            init(_ inbox: Inbox<String>) { self.inbox = inbox }
+            deinit { inbox.put("freed") }
+        }
+        let loop = try EventLoop()
+        loop.start()
+        let inbox = Inbox<String>()
+        loop.post { loop in
+            let held = Held(inbox)
+            loop.after(milliseconds: 3_600_000) { withExtendedLifetime((held, loop)) {} }
+        }
+        await loop.stop()
+        #expect(try await inbox.next() == "freed")
+    }
+
     @Test func `timers fire by deadline, cancelled ones never`() async throws {
         let loop = try EventLoop()
         loop.start()
