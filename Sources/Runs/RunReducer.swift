@@ -524,9 +524,17 @@ struct RunReducer: Sendable {
     // MARK: Publishing
 
     /// Takes up a run that an earlier process followed.
-    /// - Parameter earlier: the steps published then.
-    mutating func resume(at time: Timestamp, isStartPublished: Bool, steps earlier: [Step] = []) {
+    /// - Parameters:
+    ///   - text: as far as that process kept it.
+    ///   - earlier: the steps published then.
+    mutating func resume(
+        at time: Timestamp,
+        isStartPublished: Bool,
+        text soFar: String = "",
+        steps earlier: [Step] = []
+    ) {
         steps.resume(earlier)
+        text.resume(with: soFar)
         if isStartPublished { (startedAt, starts) = (time, [time]) }
         self.isStartPublished = isStartPublished
         isResumed = true
@@ -576,7 +584,7 @@ struct RunReducer: Sendable {
             changes.append(.corrected(run))
             return nil
         }
-        text.publish(of: id, isFinal: hasEnded, wasAborted: evidence.wasAborted, isResumed: isResumed, to: &changes)
+        text.publish(of: id, isFinal: hasEnded, wasAborted: evidence.wasAborted, to: &changes)
         if hasEnded {
             steps.closeAll()
             if state == .failed, let error = evidence.error { steps.fail(error, at: lastSeen) }

@@ -16,6 +16,8 @@ struct RunText: Sendable {
     private var rowTexts: [(row: String, text: [UInt8])] = []
     private var publishedText: [UInt8] = []
     private var publishedUnits = 0
+    /// An earlier process may have published more than is known here, so the next text replaces all of it.
+    private var replacesEarlier = false
 
     // MARK: Reading
 
@@ -67,6 +69,14 @@ struct RunText: Sendable {
 
     mutating func forgetSnapshot() { snapshot = [] }
 
+    /// Goes on with a text that an earlier process kept.
+    mutating func resume(with text: String) {
+        take(snapshot: text)
+        publishedText = snapshot
+        publishedUnits = text.utf16.count
+        replacesEarlier = true
+    }
+
     /// The rows of the run's own turn.
     mutating func take(_ rows: [HistoryRow]) {
         for row in rows where row.role == .assistant && !row.text.isEmpty && row.stopReason != .error {
@@ -93,16 +103,9 @@ struct RunText: Sendable {
         publishedText = Self.limited(visible(isFinal: true, wasAborted: wasAborted))
     }
 
-    /// - Parameter isResumed: an earlier process published text that is not known here, so the first one replaces it.
-    mutating func publish(
-        of run: String,
-        isFinal: Bool,
-        wasAborted: Bool,
-        isResumed: Bool,
-        to changes: inout [RunChange]
-    ) {
+    mutating func publish(of run: String, isFinal: Bool, wasAborted: Bool, to changes: inout [RunChange]) {
         let text = Self.limited(visible(isFinal: isFinal, wasAborted: wasAborted))
-        if text.hasBytes(publishedText), !isResumed || !publishedText.isEmpty || text.isEmpty {
+        if text.hasBytes(publishedText), !replacesEarlier || text.isEmpty {
             guard text.count > publishedText.count else { return }
             let piece = String(decoding: text[publishedText.count...], as: UTF8.self)
             changes.append(.textAppended(run: run, offset: publishedUnits, text: piece))
@@ -110,6 +113,7 @@ struct RunText: Sendable {
         } else {
             let whole = String(decoding: text, as: UTF8.self)
             changes.append(.textReplaced(run: run, text: whole))
+            replacesEarlier = false
             publishedUnits = whole.utf16.count
         }
         publishedText = text

@@ -134,7 +134,8 @@ package struct RunTracker: Sendable {
 
     /// Takes up a run whose start an earlier process published. The transcript shows how it stands.
     /// - Parameters:
-    ///   - text: of the message that it answers, where that is ours.
+    ///   - message: the text of the message that it answers, where that is ours.
+    ///   - text: of the run, as far as it was kept.
     ///   - awaitsDelivery: the outbox has no proof of that message yet, so it may be sent again.
     ///   - waitsAnew: it waits to be sent again, because nothing was left of it.
     ///   - steps: published then.
@@ -142,7 +143,8 @@ package struct RunTracker: Sendable {
         _ id: String,
         session: SessionKey,
         startedAt: Timestamp,
-        text: String? = nil,
+        message: String? = nil,
+        text: String = "",
         awaitsDelivery: Bool = false,
         waitsAnew: Bool = false,
         steps: [Step] = [],
@@ -150,9 +152,9 @@ package struct RunTracker: Sendable {
     ) {
         guard memory[resolved(id)] == nil else { return }
         memory.make(id, session: session, now: now)
-        memory[id]?.sentText = text.map { HistoryTurn.compared($0) }
+        memory[id]?.sentText = message.map { HistoryTurn.compared($0) }
         memory[id]?.awaitsDelivery = awaitsDelivery
-        memory[id]?.resume(at: startedAt, isStartPublished: true, steps: steps)
+        memory[id]?.resume(at: startedAt, isStartPublished: true, text: text, steps: steps)
         if waitsAnew { memory[id]?.waitAnew() }
     }
 

@@ -52,7 +52,7 @@ struct RunEvidenceTests {
     @Test func `the answer to the message before is not the answer`() {
         var tracker = RunTracker()
         tracker.traits = march
-        tracker.resume("k", session: main, startedAt: now, text: "story", now: after(3_000))
+        tracker.resume("k", session: main, startedAt: now, message: "story", now: after(3_000))
         tracker.linkOpened(isSameProcess: true, now: after(3_000))
         let before = [user("hello", at: -900), answer("Hello!", at: -400)]
         for rows in [before, before + [user("story", at: 0)]] {
@@ -66,7 +66,7 @@ struct RunEvidenceTests {
     @Test func `a silent tool is no end, however long it takes`() {
         var tracker = RunTracker()
         tracker.traits = march
-        tracker.resume("k", session: main, startedAt: now, text: "tool", now: after(3_000))
+        tracker.resume("k", session: main, startedAt: now, message: "tool", now: after(3_000))
         tracker.linkOpened(isSameProcess: true, now: after(3_000))
         let rows = page([user("tool", at: 0), answer("", at: 500, "toolUse")])
         for minute in Int64(1)...30 {
@@ -340,7 +340,7 @@ struct RunEvidenceTests {
     @Test func `in the pause between two tries the gateway's word of a failure is no end`() {
         var tracker = RunTracker()
         tracker.traits = april
-        tracker.resume("k", session: main, startedAt: now, text: "story", now: after(3_000))
+        tracker.resume("k", session: main, startedAt: now, message: "story", now: after(3_000))
         tracker.linkOpened(isSameProcess: true, now: after(3_000))
         let rows = page([user("story", at: 0), answer("", at: 900, "error")])
         _ = tracker.receive(history: rows, session: main, now: after(3_100))
@@ -417,7 +417,7 @@ struct RunEvidenceTests {
     @Test func `what stands in a whole transcript without a user's row is nobody's answer`() {
         var tracker = RunTracker()
         tracker.traits = april
-        tracker.resume("k", session: main, startedAt: now, text: "four", now: after(9_000))
+        tracker.resume("k", session: main, startedAt: now, message: "four", now: after(9_000))
         tracker.linkOpened(isSameProcess: true, now: after(9_000))
         let other = page([answer("Hello! You said:", at: 8_000)], id: "c2")
         #expect(ends(tracker.receive(history: other, session: main, now: after(9_100))).isEmpty)
@@ -531,7 +531,7 @@ struct RunEvidenceTests {
     func `a message that was called under way and then refused is not proven by that`(wasKilled: Bool) {
         var tracker = RunTracker()
         if wasKilled {
-            tracker.resume("k", session: main, startedAt: now, text: "story", awaitsDelivery: true, now: now)
+            tracker.resume("k", session: main, startedAt: now, message: "story", awaitsDelivery: true, now: now)
         } else {
             tracker.sent("k", session: main, text: "story", now: now)
             let named = json(#"{"messages":[],"inFlightRun":{"runId":"k","text":""}}"#)

@@ -245,7 +245,7 @@ struct UnseenRunTests {
 
     @Test func `the turn before does not end a run that goes on`() {
         var tracker = RunTracker()
-        tracker.resume(own, session: main, startedAt: now, text: "hi", now: now)
+        tracker.resume(own, session: main, startedAt: now, message: "hi", now: now)
         let rows = turn(other, "The one before.", at: -3000)
         let changes = tracker.receive(history: page(rows, active: own, text: "Now "), session: main, now: now)
         #expect(published(changes) == ["replaced Now "])
@@ -256,7 +256,7 @@ struct UnseenRunTests {
 
     @Test func `the first text after a restart replaces the text of an earlier process`() {
         var tracker = RunTracker()
-        tracker.resume(own, session: main, startedAt: now, text: "hi", now: now)
+        tracker.resume(own, session: main, startedAt: now, message: "hi", now: now)
         let changes = tracker.receive(event: "agent", payload: AgentFrame.text(own, 7, "Half of"), now: now)
         #expect(published(changes) == ["replaced Half of"])
     }
@@ -273,7 +273,7 @@ struct UnseenRunTests {
 
     @Test func `the transcript's words come before those that an earlier page showed`() {
         var tracker = RunTracker()
-        tracker.resume(own, session: main, startedAt: now, text: "hi", now: now)
+        tracker.resume(own, session: main, startedAt: now, message: "hi", now: now)
         _ = tracker.receive(history: page([], active: own, text: "Let me check."), session: main, now: now)
         tracker.relink(now: now)
         let changes = tracker.receive(history: page(turn(own, "It is done.", at: 10)), session: main, now: now)
@@ -299,7 +299,7 @@ struct UnseenRunTests {
     func `a step that an earlier process left open ends with its run`(state: Step.State) {
         var tracker = RunTracker()
         let step = published("c1", 3, state)
-        tracker.resume(own, session: main, startedAt: now, text: "hi", steps: [step], now: now)
+        tracker.resume(own, session: main, startedAt: now, message: "hi", steps: [step], now: now)
         tracker.linkOpened(isSameProcess: false, now: now)
         let rows = [#"{"role":"user","content":"hi","timestamp":\#(now.milliseconds),"idempotencyKey":"\#(own)"}"#]
         let late = now.adding(milliseconds: GatewayTraits.resumeMilliseconds)

@@ -68,6 +68,8 @@ struct GlanceServiceTests {
                 bench.clock.move(to: bench.clock.monotonic + 10_000_000)
             }
             #expect(bench.services.glance.builds - before <= 5)
+            // The text of the run is kept in the meantime.
+            try await bench.settle(on: loop)
             let made = bench.journal.operations - stored
             for _ in 0..<100 { _ = try glance(bench, as: GlanceForm(fields: [.state]), on: loop) }
             try await bench.settle(on: loop)

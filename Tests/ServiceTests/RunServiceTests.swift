@@ -206,6 +206,37 @@ struct RunServiceTests {
         }
     }
 
+    @Test func `the text of a run outlives Ladle and the gateway's process`() async throws {
+        try await withLinkedServices { bench, loop in
+            try await bench.event("agent", Frame.start("run-1"), on: loop)
+            for (number, text) in ["Once", "Once upon", "Once upon a time"].enumerated() {
+                try await bench.event("agent", Frame.text("run-1", number + 2, text), on: loop)
+                try await bench.advance(1_500, on: loop)
+            }
+            try await bench.advance(1_000, on: loop)
+            try await bench.kill(on: loop)
+            #expect(bench.services.runs.active.map(\.text) == ["Once upon a time"])
+            try await bench.advance(10_000, on: loop)
+            try await bench.open(uptimeMs: 4000, on: loop)
+            let run = try #require(bench.data("run.ended").first?["run"])
+            #expect(run["code"]?.string == "RUN_INTERRUPTED")
+            #expect(run["text"]?.string == "Once upon a time")
+        }
+    }
+
+    @Test func `the kept text of a run gives way to its whole answer`() async throws {
+        try await withLinkedServices { bench, loop in
+            try await bench.event("agent", Frame.start("run-1"), on: loop)
+            try await bench.event("agent", Frame.text("run-1", 2, "Once"), on: loop)
+            try await bench.advance(2_500, on: loop)
+            try await bench.kill(on: loop)
+            try await bench.open(on: loop)
+            try await bench.event("agent", Frame.text("run-1", 3, "Once upon a"), on: loop)
+            try await bench.event("chat", Frame.final("run-1", 9, "Once upon a time."), on: loop)
+            #expect(bench.data("run.ended").map { $0["run"]?["text"]?.string } == ["Once upon a time."])
+        }
+    }
+
     @Test func `a message that both kills left without a trace is sent again, and its run goes on`() async throws {
         try await withServices { bench, loop in
             try await bench.open(version: 3, methods: [], on: loop)

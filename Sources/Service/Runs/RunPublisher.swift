@@ -14,6 +14,13 @@ final class RunPublisher {
     private(set) var ending: [Run] = []
     /// One leaves with its event; where the disk took no event, with time.
     private static let mostEnding = 64
+    /// Bytes of the text of each active run that its row has.
+    private var keptBytes: [String: Int] = [:]
+    private var keptAt: UInt64 = 0
+    /// Texts are written this often at most, in one commit for all runs.
+    private static let keepNanoseconds: UInt64 = 2_000_000_000
+    /// A longer text is written after it has grown by an eighth, so that all its writes together are a few times its length.
+    private static let shortText = 16_384
 
     init(feed: EventFeed) {
         self.feed = feed
@@ -36,6 +43,7 @@ final class RunPublisher {
         case .started(let run): publish("run.started", run, on: loop)
         case .ended(let run):
             active.removeAll { $0.id == run.id }
+            keptBytes[run.id] = nil
             if ending.count == Self.mostEnding { ending.removeFirst() }
             ending.append(run)
             publish("run.ended", run, on: loop)
@@ -55,22 +63,47 @@ final class RunPublisher {
         }
     }
 
-    private func publish(_ type: String, _ run: Run, on loop: isolated EventLoop) {
+    /// Writes the texts of active runs. No gateway repeats the text of a run that a restart of the gateway cut off, so it has to
+    /// outlive a kill of Ladle at the same time.
+    func keepTexts(on loop: isolated EventLoop) {
+        guard loop.now &- keptAt >= Self.keepNanoseconds else { return }
+        let rows = active.filter(isWorthKeeping).map { run in
+            keptBytes[run.id] = run.text.utf8.count
+            return Self.row(of: run)
+        }
+        guard !rows.isEmpty else { return }
+        keptAt = loop.now
+        feed.commit(cost: rows.reduce(0) { $0 + $1.body.count }, on: loop) { transaction in
+            for row in rows { try transaction.runs.save(row) }
+        } completion: { [weak self] result in
+            if case .failure = result { self?.keptBytes.removeAll() }
+        }
+    }
+
+    private func isWorthKeeping(_ run: Run) -> Bool {
+        let (count, kept) = (run.text.utf8.count, keptBytes[run.id] ?? 0)
+        return count != kept && (count <= Self.shortText || abs(count - kept) >= kept / 8)
+    }
+
+    private static func row(of run: Run) -> StoredRun {
         var writer = JSONWriter(capacity: 512)
         run.write(to: &writer, includingSteps: false)
-        let body = writer.bytes
-        let stored = StoredRun(
+        return StoredRun(
             id: run.id,
             session: run.session.text,
             state: run.state.rawValue,
             startedAt: run.startedAt,
             endedAt: run.endedAt,
-            body: body
+            body: writer.bytes
         )
+    }
+
+    private func publish(_ type: String, _ run: Run, on loop: isolated EventLoop) {
+        let row = Self.row(of: run)
         feed.publish(type, session: run.session.text, run: run.id, on: loop) { object in
-            object.member("run", raw: body)
+            object.member("run", raw: row.body)
         } also: { transaction in
-            try transaction.runs.save(stored)
+            try transaction.runs.save(row)
         }
     }
 

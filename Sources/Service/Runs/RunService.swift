@@ -268,6 +268,7 @@ package final class RunService {
             self.publish(self.tracker.tick(now: loop.wallClock), on: loop)
             // While the gateway is away nothing is known of its runs; the next connection reports those still under way.
             for run in self.tracker.takeChangedBusyRuns() where self.isOnline { self.report(run, on: loop) }
+            self.publisher.keepTexts(on: loop)
             self.look(on: loop)
             self.keepTicking(on: loop)
         }
@@ -310,8 +311,8 @@ package final class RunService {
         struct Open: Sendable {
             var run: StoredRun
             var steps: [Step]
-            /// Of the message that it answers, where that is ours.
-            var text: String?
+            /// The text of the message that it answers, where that is ours.
+            var message: String?
             /// Of its message.
             var delivery: OutboxState?
         }
@@ -339,7 +340,7 @@ package final class RunService {
                 return Saved.Open(
                     run: run,
                     steps: try tables.runs.steps(run: run.id).compactMap { Step(kept: $0) },
-                    text: try tables.outbox.payload(id: message)?.text,
+                    message: try tables.outbox.payload(id: message)?.text,
                     delivery: try tables.outbox.entry(id: message)?.state
                 )
             }
@@ -414,7 +415,8 @@ package final class RunService {
                 open.run.id,
                 session: tracker.defaults.tolerant(open.run.session),
                 startedAt: open.run.startedAt,
-                text: open.text,
+                message: open.message,
+                text: ArchivedRun(open.run, steps: []).text,
                 awaitsDelivery: open.delivery.map { !$0.isTerminal } ?? false,
                 waitsAnew: open.delivery == .retrying,
                 steps: open.steps,
