@@ -329,6 +329,34 @@ struct RunServiceTests {
         }
     }
 
+    @Test func `a message that is taken up twice, with a kill of Ladle between, names its last run`() async throws {
+        try await withLinkedServices { bench, loop in
+            let id = try await bench.accept("hello", on: loop) ?? ""
+            try await bench.event("agent", Frame.start(id), on: loop)
+            bench.gateway.rows[Self.main] = [Row.user("hello", key: id)]
+            let note = "[System] Your previous turn was interrupted by a gateway restart while OpenClaw was waiting."
+            let mark = "[Queued user message that arrived while the previous turn was still active]"
+            for (place, run) in ["run-one", "run-two"].enumerated() {
+                try await bench.drop(on: loop)
+                if place == 1 { try await bench.kill(on: loop) }
+                try await bench.open(uptimeMs: 100, on: loop)
+                try await bench.advance(6_000, on: loop)
+                let now = bench.clock.wall.milliseconds
+                try await bench.event("agent", Frame.start(run, at: now), on: loop)
+                let row = Row.user("\(mark)\nhello\n\n\(note)", id: run, at: now)
+                bench.gateway.rows[Self.main] = [row]
+                try await bench.row(row, on: loop)
+                #expect(try await bench.entry(id).runID == run)
+            }
+            try await bench.event("chat", Frame.final("run-two", 9, "Hello you."), on: loop)
+            try await bench.advance(120_000, on: loop)
+            let ends = bench.data("run.ended").compactMap { $0["run"] }
+            #expect(ends.map { $0["id"]?.string } == ["run-one", "run-two"], "since the kill")
+            #expect(ends.first?["error"]?.string?.contains("run-two") == true)
+            #expect(ends.last?["text"]?.string == "Hello you.")
+        }
+    }
+
     /// Ladle was killed before the answer to its send came; the run was seen after that.
     @Test func `a run whose message is in doubt does not end before its message is sent again`() async throws {
         try await withLinkedServices { bench, loop in

@@ -97,9 +97,9 @@ package final class OutboxService {
     private func adopt(_ answer: String, after run: String, on loop: isolated EventLoop) {
         guard dispatcher.entry(id: OutboxEntry.entryID(ofKey: run)) == nil else { return }
         feed.read(on: loop) { tables in
-            try tables.outbox.entry(run: run)
+            try tables.outbox.entry(answeredBy: run)
         } completion: { [weak self] result in
-            guard let self, let entry = try? result.get(), entry.state == .delivered,
+            guard let self, let entry = try? result.get(), entry.state == .delivered, entry.runID == run,
                 self.dispatcher.entry(id: entry.id) == nil
             else { return }
             let change = self.dispatcher.rules.adopted(entry, run: answer, now: loop.wallClock)

@@ -336,12 +336,12 @@ package final class RunService {
         let since = now.adding(milliseconds: -Self.recoveryMilliseconds)
         feed.readSaved("runs", on: loop) { tables in
             let runs = try tables.runs.active().map { run in
-                let message = OutboxEntry.entryID(ofKey: run.id)
+                let entry = try tables.outbox.entry(answeredBy: run.id)
                 return Saved.Open(
                     run: run,
                     steps: try tables.runs.steps(run: run.id).compactMap { Step(kept: $0) },
-                    message: try tables.outbox.payload(id: message)?.text,
-                    delivery: try tables.outbox.entry(id: message)?.state
+                    message: entry?.text,
+                    delivery: entry?.state
                 )
             }
             let process = try GatewayProcess.kept(in: tables)
@@ -390,7 +390,7 @@ package final class RunService {
         return try failed.compactMap { row in
             let run = ArchivedRun(row, steps: [])
             guard run.isGivenUp, let endedAt = run.endedAt,
-                let message = try tables.outbox.payload(id: OutboxEntry.entryID(ofKey: run.id))?.text
+                let message = try tables.outbox.entry(answeredBy: run.id)?.text
             else { return nil }
             return GivenUpRun(
                 id: run.id,

@@ -148,9 +148,10 @@ package struct OutboxTable {
 
     // MARK: Reading one
 
-    /// The entry that this run answers.
-    package func entry(run: String) throws(SQLiteError) -> OutboxEntry? {
-        try connection.first(
+    /// The entry that this run answers, under its own key or as the run with which the gateway went on.
+    package func entry(answeredBy run: String) throws(SQLiteError) -> OutboxEntry? {
+        if let entry = try entry(id: OutboxEntry.entryID(ofKey: run)) { return entry }
+        return try connection.first(
             "SELECT \(OutboxRow.columns), p.text FROM outbox o LEFT JOIN outbox_payload p USING(ordinal) WHERE run_id = ? "
                 + "ORDER BY ordinal DESC LIMIT 1",
             run,
