@@ -1,53 +1,53 @@
 import Basics
 import Labels
 
-/// How a run ended, out of the gateway's reports, which come more than once and do not always agree. A run is under way until a
-/// report shows its end, or shows that the run is over; silence shows nothing.
+/// Decides from the gateway's reports how a run ended. Reports may be repeated and may contradict each other. A run is under way
+/// until a report shows its end or shows that it is over; silence shows nothing.
 struct RunEvidence: Sendable {
     /// Why a run is over although no event reported how it ended.
     enum Over: Sendable, Equatable {
         /// The gateway says that the run is over.
         case reported
-        /// The gateway's process that worked on it is gone.
+        /// The gateway's process that worked on the run is gone.
         case processGone
-        /// The gateway was restarted and goes on with it as another run.
-        case takenUp(as: String)
-        /// The conversation it belonged to was replaced.
+        /// The gateway was restarted and goes on with the run under another id.
+        case continued(as: String)
+        /// The run's conversation was replaced by a new one.
         case conversationReset
-        /// The same, while nobody saw whether the run had ended before.
+        /// The run's conversation was replaced, and Ladle did not see whether the run had ended before.
         case replacedUnseen
-        /// It had to make room in Ladle.
+        /// Ladle followed too many runs and gave this one up.
         case evicted
     }
 
-    /// Terminal chat events.
+    // The terminal chat events.
     private(set) var wasAborted = false
     private var chatFinal = false
     private var chatError: (sequence: Int64, text: String?)?
-    /// The gateway may try the run again behind its chat error.
+    /// The gateway may try the run again after the chat error.
     private var mayBeTriedAgain = false
-    /// Lifecycle phases, by their number.
+    // The lifecycle events, with their sequence numbers.
     private var lastStart: Int64 = .min
     private var lastEnd: (sequence: Int64, failed: Bool, aborted: Bool)?
     private var lifecycleError: (sequence: Int64, text: String)?
     /// The end according to the transcript.
     private var row: (state: Run.State, error: String?)?
     private(set) var over: Over?
-    /// The gateway's word for the end of the session's last run.
+    /// How the session's last run ended, as the gateway says.
     private var sessionState: Run.State?
-    /// Without a terminal chat event the run ends at this time by our clock, as its lifecycle says.
+    /// The run ends at this time by our clock, as its lifecycle event said, unless a terminal chat event comes before.
     private var deadline: Timestamp?
     private var isSettled = false
 
     mutating func aborted() { wasAborted = true }
 
-    /// A final event counts more than an error before it: the gateway tried again.
+    /// A final event overrides an earlier error, because the gateway tried again.
     mutating func finished() {
         chatFinal = true
         chatError = nil
     }
 
-    /// - Parameter triesAgain: this release reports the first failed try of a run like the last.
+    /// - Parameter triesAgain: in this release the error may be that of the first try, with more tries to come.
     mutating func failed(_ text: String?, sequence: Int64, triesAgain: Bool, now: Timestamp) {
         mayBeTriedAgain = triesAgain
         if triesAgain { deadline = max(deadline ?? now, now.adding(milliseconds: Self.errorGrace)) }
@@ -67,7 +67,7 @@ struct RunEvidence: Sendable {
         if let end = lastEnd, end.sequence < sequence { deadline = nil }
     }
 
-    /// An error is often tried again, so it counts only after a longer time without another start.
+    /// After an error the gateway often tries again, so an error counts only after a longer time without another start.
     mutating func ended(sequence: Int64, error: String?, failed: Bool, aborted: Bool, isFinal: Bool, now: Timestamp) {
         if let error, lifecycleError.map({ sequence >= $0.sequence }) ?? true { lifecycleError = (sequence, error) }
         if let known = lastEnd, known.sequence > sequence { return }
@@ -76,7 +76,7 @@ struct RunEvidence: Sendable {
         deadline = now.adding(milliseconds: failed && !isFinal ? Self.errorGrace : Self.endGrace)
     }
 
-    /// The last row of the run's own turn.
+    /// The last row of the run's own turn shows how the run ended.
     mutating func settled(_ state: Run.State, error: String?) { row = (state, error) }
 
     mutating func isOver(_ reason: Over, session state: Run.State? = nil) {
@@ -85,13 +85,13 @@ struct RunEvidence: Sendable {
         sessionState = state
     }
 
-    /// A gateway that is busy after its start may take a run up long after it was given up here.
+    /// A gateway that is busy after its start may resume a run long after Ladle gave the run up.
     private func isLate(_ reason: Over) -> Bool {
-        guard over == .processGone, case .takenUp = reason else { return false }
+        guard over == .processGone, case .continued = reason else { return false }
         return true
     }
 
-    /// True when the deadline has just passed.
+    /// - Returns: whether the deadline has just passed.
     mutating func settle(now: Timestamp) -> Bool {
         guard let deadline, now >= deadline, !isSettled else { return false }
         isSettled = true
@@ -103,7 +103,7 @@ struct RunEvidence: Sendable {
 
     var isAwaitingRetry: Bool { mayBeTriedAgain && chatError != nil && !isSettled }
 
-    /// An abort is final whatever comes behind it.
+    /// An abort is final, whatever is reported after it.
     var state: Run.State {
         if wasAborted { return .aborted }
         if chatFinal { return .completed }
@@ -122,24 +122,24 @@ struct RunEvidence: Sendable {
         if let end = lastEnd, end.sequence >= lastStart { return state(of: end) }
         return switch reason {
         case .reported: sessionState ?? .failed
-        case .processGone, .takenUp, .replacedUnseen, .evicted: .failed
+        case .processGone, .continued, .replacedUnseen, .evicted: .failed
         case .conversationReset: .aborted
         }
     }
 
-    /// Its own end was reported or stands in the transcript, so the gateway has taken the message.
+    /// The run's own end was reported or is in the transcript, so the gateway has the message.
     var isProven: Bool {
         wasAborted || chatFinal || row != nil || (chatError != nil && !mayBeTriedAgain) || isSettled
     }
 
-    /// The provider's words, without secrets: the run's own error names it better than the gateway's comment.
+    /// The error as the provider reported it, without secrets. Texts of our own are used only if no report has one.
     var error: String? {
         guard state == .failed else { return nil }
         if let text = lifecycleError?.text ?? chatError?.text ?? row?.error { return SecretMask.text(text) }
         if row?.state == .failed { return Self.noReason }
         return switch over {
         case .processGone: Run.givenUp
-        case .takenUp(let run): "The gateway was restarted during this run and goes on with it as run \(run)."
+        case .continued(let run): "The gateway was restarted during this run and goes on with it as run \(run)."
         case .reported: Self.unknownEnd
         case .replacedUnseen: Self.unseenEnd
         case .evicted: Self.tooMany
@@ -150,12 +150,12 @@ struct RunEvidence: Sendable {
     var isInterrupted: Bool {
         guard state == .failed, lastEnd == nil, row == nil, chatError == nil else { return false }
         return switch over {
-        case .processGone, .takenUp: true
+        case .processGone, .continued: true
         case .reported, .conversationReset, .replacedUnseen, .evicted, nil: false
         }
     }
 
-    /// The wait for the terminal chat event, which follows the end of the run at once.
+    /// How long to wait for the terminal chat event, which follows the end of the run at once.
     static let endGrace: Int64 = 3_000
     /// Releases of spring 2026 report the error up to 57 s after the first failure, with tries in between.
     private static let errorGrace: Int64 = 60_000

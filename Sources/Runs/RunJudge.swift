@@ -1,21 +1,21 @@
 import Basics
 import Gateway
 
-/// Whether a page of the transcript shows that a run is over, and how it ended.
+/// Decides whether a page of the transcript shows that a run is over, and how it ended.
 struct RunJudge: Sendable {
     enum Verdict: Sendable {
-        /// - Parameter isInterrupted: it had begun unseen, in a process that is gone.
+        /// - Parameter isInterrupted: Ladle did not see the run begin, and the gateway's process is gone that worked on it.
         case judged(RunReducer, isInterrupted: Bool)
-        /// Nothing was shown of the run, and nothing comes of it.
+        /// Nothing was shown of the run, and nothing will come.
         case dropped
     }
 
     let page: ChatHistory.Output
     /// The rows of the run's own turn.
     let rows: [HistoryRow]
-    /// The session's word on the run, where it is the session's last one.
+    /// How the page says the session's last run ended; nil for all other runs.
     let end: Run.State?
-    /// The page names it as under way.
+    /// The page says that this run is under way.
     let isInFlight: Bool
     let traits: GatewayTraits
     let now: Timestamp
@@ -24,26 +24,27 @@ struct RunJudge: Sendable {
         var judged = reducer
         let unchanged = Verdict.judged(reducer, isInterrupted: false)
         guard reducer.isActive else { return unchanged }
-        // Its start was never seen, and the transcript has nothing of it either.
+        // Ladle never saw the run start, and the transcript has no row of it.
         let isNothing =
-            rows.isEmpty && !reducer.isStored && reducer.isUnaccountedFor && !reducer.isStartPublished
-            && !reducer.mayBeRefused
+            rows.isEmpty && !reducer.message.isStored && reducer.isUnaccountedFor
+            && !reducer.publication.isStartPublished
+            && !reducer.message.mayBeRefused
         if reducer.isOver {
             if isNothing { return .dropped }
             judged.end(by: rows)
-        } else if reducer.isGone {
+        } else if reducer.contact.isProcessGone {
             return verdictOnGone(reducer)
-        } else if reducer.isUncertain || RunLooks.isSilent(reducer, now: now) {
+        } else if reducer.contact.isUncertain || reducer.contact.isSilent(now: now) {
             guard !isInFlight else {
-                judged.isKnownAlive(now: now)
+                judged.heard(at: now)
                 return .judged(judged, isInterrupted: false)
             }
             judged.end(by: rows)
             if judged.isActive, page.hasActiveRun == false {
                 if isNothing { return .dropped }
-                if reducer.hasBegun || reducer.isStored, end != nil || judged.isStillShownOver(now: now) {
-                    // Its message alone was written, while nobody looked.
-                    if !reducer.hasBegun { judged.began(at: reducer.start) }
+                if reducer.hasBegun || reducer.message.isStored, end != nil || judged.isStillShownOver(now: now) {
+                    // Ladle saw no event of the run, but the transcript has the message.
+                    if !reducer.hasBegun { judged.began(at: reducer.times.start) }
                     judged.end(.reported, session: end, now: now)
                 }
             }
@@ -51,25 +52,25 @@ struct RunJudge: Sendable {
         return .judged(judged, isInterrupted: false)
     }
 
-    /// The process that worked on the run is gone. An answer that it completed stands in the transcript; a newer gateway may go on
-    /// by itself; a message without a row is sent again.
+    /// The process that worked on the run is gone. If it completed the answer, the answer is in the transcript. A newer gateway may
+    /// resume the run by itself. A message without a row is sent again.
     private func verdictOnGone(_ reducer: RunReducer) -> Verdict {
         var judged = reducer
         judged.end(by: rows)
-        guard judged.isActive, let gone = reducer.goneAt else { return .judged(judged, isInterrupted: false) }
+        guard judged.isActive, let gone = reducer.contact.goneAt else { return .judged(judged, isInterrupted: false) }
         let beganUnseen = !reducer.hasBegun
         if beganUnseen {
-            // The outbox asks first whether it ran: the gateway writes the row of a message that it refuses, too.
-            if reducer.awaitsDelivery, !reducer.isStored || traits.pagesTellRuns {
+            // The outbox first asks whether the message ran: the gateway also writes the row of a message that it refuses.
+            if reducer.message.awaitsDelivery, !reducer.message.isStored || traits.pagesTellRuns {
                 return .judged(judged, isInterrupted: false)
             }
-            guard reducer.isStored else { return .dropped }
-            // The gateway took it up while nobody looked, and may do so again.
-            judged.began(at: reducer.start)
+            guard reducer.message.isStored else { return .dropped }
+            // The run began while Ladle was away. The gateway may resume it.
+            judged.began(at: reducer.times.start)
         }
-        let mayResume = traits.resumesRuns && page.lastRunEnd == nil && reducer.isStored
+        let mayResume = traits.resumesRuns && page.lastRunEnd == nil && reducer.message.isStored
         let hasTime = now.milliseconds - gone.milliseconds < GatewayTraits.resumeMilliseconds
-        if !reducer.awaitsDelivery, !(mayResume && hasTime) { judged.end(.processGone, now: now) }
+        if !reducer.message.awaitsDelivery, !(mayResume && hasTime) { judged.end(.processGone, now: now) }
         return .judged(judged, isInterrupted: beganUnseen)
     }
 

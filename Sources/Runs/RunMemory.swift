@@ -2,16 +2,18 @@ import Basics
 import Gateway
 import Labels
 
-/// The runs that Ladle remembers, by id and by session, within bounds: what has to make room leaves with an end.
+/// The runs that Ladle remembers, by id and by session. Their number and size have limits: a run that has to make room is ended.
 struct RunMemory: Sendable {
     let labels: LabelTable
     private var reducers: [String: RunReducer] = [:]
     private(set) var sessions: [SessionKey: SessionRuns] = [:]
     /// Ids of our deferred sends, with the runs that answer them.
     private var aliases: [String: String] = [:]
+    /// Runs of Ladle's own housekeeping, which are not shown.
+    private var hidden: Set<String> = []
     /// Memory of all reducers, in bytes.
     private var weight = 0
-    /// Ends of runs that had to make room, until they are taken.
+    /// Ends of runs that had to make room, until the caller takes them.
     private var evictedEnds: [RunChange] = []
 
     init(labels: LabelTable) { self.labels = labels }
@@ -30,8 +32,15 @@ struct RunMemory: Sendable {
 
     func resolved(_ id: String) -> String { aliases[id] ?? id }
     func has(_ id: String) -> Bool { reducers.index(forKey: id) != nil }
+    func isHidden(_ id: String) -> Bool { hidden.contains(id) }
 
-    /// The run of `answer` answers the send of `id`, which becomes another name of it.
+    /// The run that a key in the transcript names; nil if it is hidden or unknown.
+    func run(named key: String) -> String? {
+        let id = resolved(key)
+        return !isHidden(key) && has(id) ? id : nil
+    }
+
+    /// The run `answer` answers the send `id`, which becomes another name of that run.
     mutating func alias(_ id: String, to answer: String) {
         if let session = reducers[id]?.session { forget(id, session: session) }
         aliases[id] = answer
@@ -49,7 +58,13 @@ struct RunMemory: Sendable {
         evictSessions()
     }
 
-    /// Publishes the changes of a run and keeps the lists of its session.
+    mutating func hide(_ id: String) {
+        if hidden.count >= ActivityLimits.hiddenRuns { hidden.removeAll() }
+        hidden.insert(id)
+        forget(id)
+    }
+
+    /// Publishes the changes of a run and updates the lists of its session.
     mutating func publish(_ id: String, to changes: inout [RunChange]) {
         defer { weigh(id) }
         guard let session = reducers[id]?.publish(to: &changes) ?? nil else { return }
@@ -65,6 +80,24 @@ struct RunMemory: Sendable {
         if let session = reducers[id]?.session { forget(id, session: session) }
     }
 
+    /// Forgets a run of which nothing was shown and nothing will come.
+    mutating func drop(_ id: String, to changes: inout [RunChange]) {
+        guard let session = reducers[id]?.session else { return }
+        forget(id)
+        changes.append(.dropped(id, session: session))
+    }
+
+    /// The row of a run's message was seen.
+    mutating func prove(
+        _ id: String,
+        byRow proof: RunProof,
+        mayBeOfRefused: Bool,
+        to changes: inout [RunChange]
+    ) {
+        let isProven = reducers[id]?.message.prove(byRow: proof, mayBeOfRefused: mayBeOfRefused)
+        if isProven == true { changes.append(.proven(id, proof)) }
+    }
+
     mutating func takeEvictedEnds() -> [RunChange] {
         guard !evictedEnds.isEmpty else { return [] }
         defer { evictedEnds = [] }
@@ -77,12 +110,104 @@ struct RunMemory: Sendable {
         if !aliases.isEmpty { aliases = aliases.filter { $0.value != id } }
     }
 
+    // MARK: Lists
+
+    /// Newest first.
+    func runs(activeOnly: Bool, session: SessionKey?) -> [Run] {
+        let found = all.filter { reducer in
+            (!activeOnly || reducer.isActive) && (session == nil || reducer.session == session)
+                && !reducer.publication.isRemembered
+        }
+        return found.map(\.run).sorted { ($0.startedAt, $0.id) > ($1.startedAt, $1.id) }
+    }
+
+    func recentSessions(_ most: Int, besides main: SessionKey) -> [SessionKey] {
+        let others = sessions.filter { $0.key != main }.sorted { $0.value.touchedAt > $1.value.touchedAt }
+        return others.prefix(most).map(\.key)
+    }
+
+    func busyRuns(resumesRuns: Bool) -> [BusyRun] {
+        sessions.flatMap { session, runs in
+            runs.active.compactMap { id in
+                guard let reducer = self[id] else { return nil }
+                let isDeferred = runs.deferred.contains(id) && !reducer.contact.isProcessGone
+                let goesOn = reducer.publication.isStartPublished && reducer.state == .running
+                // A run that the gateway may resume keeps its session busy; a message that we send again does not.
+                let mayGoOn = !reducer.contact.isProcessGone || (resumesRuns && !reducer.message.awaitsDelivery)
+                guard isDeferred || (goesOn && mayGoOn) else { return nil }
+                return BusyRun(id: id, session: session, isDeferred: isDeferred)
+            }
+        }
+    }
+
+    mutating func takeChangedBusyRuns(resumesRuns: Bool) -> [BusyRun] {
+        var changedSessions: Set<SessionKey> = []
+        var changed: Set<String> = []
+        for (session, runs) in sessions {
+            for id in runs.active where self[id]?.takeNews() == true {
+                changed.insert(id)
+                changedSessions.insert(session)
+            }
+        }
+        guard !changed.isEmpty else { return [] }
+        return busyRuns(resumesRuns: resumesRuns).filter {
+            changed.contains($0.id) || ($0.isDeferred && changedSessions.contains($0.session))
+        }
+    }
+
+    // MARK: The link
+
+    /// - Parameter process: the start of the gateway's process, by the gateway's clock.
+    mutating func reconnected(isSameProcess: Bool?, process: Timestamp?, now: Timestamp) {
+        for (session, runs) in sessions where !runs.active.isEmpty || !runs.interrupted.isEmpty {
+            let gone = runs.active.filter { isSameProcess == false || self[$0]?.times.began(before: process) == true }
+            for id in runs.active {
+                self[id]?.reconnected(
+                    isGone: gone.contains(id),
+                    isNewProcess: isSameProcess == false,
+                    process: process,
+                    now: now
+                )
+            }
+            self[session: session]?.looks = 0
+            self[session: session]?.lookedAt = nil
+            // The old process had its deferred messages in memory only.
+            if isSameProcess == false { self[session: session]?.deferred = [] }
+            let interrupted = gone.filter { self[$0]?.hasBegun == true }
+            let givenUp = runs.interrupted.filter { self[$0]?.mayContinueLate(now: now) == true }
+            if isSameProcess == false || !interrupted.isEmpty {
+                self[session: session]?.interrupted = givenUp + interrupted
+            }
+        }
+    }
+
+    // MARK: Approvals
+
+    /// - Parameter session: nil if the session is not known.
+    func run(asking approval: String, session: SessionKey?) -> String? {
+        let searched = session.map { [$0] } ?? Array(sessions.keys)
+        return searched.lazy.compactMap { key in
+            self[session: key]?.all.last { self[$0]?.steps.contains(approval: approval) ?? false }
+        }.first
+    }
+
+    mutating func approvalEnded(_ approval: String, _ decision: ApprovalEvent.Decision, now: Timestamp) -> [RunChange] {
+        var changes: [RunChange] = []
+        for runs in sessions.values {
+            for id in runs.active where self[id]?.steps.contains(approval: approval) ?? false {
+                self[id]?.approvalEnded(approval, decision, at: now)
+                publish(id, to: &changes)
+            }
+        }
+        return changes
+    }
+
     // MARK: Room
 
-    /// A run whose start was published gets an end.
+    /// Forgets a run. If its start was published, its end is published too.
     private mutating func evict(_ id: String) {
         guard var reducer = reducers[id] else { return }
-        if reducer.isActive, reducer.isStartPublished {
+        if reducer.isActive, reducer.publication.isStartPublished {
             reducer.end(.evicted)
             _ = reducer.publish(to: &evictedEnds)
         }
@@ -96,7 +221,7 @@ struct RunMemory: Sendable {
         while weight > ActivityLimits.trackerBytes, let victim = dispensable(besides: id) { evict(victim) }
     }
 
-    /// An ended run of the session that rested longest, else an active run.
+    /// An ended run of the session without news for the longest time, else an active run.
     private func dispensable(besides id: String) -> String? {
         let resting = sessions.filter { !$0.value.ended.isEmpty }.min { $0.value.touchedAt < $1.value.touchedAt }
         if let ended = resting?.value.ended.first, ended != id { return ended }
@@ -105,7 +230,7 @@ struct RunMemory: Sendable {
         return oldest?.value.active.first { $0 != id }
     }
 
-    /// The session that rested longest goes first; one with an active run goes last.
+    /// The session without news for the longest time goes first. Sessions with active runs go last.
     private mutating func evictSessions() {
         guard sessions.count > ActivityLimits.sessions else { return }
         let idle = sessions.filter { $0.value.active.isEmpty }.min { $0.value.touchedAt < $1.value.touchedAt }

@@ -1,7 +1,8 @@
 import Basics
 import Gateway
 
-/// Finds which runs the turns of a transcript belong to, and ties messages and runs to the runs with which the gateway goes on.
+/// Finds the runs of a transcript's turns. Also finds the run in which the gateway answers a deferred message or goes on with an
+/// interrupted run.
 struct RunTies: Sendable {
     /// How far the gateway's clock is ahead of ours.
     let clockSkewMs: Int64
@@ -17,33 +18,28 @@ struct RunTies: Sendable {
         answerDeferred(turns, session: session, in: &memory, to: &changes)
     }
 
-    /// - Parameter owner: the run that a key of the gateway names; nil for one that is not shown.
     func match(
         _ turns: [HistoryTurn],
         session: SessionKey,
         beginsInside: Bool = true,
-        in memory: RunMemory,
-        owner: (String) -> String?
+        in memory: RunMemory
     ) -> TurnMatch {
         let candidates = (memory[session: session]?.all ?? []).compactMap { id -> TurnMatch.Candidate? in
             guard let reducer = memory[id], !(memory[session: session]?.deferred.contains(id) ?? false) else {
                 return nil
             }
             var candidate = reducer.candidate
-            // The gateway has not told of a start, so this is the time of our sending.
+            // Without a reported start, this is the time at which we sent the message, by our clock.
             if candidate.starts.isEmpty { candidate.sentAt = onGatewayClock(candidate.sentAt) }
             return candidate
         }
-        return TurnMatch(turns, candidates, beginsInside: beginsInside) { key in
-            guard let id = owner(key) else { return nil }
-            return memory.has(id) ? id : nil
-        }
+        return TurnMatch(turns, candidates, beginsInside: beginsInside) { memory.run(named: $0) }
     }
 
     private func onGatewayClock(_ time: Timestamp) -> Timestamp { time.adding(milliseconds: clockSkewMs) }
 
-    /// Ties messages that the gateway put aside to the runs that answer them: the user's row of the late run has the message's
-    /// words and the time of that run's start.
+    /// Finds the runs that answer deferred messages. The user's row of such a run has the message's words and the time of the run's
+    /// start.
     private func answerDeferred(
         _ turns: [HistoryTurn],
         session: SessionKey,
@@ -51,30 +47,30 @@ struct RunTies: Sendable {
         to changes: inout [RunChange]
     ) {
         guard let runs = memory[session: session] else { return }
-        // Of a message that an earlier process of Ladle sent it is not known whether it was put aside.
+        // An earlier process of Ladle may have sent a message without noting whether the gateway deferred it.
         let unseen = pagesTellRuns ? [] : runs.active.filter { memory[$0]?.isUnseen ?? false }
         let waiting = runs.deferred + unseen.filter { !runs.deferred.contains($0) }
         guard !waiting.isEmpty else { return }
         let late = runs.all.compactMap { id -> TurnMatch.Candidate? in
-            guard let reducer = memory[id], reducer.hasBegun, reducer.sentText == nil else { return nil }
+            guard let reducer = memory[id], reducer.hasBegun, reducer.message.text == nil else { return nil }
             return reducer.candidate
         }
         let match = TurnMatch(turns, late) { _ in nil }
         for (place, turn) in turns.enumerated() {
             guard let answer = match.owners[place], turn.user != nil else { continue }
             for id in waiting {
-                guard let reducer = memory[id], let text = reducer.sentText, turn.carries(text) else { continue }
-                if reducer.isUnseen, !turn.isWritten(after: onGatewayClock(reducer.start)) { continue }
+                guard let reducer = memory[id], let text = reducer.message.text, turn.carries(text) else { continue }
+                if reducer.isUnseen, !turn.isWritten(after: onGatewayClock(reducer.times.start)) { continue }
                 memory.alias(id, to: answer)
-                memory[answer]?.sentText = text
+                memory[answer]?.message.text = text
                 changes.append(.reassigned(from: id, to: answer))
-                // Equal messages are answered one after the other; joined ones together.
+                // The gateway answers equal messages one by one, and messages that it joined into one turn together.
                 if HistoryTurn.compared(turn.words) == text { break }
             }
         }
     }
 
-    /// Ties runs that a restart interrupted to those with which the gateway goes on.
+    /// Finds the runs in which the gateway goes on with runs that a restart interrupted.
     private func answerInterrupted(
         _ turns: [HistoryTurn],
         session: SessionKey,
@@ -86,23 +82,23 @@ struct RunTies: Sendable {
             guard let user = turn.user, user.resumesTurn, let time = turn.time else { continue }
             let answer = runs.all.last { id in
                 guard let reducer = memory[id], !runs.interrupted.contains(id) else { return false }
-                return reducer.starts.contains { abs($0.milliseconds - time.milliseconds) <= 1_000 }
+                return reducer.times.starts.contains { abs($0.milliseconds - time.milliseconds) <= 1_000 }
             }
             guard let answer else { continue }
             guard let id = interrupted(by: user, runs, in: memory), id != answer else { continue }
             memory[session: session]?.interrupted.removeAll { $0 == id }
-            // A restart may interrupt that run, too.
-            let text = memory[id]?.sentText
-            if memory[answer]?.sentText == nil { memory[answer]?.sentText = text }
-            // Before its end, so that nobody who waits for the answer takes the end for it.
+            // Another restart may interrupt the new run too, so it keeps the message's words.
+            let text = memory[id]?.message.text
+            if memory[answer]?.message.text == nil { memory[answer]?.message.text = text }
+            // This change comes before the run's end, so that a client that waits for the answer does not take the end for it.
             changes.append(.reassigned(from: id, to: answer))
-            if memory[id]?.mayBeTakenUp == true { memory[id]?.end(.takenUp(as: answer), now: time) }
+            if memory[id]?.mayContinue == true { memory[id]?.end(.continued(as: answer), now: time) }
             memory.publish(id, to: &changes)
         }
     }
 
-    /// Interrupted runs that the gateway took up and answered while nobody saw the run of its own, by the place of the turn. The
-    /// interrupted turn itself has to stand before it.
+    /// Interrupted runs that the gateway resumed and answered in a run that Ladle did not see, by the place of the answering turn.
+    /// The interrupted turn has to stand before that turn.
     func answeredUnseen(
         _ turns: [HistoryTurn],
         owned: [Int: String],
@@ -113,9 +109,9 @@ struct RunTies: Sendable {
         guard let runs = memory[session: session], !runs.interrupted.isEmpty else { return [:] }
         for (place, turn) in turns.enumerated() where owned[place] == nil {
             guard let user = turn.user, user.resumesTurn, turn.rows.last?.stopReason == .completed,
-                let id = interrupted(by: user, runs, in: memory), memory[id]?.mayBeTakenUp == true
+                let id = interrupted(by: user, runs, in: memory), memory[id]?.mayContinue == true
             else { continue }
-            // A prompt without words takes up the turn just before it.
+            // A prompt that does not quote the message resumes the turn just before it.
             let isBefore =
                 user.resumesUnnamedTurn
                 ? owned[place - 1] == id : owned.contains { $0.key < place && $0.value == id }
@@ -124,21 +120,21 @@ struct RunTies: Sendable {
         return found
     }
 
-    /// A gateway that restarts twice during a message puts its own prompt in the place of the user's row. Only words that no other
-    /// interrupted run has, written after the message was sent, are that message's.
+    /// A gateway that restarts twice during a run replaces the user's row by its own prompt. The prompt belongs to a run if it was
+    /// written after the run's message was sent, and if no other interrupted run has the same words.
     private func replaces(_ id: String, _ turn: HistoryTurn, _ runs: SessionRuns, in memory: RunMemory) -> Bool {
         guard let reducer = memory[id] else { return false }
-        let sending = reducer.starts.first ?? onGatewayClock(reducer.start)
+        let sending = reducer.times.starts.first ?? onGatewayClock(reducer.times.start)
         guard turn.isWritten(after: sending) else { return false }
         let words = HistoryTurn.compared(turn.words)
-        return runs.interrupted.filter { memory[$0]?.sentText == words } == [id]
+        return runs.interrupted.filter { memory[$0]?.message.text == words } == [id]
     }
 
-    /// The interrupted run that the gateway's prompt takes up. Words that are no interrupted run's are another message's, which
-    /// waited behind it.
+    /// The interrupted run that the gateway's prompt resumes. A prompt with other words belongs to another message, which waited
+    /// behind the interrupted run.
     private func interrupted(by user: HistoryRow, _ runs: SessionRuns, in memory: RunMemory) -> String? {
         let named = runs.interrupted.last {
-            memory[$0]?.sentText.map { !$0.isEmpty && user.text.rangeOfText($0) != nil } ?? false
+            memory[$0]?.message.text.map { !$0.isEmpty && user.text.rangeOfText($0) != nil } ?? false
         }
         guard named == nil, user.resumesUnnamedTurn else { return named }
         return runs.interrupted.last { memory[$0]?.isActive == true }

@@ -3,8 +3,8 @@ import Gateway
 import JSONBytes
 import Labels
 
-/// The steps of one run: tool calls, thoughts, approvals and notices. Events and transcript rows add facts in any order; a call
-/// that both of them describe is one step.
+/// The steps of one run: tool calls, thoughts, approvals and notices. Events and transcript rows add facts in any order. If both
+/// describe the same call, the call is one step.
 struct StepTable: Sendable {
     private let runID: String
     private let labels: LabelTable
@@ -12,19 +12,21 @@ struct StepTable: Sendable {
     private var places: [String: Int] = [:]
     /// Places of records that changed since the last publication.
     private var changed: Set<Int> = []
-    /// Thoughts as they stream.
+    /// The thoughts that came as events.
     private var thoughts: [TextAssembler] = []
     /// Keys of the thoughts in the transcript, so that each is one step.
     private(set) var thoughtKeys: Set<String> = []
-    /// The thought that may still grow.
+    /// The place of the thought that may still grow.
     private var openThought: Int?
-    /// Sequence numbers that an earlier process published, by step id, and the highest: a number is never used twice.
+    /// Sequence numbers that an earlier process of Ladle published, by step id. They are kept, because no number is used twice.
     private var earlierSequences: [String: Int] = [:]
     private var highestEarlierSequence = 0
     /// Number of the agent event that is being taken; nil for rows.
-    var eventSequence: Int64?
-    /// The highest number of a terminal chat event. Events behind it belong to another try.
+    private var eventSequence: Int64?
+    /// The highest number of a terminal chat event. Events after it belong to another try.
     private(set) var terminalSequence: Int64?
+    /// The gateway sends events of this run's tool calls.
+    private(set) var sawToolEvents = false
 
     init(runID: String, labels: LabelTable) {
         self.runID = runID
@@ -36,7 +38,7 @@ struct StepTable: Sendable {
     var isEmpty: Bool { records.isEmpty }
     var count: Int { records.count }
     var thoughtBytes: Int { thoughts.reduce(0) { $0 + $1.byteCount } }
-    /// A call is over and only the transcript says with which result.
+    /// A call is over, and only the transcript has its result.
     var awaitsRows: Bool { records.contains { $0.awaitsRow && $0.outcome == nil } }
 
     func contains(call: String) -> Bool { places[call] != nil }
@@ -49,12 +51,12 @@ struct StepTable: Sendable {
         }
     }
 
-    /// The steps that became known in that order.
+    /// The steps at these places. The order is that in which they became known.
     func steps(in range: Range<Int>, of run: Run.State, end: Timestamp?) -> [Step] {
         records[range].map { $0.step(runID: runID, run: run, end: end) }
     }
 
-    /// Steps of a try after the run's end are hidden, also where their events overtook the end.
+    /// Steps of a try after the run's end are hidden, even if their events came before the end.
     private func isShown(_ record: StepRecord) -> Bool {
         if record.isHidden { return false }
         guard let terminal = terminalSequence, terminal > 1, let first = record.firstEvent else { return true }
@@ -63,7 +65,7 @@ struct StepTable: Sendable {
 
     // MARK: The run
 
-    /// An earlier process published these steps of this run. The open ones go on, and end with the run at the latest.
+    /// Takes steps that an earlier process of Ladle published. Open steps continue, and end with the run at the latest.
     mutating func resume(_ steps: [Step]) {
         earlierSequences = Dictionary(steps.map { ($0.id, $0.sequence) }) { first, _ in first }
         highestEarlierSequence = earlierSequences.values.max() ?? 0
@@ -79,17 +81,17 @@ struct StepTable: Sendable {
         terminalSequence = max(terminalSequence ?? sequence, sequence)
     }
 
-    /// The try they belong to is gone.
+    /// Cancels the open steps, because their try of the run is over.
     mutating func abandonOpen() {
         for place in records.indices { records[place].isAbandoned = true }
         changed.formUnion(records.indices)
         (openThought, terminalSequence) = (nil, nil)
     }
 
-    /// The end of the run closes all open steps.
+    /// The run has ended, which closes all open steps.
     mutating func closeAll() { changed.formUnion(records.indices) }
 
-    /// The run's failure as a step of its own.
+    /// Adds a step for the run's failure.
     mutating func fail(_ error: String, at time: Timestamp) {
         guard let place = place("error", kind: .error, at: time, label: { ActivityLabel("", .generic) }) else { return }
         let text = SecretMask.text(LabelText.collapsed(error)).cut(to: ActivityLimits.errorCharacters)
@@ -108,10 +110,74 @@ struct StepTable: Sendable {
         changed.removeAll(keepingCapacity: true)
     }
 
-    // MARK: Tool calls
+    // MARK: Events and rows
 
     /// - Parameter resultsInRows: the gateway leaves the output of commands out of its events; the transcript has it.
-    mutating func take(_ call: AgentEvent.ToolCall, at time: Timestamp, resultsInRows: Bool) {
+    /// - Returns: whether the event is about a step, which shows that the run has begun.
+    mutating func take(
+        _ content: AgentEvent.Content,
+        sequence: Int64,
+        at time: Timestamp,
+        resultsInRows: Bool
+    ) -> Bool {
+        eventSequence = sequence
+        defer { eventSequence = nil }
+        switch content {
+        case .tool(let call):
+            guard call.phase != nil else { return false }
+            sawToolEvents = true
+            closeThought()
+            take(call, at: time, resultsInRows: resultsInRows)
+        case .item(let item):
+            sawToolEvents = true
+            take(item, at: time)
+        case .commandOutput(let output):
+            guard output.isEnd, let call = output.toolCallId else { return false }
+            take(output, of: call, at: time)
+        case .approval(let approval):
+            guard let id = approval.id else { return false }
+            take(approval, id: id, at: time)
+        case .lifecycle(let lifecycle):
+            guard lifecycle.phase == .fallback else { return false }
+            take(lifecycle.fallback, sequence: sequence, at: time)
+        case .thinking(let thought): take(thought, sequence: sequence, at: time)
+        case .compaction(let isStart): takeCompaction(isStart: isStart, at: time)
+        case .fallback(let fallback): take(fallback, sequence: sequence, at: time)
+        case .assistant:
+            closeThought()
+            return false
+        case .framesLost, .other: return false
+        }
+        return true
+    }
+
+    /// The thoughts, calls and results of a row.
+    /// - Parameter seen: stands in for the row's missing time.
+    mutating func take(_ row: HistoryRow, seen: Timestamp) {
+        switch row.role {
+        case .assistant:
+            for (number, block) in row.blocks.enumerated() { take(block, number: number, at: row.time, seen: seen) }
+        case .toolResult:
+            take(resultOf: row.toolCallId, row.toolName, row.isError, row.toolResult, at: row.time, seen: seen)
+        case .user, .system, .other: break
+        }
+    }
+
+    private mutating func take(_ block: HistoryBlock, number: Int, at time: Timestamp?, seen: Timestamp) {
+        switch block {
+        case .thinking(let text, let summary, let signature):
+            take(thought: text, summary: summary, signature: signature, number: number, at: time ?? seen)
+        case .toolCall(let id, let name, let arguments):
+            take(call: id, name: name, arguments: arguments, at: time ?? seen)
+        case .toolResult(let id, let name, let isError, let result):
+            take(resultOf: id, name, isError, result, at: time, seen: seen)
+        case .text, .attachment: break
+        }
+    }
+
+    // MARK: Tool calls
+
+    private mutating func take(_ call: AgentEvent.ToolCall, at time: Timestamp, resultsInRows: Bool) {
         let name = call.name
         guard let place = toolPlace(id: call.id, name: name, opens: call.phase == .start, at: time) else { return }
         if let arguments = call.arguments { learn(name, arguments, place) }
@@ -120,7 +186,7 @@ struct StepTable: Sendable {
         case .result:
             records[place].live.ended(time)
             let result = call.result
-            // An exit code is no error of the tool, so the event alone cannot say that a command succeeded.
+            // A command with an exit code is no error for the tool, so the event alone does not show whether the command succeeded.
             if resultsInRows, result == nil, !call.isError, ToolLabels.isShell(name.lowercased()) {
                 records[place].awaitsRow = true
             } else {
@@ -130,7 +196,7 @@ struct StepTable: Sendable {
         }
     }
 
-    mutating func take(_ item: AgentEvent.Item, at time: Timestamp) {
+    private mutating func take(_ item: AgentEvent.Item, at time: Timestamp) {
         let start = item.startedAt
         let found: Int?
         if let id = item.toolCallId {
@@ -154,7 +220,7 @@ struct StepTable: Sendable {
         }
     }
 
-    mutating func take(_ output: AgentEvent.CommandOutput, of call: String, at time: Timestamp) {
+    private mutating func take(_ output: AgentEvent.CommandOutput, of call: String, at time: Timestamp) {
         guard let place = toolPlace(id: call, name: output.name ?? "exec", opens: true, at: time) else { return }
         var outcome = ToolOutcome(isError: output.isFailed, result: output.output)
         outcome.exitCode = output.exitCode ?? outcome.exitCode
@@ -163,19 +229,18 @@ struct StepTable: Sendable {
         records[place].take(outcome)
     }
 
-    /// A call in the transcript.
-    mutating func takeRow(call id: String?, name: String, arguments: JSONValue?, at time: Timestamp) {
+    /// Takes a call from the transcript.
+    private mutating func take(call id: String?, name: String, arguments: JSONValue?, at time: Timestamp) {
         guard let place = toolPlace(id: id, name: name, opens: true, at: time) else { return }
         records[place].rows.started(time)
         if let arguments { learn(name, arguments, place) }
     }
 
-    /// A result in the transcript.
-    /// - Parameter seen: stands in for a missing time.
-    mutating func takeRow(
+    /// Takes a result from the transcript.
+    private mutating func take(
         resultOf id: String?,
-        name: String?,
-        isError: Bool,
+        _ name: String?,
+        _ isError: Bool,
         _ result: ToolResult,
         at time: Timestamp?,
         seen: Timestamp
@@ -185,7 +250,7 @@ struct StepTable: Sendable {
         take(ToolOutcome(isError: isError, result: result), result, place, at: time ?? seen)
     }
 
-    /// One step a call. Calls without an id are told apart by their order.
+    /// The place of a call's step. Calls without an id are distinguished by their order.
     private mutating func toolPlace(id: String?, name: String, opens: Bool, at time: Timestamp) -> Int? {
         var key = id ?? ""
         if id == nil {
@@ -208,7 +273,7 @@ struct StepTable: Sendable {
         return place
     }
 
-    /// The arguments name the step; the first ones count.
+    /// The first arguments of a call decide its label.
     private mutating func learn(_ name: String, _ arguments: JSONValue, _ place: Int) {
         guard !records[place].hasArguments, arguments.kind == .string || arguments.count > 0 else { return }
         let request = LabelRequest(tool: name, arguments: arguments)
@@ -223,7 +288,7 @@ struct StepTable: Sendable {
         if outcome.state == .running {
             records[place].process = result?.processId ?? records[place].process
         } else if records[place].tool?.lowercased() == "process", let handle = records[place].process {
-            // The tool that looks after background commands reports that one has ended.
+            // The tool `process` watches background commands. It may report that one has ended.
             let isOver = result?.status.map { $0 != "running" } ?? (outcome.exitCode != nil)
             guard isOver else { return }
             for other in records.indices
@@ -236,7 +301,7 @@ struct StepTable: Sendable {
 
     // MARK: Approvals
 
-    /// A call that waits for a person is the same step, waiting. Without a known call the approval is a step of its own.
+    /// The call that an approval is about becomes a waiting step. If the call is not known, the approval is a step of its own.
     mutating func takeApproval(
         id: String,
         _ request: ApprovalRequest?,
@@ -269,7 +334,7 @@ struct StepTable: Sendable {
         return place
     }
 
-    mutating func take(_ approval: AgentEvent.Approval, id: String, at time: Timestamp) {
+    private mutating func take(_ approval: AgentEvent.Approval, id: String, at time: Timestamp) {
         if let call = approval.toolCallId,
             let place = toolPlace(id: call, name: approval.name ?? "exec", opens: true, at: time)
         {
@@ -280,7 +345,7 @@ struct StepTable: Sendable {
 
     // MARK: Notices
 
-    mutating func take(_ fallback: AgentEvent.Fallback, sequence: Int64, at time: Timestamp) {
+    private mutating func take(_ fallback: AgentEvent.Fallback, sequence: Int64, at time: Timestamp) {
         guard let model = fallback.model else { return }
         let label = ActivityLabel("Switching to \(SecretMask.name(LabelText.collapsed(model)))", .generic)
         guard let place = place("fallback:\(sequence)", kind: .notice, at: time, label: { label }) else { return }
@@ -289,7 +354,7 @@ struct StepTable: Sendable {
         records[place].live.ended(time)
     }
 
-    mutating func takeCompaction(isStart: Bool, at time: Timestamp) {
+    private mutating func takeCompaction(isStart: Bool, at time: Timestamp) {
         let label = ActivityLabel("Compacting the conversation", .memory)
         guard let place = place("compaction", kind: .notice, at: time, label: { label }) else { return }
         if isStart { records[place].live.started(time) } else { records[place].live.ended(time) }
@@ -297,8 +362,8 @@ struct StepTable: Sendable {
 
     // MARK: Thoughts
 
-    /// A piece of a thought, or all of it so far.
-    mutating func take(_ thought: AgentEvent.Text, sequence: Int64, at time: Timestamp) {
+    /// Takes a piece of a thought, or the whole thought so far.
+    private mutating func take(_ thought: AgentEvent.Text, sequence: Int64, at time: Timestamp) {
         let frame: TextAssembler.Frame
         if let text = thought.soFar, !text.isEmpty {
             frame = .sofar(Array(text))
@@ -322,7 +387,7 @@ struct StepTable: Sendable {
         openThought = place
     }
 
-    /// The thought that a frame goes on with, else a new one; nil when the run holds too many.
+    /// The number of the thought that a frame continues, or of a new thought; nil if the run has too many.
     private mutating func thoughtNumber(_ frame: TextAssembler.Frame) -> Int? {
         let words = Self.words(String(decoding: frame.bytes, as: UTF8.self))
         let known = thoughts.lastIndex { thought in
@@ -336,17 +401,23 @@ struct StepTable: Sendable {
         return thoughts.count - 1
     }
 
-    /// A thought is over when the agent speaks or acts.
-    mutating func closeThought() {
+    /// Ends the open thought, because the agent speaks or acts.
+    private mutating func closeThought() {
         guard let place = openThought else { return }
         openThought = nil
         records[place].isOpenThought = false
         changed.insert(place)
     }
 
-    /// A thought in the transcript. It is one step: by its signature, else by the message's time, the block's number and the
-    /// words; a thought that streamed has its step already.
-    mutating func takeRow(thought text: String, summary: String?, signature: String?, number: Int, at time: Timestamp) {
+    /// Takes a thought from the transcript. Its signature identifies it, else the row's time, the block's number and the words. A
+    /// thought that came as events already has its step.
+    private mutating func take(
+        thought text: String,
+        summary: String?,
+        signature: String?,
+        number: Int,
+        at time: Timestamp
+    ) {
         guard let line = ThinkingLabel.text(of: summary ?? text) else { return }
         let key = signature ?? "\(time.milliseconds):\(number):\(FNV1a.name(line.utf8).prefix(12))"
         let words = Self.words(text)
@@ -359,7 +430,7 @@ struct StepTable: Sendable {
         records[place].rows.started(time)
     }
 
-    /// Letters and digits alone: streamed reasoning has marks that the transcript's has not.
+    /// Only the letters and digits, because streamed reasoning has marks that the transcript does not have.
     private static func words(_ text: String) -> String {
         var words = text.lowercased().filter { $0.isLetter || $0.isNumber }.prefix(200)
         if words.hasPrefix("reasoning") { words = words.dropFirst(9) }
@@ -377,7 +448,7 @@ struct StepTable: Sendable {
 
     // MARK: Records
 
-    /// The place of the step with that key, made where it is new; nil when the run holds too many.
+    /// The place of the step with this key, which is added if it is new; nil if the run has too many steps.
     private mutating func place(_ key: String, kind: Step.Kind, at time: Timestamp, label: () -> ActivityLabel) -> Int?
     {
         if let known = places[key] {

@@ -329,11 +329,11 @@ struct RunEvidenceTests {
             payload: ChatFrame.make("k", 3, "error", #","errorMessage":"429""#),
             now: now
         )
-        #expect(tracker.looks(after(RunLooks.silence)) == [main])
-        #expect(tracker.questions(main, now: after(RunLooks.silence)) == ["k"])
-        _ = tracker.receive(.failed("429"), run: "k", now: after(RunLooks.silence + 10))
+        #expect(tracker.looks(after(RunContact.silence)) == [main])
+        #expect(tracker.questions(main, now: after(RunContact.silence)) == ["k"])
+        _ = tracker.receive(.failed("429"), run: "k", now: after(RunContact.silence + 10))
         let rows = page([user("story", at: 0), answer("", at: 900, "error")])
-        let run = ends(tracker.receive(history: rows, session: main, now: after(RunLooks.silence + 100))).first
+        let run = ends(tracker.receive(history: rows, session: main, now: after(RunContact.silence + 100))).first
         #expect(run?.state == .failed && run?.error == "429")
     }
 

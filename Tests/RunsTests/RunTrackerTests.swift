@@ -143,10 +143,10 @@ struct RunTrackerTests {
         tracker.sent("a", session: main, text: "x", now: now)
         _ = tracker.receive(event: "agent", payload: AgentFrame.start("a"), now: now)
         _ = tracker.receive(event: "agent", payload: AgentFrame.start("b", session: "agent:main:side"), now: now)
-        let later = now.adding(milliseconds: RunLooks.silence - 1)
+        let later = now.adding(milliseconds: RunContact.silence - 1)
         #expect(tracker.looks(later).isEmpty)
         // A silent run is asked about, and not in each round.
-        let silent = now.adding(milliseconds: RunLooks.silence)
+        let silent = now.adding(milliseconds: RunContact.silence)
         #expect(tracker.looks(silent).count == 2)
         #expect(tracker.looks(silent.adding(milliseconds: 20_000)).isEmpty)
         #expect(tracker.looks(silent.adding(milliseconds: 30_000)).count == 2)

@@ -183,7 +183,7 @@ package final class RunService {
 
     package func published(_ event: StreamEvent) { publisher.published(event) }
 
-    private func report(_ run: RunTracker.BusyRun, on loop: isolated EventLoop) {
+    private func report(_ run: BusyRun, on loop: isolated EventLoop) {
         outbox.run(run.id, in: run.session.text, run.isDeferred ? .deferred : .active, on: loop)
     }
 
@@ -418,7 +418,7 @@ package final class RunService {
                 message: open.message,
                 text: ArchivedRun(open.run, steps: []).text,
                 awaitsDelivery: open.delivery.map { !$0.isTerminal } ?? false,
-                waitsAnew: open.delivery == .retrying,
+                awaitsResend: open.delivery == .retrying,
                 steps: open.steps,
                 now: loop.wallClock
             )
@@ -432,7 +432,7 @@ package final class RunService {
         guard entry.kind == .message else { return }
         if entry.state.isTerminal { tracker.deliveryIsOver(entry.runID ?? entry.upstreamKey) }
         if entry.state == .retrying, entry.wasRefused { hasConflict = true }
-        if entry.state == .retrying { publish(tracker.waitsAnew(entry.runID ?? entry.upstreamKey), on: loop) }
+        if entry.state == .retrying { publish(tracker.awaitsResend(entry.runID ?? entry.upstreamKey), on: loop) }
         guard entry.state == .delivered, isUnknown(entry) else { return }
         feed.read(on: loop) { tables -> OutboxEntry? in
             guard try Self.lacksRun(entry, tables) else { return nil }

@@ -1,0 +1,147 @@
+import Basics
+import Gateway
+
+/// Gives the rows of a session's transcript to their runs, and ends the runs that a page of it shows to be over.
+struct PageReader: Sendable {
+    let ties: RunTies
+    let traits: GatewayTraits
+
+    /// The rows of each run.
+    struct Found {
+        fileprivate(set) var rows: [String: [HistoryRow]] = [:]
+        /// The run of the last turn.
+        fileprivate var last: String?
+    }
+
+    // MARK: A page
+
+    /// - Parameter askedAt: when the page was asked for. Events since then are newer than the page.
+    func read(
+        _ page: ChatHistory.Output,
+        session: SessionKey,
+        askedAt: Timestamp,
+        now: Timestamp,
+        in memory: inout RunMemory,
+        to changes: inout [RunChange]
+    ) {
+        if page.rows.contains(where: { $0.role == .assistant }) { memory[session: session]?.hasTranscript = true }
+        if let shown = page.conversation { endReplaced(by: shown, session, now: now, in: &memory, to: &changes) }
+        let inFlight = takeInFlight(page, session, now: now, in: &memory, to: &changes)
+        let found = take(page.rows, session: session, pageAt: now, in: &memory, to: &changes)
+        // The session's last end is only about the run of the last turn.
+        let lastEnd = RunJudge.state(page.lastRunEnd)
+        for id in found.rows.keys where memory[id]?.message.isStored == true {
+            memory.prove(id, byRow: .row, mayBeOfRefused: traits.pagesTellRuns, to: &changes)
+        }
+        for id in memory[session: session]?.active ?? [] {
+            // After our clock was set back, an event from before the question may seem to come from the future.
+            let isNews = memory[id].map { $0.contact.heardAt <= askedAt || $0.contact.heardAt > now } ?? false
+            if isNews {
+                let rows = found.rows[id] ?? []
+                // A run without rows has not completed; the session's last end may be older than the run.
+                let end = id == found.last && (lastEnd != .completed || !rows.isEmpty) ? lastEnd : nil
+                judge(id, page, rows, end, isInFlight: id == inFlight, now: now, in: &memory, to: &changes)
+            }
+            if let shown = page.conversation { memory[id]?.conversation = shown }
+            if isNews || memory[id]?.isOver == false { memory[id]?.pageSeen() }
+            memory.publish(id, to: &changes)
+        }
+        // The rows may correct a published end.
+        for (id, rows) in found.rows where memory[id]?.isClosed == true {
+            memory[id]?.end(by: rows)
+            memory.publish(id, to: &changes)
+        }
+        memory[session: session]?.conversation = page.conversation
+    }
+
+    /// Ends the runs of an earlier conversation before the rows of this one are given to runs.
+    private func endReplaced(
+        by shown: String,
+        _ session: SessionKey,
+        now: Timestamp,
+        in memory: inout RunMemory,
+        to changes: inout [RunChange]
+    ) {
+        for id in memory[session: session]?.active ?? [] where memory[id]?.isOf(another: shown) == true {
+            memory[id]?.end(.conversationReset, now: now)
+            memory[id]?.pageSeen()
+            memory.publish(id, to: &changes)
+        }
+    }
+
+    /// The run that the page calls under way. June releases name the newest send, even if it waits behind the run at work.
+    private func takeInFlight(
+        _ page: ChatHistory.Output,
+        _ session: SessionKey,
+        now: Timestamp,
+        in memory: inout RunMemory,
+        to changes: inout [RunChange]
+    ) -> String? {
+        guard let written = page.inFlightRunId, !memory.isHidden(written), !written.isEmpty else { return nil }
+        let id = memory.resolved(written)
+        let text = page.inFlightText ?? ""
+        guard memory[id]?.isClosed != true else { return id }
+        let others = memory[session: session]?.active.contains { $0 != id && memory[$0]?.hasBegun == true } ?? false
+        guard !text.isEmpty || !others else { return id }
+        if memory[id] == nil { memory.make(id, session: session, now: now) }
+        memory[id]?.began(at: now)
+        memory[id]?.take(snapshot: text)
+        memory.publish(id, to: &changes)
+        return id
+    }
+
+    /// Ends a run if the page shows that it is over.
+    private func judge(
+        _ id: String,
+        _ page: ChatHistory.Output,
+        _ rows: [HistoryRow],
+        _ end: Run.State?,
+        isInFlight: Bool,
+        now: Timestamp,
+        in memory: inout RunMemory,
+        to changes: inout [RunChange]
+    ) {
+        let judge = RunJudge(page: page, rows: rows, end: end, isInFlight: isInFlight, traits: traits, now: now)
+        switch memory[id].map({ judge.verdict(on: $0) }) {
+        case .dropped?: memory.drop(id, to: &changes)
+        case .judged(let reducer, let isInterrupted)?:
+            memory[id] = reducer
+            if isInterrupted { memory[session: reducer.session]?.interrupted.append(id) }
+        case nil: break
+        }
+    }
+
+    // MARK: Rows
+
+    /// Gives the rows of each turn to its run.
+    /// - Parameter pageAt: when the rows came as a page; nil for a row that came as an event.
+    func take(
+        _ rows: [HistoryRow],
+        session: SessionKey,
+        pageAt: Timestamp? = nil,
+        in memory: inout RunMemory,
+        to changes: inout [RunChange]
+    ) -> Found {
+        var found = Found()
+        guard memory[session: session] != nil else { return found }
+        let turns = HistoryTurn.split(rows)
+        ties.tie(turns, session: session, in: &memory, to: &changes)
+        // A page with fewer rows is the whole transcript.
+        let beginsInside = pageAt == nil || rows.count >= RunTracker.pageRows
+        var owners = ties.match(turns, session: session, beginsInside: beginsInside, in: memory).owners
+        if let pageAt {
+            let unseen = ties.answeredUnseen(turns, owned: owners, session: session, in: memory)
+            for id in unseen.values { memory[id]?.continuedUnseen(now: pageAt) }
+            owners.merge(unseen) { known, _ in known }
+        }
+        for (place, turn) in turns.enumerated() {
+            guard let id = owners[place], memory[id]?.session == session else { continue }
+            memory[id]?.take(turn.rows)
+            if pageAt != nil, turn.user != nil { memory[id]?.message.stored() }
+            found.rows[id, default: []] += turn.rows
+            if place == turns.count - 1 { found.last = id }
+        }
+        for id in found.rows.keys { memory.publish(id, to: &changes) }
+        return found
+    }
+}

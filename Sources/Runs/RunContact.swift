@@ -1,0 +1,54 @@
+import Basics
+
+/// The gateway's contact with one run: when it last reported something, whether Ladle may have missed events since, and whether the
+/// process that worked on the run is gone. Each report begins a new contact.
+struct RunContact: Sendable {
+    /// The gateway's last report, by our clock.
+    var heardAt: Timestamp
+    /// Ladle may have missed events, the run's end among them.
+    var isUncertain = false
+    /// When the gateway's process that worked on the run was found gone, by our clock.
+    private(set) var goneAt: Timestamp?
+    /// When the next process began, by the gateway's clock. Rows written since then are not the work of the process that is gone.
+    private(set) var followedAt: Timestamp?
+    /// The message left no trace at the gateway and waits to be sent again.
+    var awaitsResend = false
+    /// The first time that a page called the run over without showing its end.
+    private var shownOverAt: Timestamp?
+
+    init(heardAt now: Timestamp) { heardAt = now }
+
+    var isProcessGone: Bool { goneAt != nil }
+
+    /// Some ends come without an event, so the gateway is asked about a run after a long silence.
+    func isSilent(now: Timestamp) -> Bool { now.milliseconds - heardAt.milliseconds >= Self.silence }
+
+    /// Whether the process was found gone so recently that the next one may still go on with the run.
+    func mayContinueLate(now: Timestamp) -> Bool {
+        goneAt.map { now.milliseconds - $0.milliseconds < Self.lateMilliseconds } ?? false
+    }
+
+    /// Whether pages have called the run over for some time without showing its end. Its last row may still be on its way.
+    mutating func isStillShownOver(now: Timestamp) -> Bool {
+        let since = shownOverAt ?? now
+        shownOverAt = since
+        return now.milliseconds - since.milliseconds >= Self.lastRowMilliseconds
+    }
+
+    /// Ladle is connected again.
+    /// - Parameters:
+    ///   - isGone: another process of the gateway answers now.
+    ///   - isNewProcess: it was started since the last connection, so it gets its own time to go on with the run.
+    ///   - process: its start, by the gateway's clock.
+    mutating func reconnected(isGone: Bool, isNewProcess: Bool = false, process: Timestamp? = nil, now: Timestamp) {
+        isUncertain = true
+        if isGone, followedAt == nil { followedAt = process }
+        if isGone, goneAt == nil || isNewProcess { goneAt = now }
+    }
+
+    static let silence: Int64 = 16_000
+    /// Gateways write the row of an aborted run up to 3 s after its end.
+    private static let lastRowMilliseconds: Int64 = 3_000
+    /// 2026.6.11 went on with a run nine minutes after its start, when several restarts had interrupted many sessions.
+    private static let lateMilliseconds: Int64 = 3_600_000
+}

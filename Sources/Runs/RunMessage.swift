@@ -1,0 +1,55 @@
+/// The message that a run answers: its words if we sent it, and what shows that the gateway has it.
+struct RunMessage: Sendable {
+    /// The words of our message, as rows are compared with them; nil for a run that we did not start.
+    var text: String?
+    /// The outbox has no proof that the gateway has the message, and may send it again.
+    var awaitsDelivery = false
+    /// The transcript was seen to hold the message's row.
+    private(set) var isStored = false
+    /// Sent over this connection: 2026.3.1 sends tool events to the sender alone.
+    private(set) var isSenderHere = false
+    /// The agent was seen at work on the message.
+    private var wasSeenAtWork = false
+    /// A row that was seen while the message could still be refused. It is proof as soon as the agent is seen at work.
+    private var seenRow: RunProof?
+
+    /// June releases acknowledge a message before its run begins. They may still refuse the message, and they write a row even for
+    /// a refused message.
+    var mayBeRefused: Bool { text != nil && awaitsDelivery && !wasSeenAtWork }
+
+    mutating func sent() { (awaitsDelivery, isSenderHere) = (true, true) }
+    mutating func connectionChanged() { isSenderHere = false }
+    mutating func stored() { isStored = true }
+    mutating func seenAtWork() { wasSeenAtWork = true }
+
+    /// The run begins again, and its next try has shown nothing yet.
+    mutating func beginAgain() { (wasSeenAtWork, seenRow) = (false, nil) }
+
+    /// The message was sent again, so its row is still to come.
+    mutating func sentAgain() { isStored = false }
+
+    // MARK: Proof
+
+    /// The message's row was seen. The gateway may have refused the message all the same, and written rows of another run after it.
+    /// - Parameter mayBeOfRefused: this release writes rows of refused messages.
+    /// - Returns: whether the row proves delivery, for the first time.
+    mutating func prove(byRow proof: RunProof, mayBeOfRefused: Bool) -> Bool {
+        guard !mayBeOfRefused || !mayBeRefused else {
+            seenRow = proof
+            return false
+        }
+        return prove()
+    }
+
+    /// The row that was seen before, if the agent has been seen at work since.
+    mutating func proveBySeenRow() -> RunProof? {
+        guard let proof = seenRow, !mayBeRefused else { return nil }
+        seenRow = nil
+        return prove() ? proof : nil
+    }
+
+    private mutating func prove() -> Bool {
+        defer { awaitsDelivery = false }
+        return awaitsDelivery
+    }
+}

@@ -1,0 +1,54 @@
+/// How far a run is published: not at all, up to its start, or with its end. Decides which change comes next.
+struct RunPublication: Sendable {
+    enum Next: Sendable, Equatable {
+        case nothing
+        /// The differences since the last time, after the start or before the end where that is new.
+        case differences(isStart: Bool, isEnd: Bool)
+        /// The published end was wrong.
+        case correction
+    }
+
+    /// The start was published, in this process of Ladle or in an earlier one.
+    private(set) var isStartPublished = false
+    private var end: (state: Run.State, over: RunEvidence.Over?)?
+    /// An earlier process of Ladle followed the run.
+    private(set) var isResumed = false
+    /// An earlier process of Ladle published the run's end, but the gateway may still go on with the run.
+    private(set) var isRemembered = false
+    /// Something was published since the last call of `takeNews`.
+    private var hasNews = false
+
+    var isClosed: Bool { end != nil }
+
+    mutating func resume(isStartPublished: Bool) {
+        self.isStartPublished = isStartPublished
+        isResumed = true
+    }
+
+    mutating func remember() {
+        resume(isStartPublished: true)
+        isRemembered = true
+        end = (.failed, .processGone)
+    }
+
+    /// A queued run is shown only if an earlier try of it was.
+    mutating func next(_ state: Run.State, over: RunEvidence.Over?) -> Next {
+        guard state != .queued || isStartPublished else { return .nothing }
+        let isEnd = !state.isActive
+        if let end {
+            guard isEnd, end.state != state || (state == .failed && end.over != over) else { return .nothing }
+            self.end = (state, over)
+            return .correction
+        }
+        if isEnd { end = (state, over) }
+        defer { isStartPublished = true }
+        return .differences(isStart: !isStartPublished, isEnd: isEnd)
+    }
+
+    mutating func published() { hasNews = true }
+
+    mutating func takeNews() -> Bool {
+        defer { hasNews = false }
+        return hasNews
+    }
+}

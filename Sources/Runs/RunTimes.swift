@@ -1,0 +1,66 @@
+import Basics
+import Gateway
+
+/// When one run started, was last seen and ended, out of reports that come in any order.
+struct RunTimes: Sendable {
+    private let createdAt: Timestamp
+    private var startedAt: Timestamp?
+    /// All reported starts: the gateway may try a run again. The user's row in the transcript has the time of one of them.
+    private(set) var starts: [Timestamp] = []
+    private(set) var firstEvent: Timestamp?
+    private var endedAt: (sequence: Int64, time: Timestamp)?
+    private var chatEndedAt: Timestamp?
+    private var lastEvent: Timestamp
+
+    private static let mostStarts = 8
+    /// The start of a process is computed from its age, which the gateway sends some time after it read it.
+    private static let processTolerance: Int64 = 1_000
+
+    init(createdAt now: Timestamp) {
+        createdAt = now
+        lastEvent = now
+    }
+
+    // MARK: Reading
+
+    var hasBegun: Bool { startedAt != nil || firstEvent != nil }
+    var start: Timestamp { startedAt ?? firstEvent ?? createdAt }
+    /// The first reported start, else the time at which the run became known.
+    var sentAt: Timestamp { starts.first ?? createdAt }
+    /// The run's end, or its last event if no end was reported.
+    var lastSeen: Timestamp { endedAt?.time ?? chatEndedAt ?? lastEvent }
+
+    /// The time of a row; some rows have none of their own.
+    func time(of row: HistoryRow) -> Timestamp { row.time ?? startedAt ?? createdAt }
+
+    /// Whether the run started before this process of the gateway. Ladle's earlier process may have seen the gateway restart.
+    func began(before process: Timestamp?) -> Bool {
+        guard let process, let start = starts.first else { return false }
+        return start.adding(milliseconds: Self.processTolerance) < process
+    }
+
+    // MARK: Reports
+
+    mutating func began(at time: Timestamp) { firstEvent = firstEvent.map { min($0, time) } ?? time }
+
+    mutating func started(at start: Timestamp) {
+        startedAt = startedAt.map { min($0, start) } ?? start
+        if starts.count < Self.mostStarts, !starts.contains(start) { starts.append(start) }
+    }
+
+    mutating func seen(at time: Timestamp) { lastEvent = max(lastEvent, time) }
+
+    mutating func ended(at time: Timestamp, sequence: Int64) {
+        if endedAt.map({ sequence >= $0.sequence }) ?? true { endedAt = (sequence, time) }
+    }
+
+    mutating func chatEnded(at time: Timestamp) { chatEndedAt = chatEndedAt.map { min($0, time) } ?? time }
+
+    /// The run is tried again, so its end is still to come.
+    mutating func forgetEnd() { (endedAt, chatEndedAt) = (nil, nil) }
+
+    // MARK: An earlier process of Ladle
+
+    mutating func resume(startedAt time: Timestamp) { (startedAt, starts) = (time, [time]) }
+    mutating func resume(endedAt time: Timestamp) { lastEvent = time }
+}

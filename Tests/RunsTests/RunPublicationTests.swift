@@ -1,0 +1,45 @@
+import Testing
+
+@testable import Runs
+
+struct RunPublicationTests {
+    @Test func `the start is published once, and so is the end`() {
+        var publication = RunPublication()
+        #expect(publication.next(.queued, over: nil) == .nothing)
+        #expect(!publication.isStartPublished)
+        #expect(publication.next(.running, over: nil) == .differences(isStart: true, isEnd: false))
+        #expect(publication.next(.running, over: nil) == .differences(isStart: false, isEnd: false))
+        #expect(publication.next(.completed, over: nil) == .differences(isStart: false, isEnd: true))
+        #expect(publication.isClosed)
+        #expect(publication.next(.completed, over: nil) == .nothing)
+    }
+
+    @Test func `a run that ends before it was seen has a start all the same`() {
+        var publication = RunPublication()
+        #expect(publication.next(.aborted, over: nil) == .differences(isStart: true, isEnd: true))
+    }
+
+    @Test func `a run that waits again after its start is still shown`() {
+        var publication = RunPublication()
+        publication.resume(isStartPublished: true)
+        #expect(publication.next(.queued, over: nil) == .differences(isStart: false, isEnd: false))
+    }
+
+    @Test func `another state, or another reason of a failure, corrects the end`() {
+        var publication = RunPublication()
+        publication.remember()
+        #expect(publication.next(.failed, over: .processGone) == .nothing)
+        #expect(publication.next(.running, over: nil) == .nothing)
+        #expect(publication.next(.failed, over: .continued(as: "b")) == .correction)
+        #expect(publication.next(.completed, over: .continued(as: "b")) == .correction)
+        #expect(publication.next(.completed, over: .reported) == .nothing)
+    }
+
+    @Test func `news are taken once`() {
+        var publication = RunPublication()
+        #expect(publication.takeNews() == false)
+        publication.published()
+        #expect(publication.takeNews() == true)
+        #expect(publication.takeNews() == false)
+    }
+}
