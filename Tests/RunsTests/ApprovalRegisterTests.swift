@@ -260,7 +260,7 @@ struct ApprovalRegisterTests {
             // Nobody can be asked: what became of it is not known.
             var deaf = register
             #expect(deaf.tick(now: over).map(\.state) == [.unknown])
-            let wishes = (register.tick(now: over, listed: [.exec]), register.takeListWish())
+            let wishes = (register.tick(now: over, listed: [.exec]), register.takeListRequest())
             #expect(wishes.0 == [])
             #expect(wishes.1)
             // It waits, so it is followed further, and can be decided.
@@ -281,7 +281,7 @@ struct ApprovalRegisterTests {
             _ = register.requested(try approval("a"), now: at(0))
             // Our clock goes an hour forward.
             #expect(register.tick(now: at(3_600_000), listed: [.exec]) == [])
-            let wish = register.takeListWish()
+            let wish = register.takeListRequest()
             #expect(wish)
             let number = register.askList()
             let rows = isListed ? [try approval("a")] : []

@@ -150,7 +150,7 @@ struct QuestionTests {
         #expect(register.listed([one], asked: number, now: at(1)) == [])
         // Its time is over: the gateway is asked, and shows it once more.
         #expect(register.tick(now: at(901_000), canList: true) == [])
-        let isWished = register.takeListWish()
+        let isWished = register.takeListRequest()
         #expect(isWished)
         let again = register.askList()
         #expect(register.listed([one], asked: again, now: at(901_001)) == [])

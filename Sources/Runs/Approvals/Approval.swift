@@ -2,8 +2,8 @@ package import Basics
 package import Gateway
 package import JSONBytes
 
-/// A command, or an action of a plugin, that the gateway holds back until somebody decides. All its texts are made visible: no
-/// character of theirs can hide or move another.
+/// A command or a plugin's action that the gateway holds back until somebody decides. Its texts are safe to show: no character can
+/// hide or move another.
 package struct Approval: Sendable, Equatable {
     package enum Kind: String, Sendable, CaseIterable {
         case exec, plugin
@@ -36,9 +36,9 @@ package struct Approval: Sendable, Equatable {
     package var state = State.pending
     package var title: String
     package var command: String?
-    /// Of the whole question as it was sent, in hexadecimal.
+    /// The SHA-256 of the whole request as it was sent, in hexadecimal.
     package var commandSHA256: String?
-    /// A part of the question is not shown.
+    /// A part of the request is not shown.
     package var isTruncated = false
     package var explanation: String?
     package var tool: String?
@@ -48,21 +48,21 @@ package struct Approval: Sendable, Equatable {
     package var variables: [String] = []
     package var warnings: [String] = []
     package var risk = Risk.info
-    /// The decisions offered while it waits.
+    /// The decisions offered while the approval waits.
     package var decisions: [Decision]
-    /// Both by the gateway's clock.
+    /// By the gateway's clock, as is `expiresAt`.
     package var createdAt: Timestamp
     package var expiresAt: Timestamp
     package var decision: Decision?
     package var decidedBy: String?
     package var decidedAt: Timestamp?
     package var via: Via?
-    /// The gateway told when it was asked for; else it is when it was first seen.
-    var isCreatedAtTold = true
-    /// The gateway told the end; else it is when it has to be asked again.
-    var isEndTold = true
+    /// The gateway reported `createdAt`; otherwise it is the time when Ladle first saw the approval.
+    var isCreatedAtReported = true
+    /// The gateway reported `expiresAt`; otherwise it is the time at which Ladle asks the gateway.
+    var isEndReported = true
 
-    /// Tells it from another question under the same id.
+    /// Distinguishes an approval from another one with the same id.
     package struct Question: Sendable, Hashable {
         let id: String
         let createdAt: Timestamp
@@ -76,13 +76,13 @@ package struct Approval: Sendable, Equatable {
 
     package var isPending: Bool { state == .pending }
 
-    /// About how long it is as JSON.
+    /// An estimate of its length as JSON.
     package var byteCount: Int {
         let texts = [title, command ?? "", explanation ?? "", cwd ?? ""] + variables + warnings
         return texts.reduce(1024) { $0 + $1.utf8.count }
     }
 
-    /// As it was kept.
+    /// For an approval that is read from the database.
     package init(
         id: String,
         kind: Kind,
@@ -99,11 +99,11 @@ package struct Approval: Sendable, Equatable {
         self.expiresAt = expiresAt
     }
 
-    /// Nil where the event does not tell what it is about.
+    /// Nil if the event has no id or no request.
     /// - Parameters:
-    ///   - session: in its canonical form.
-    ///   - commandSHA256: of the request's fingerprint.
-    ///   - now: by the gateway's clock.
+    ///   - session: the session's canonical name.
+    ///   - commandSHA256: the hash of the request's fingerprint.
+    ///   - now: the time by the gateway's clock.
     package init?(_ event: ApprovalEvent, session: String?, commandSHA256: String?, now: Timestamp) {
         guard let id = event.id, let request = event.request else { return nil }
         var isCut = !request.isReadable
@@ -133,7 +133,7 @@ package struct Approval: Sendable, Equatable {
         let name =
             kind == .exec ? command ?? request.title.map { shown($0) } : request.title.map { shown($0) } ?? command
         title = ShownText.line(name ?? "\(kind.rawValue) approval")
-        // A command is shown beside its title, a plugin's words are not.
+        // A command is shown beside its title; a plugin's words are shown as the title only.
         if kind == .plugin, title != name ?? title { isCut = true }
         risk =
             switch request.severity {
@@ -142,18 +142,18 @@ package struct Approval: Sendable, Equatable {
             default: warnings.isEmpty && !request.isRisky ? .info : .warning
             }
         decisions = Self.decisions(request)
-        // Nobody allows what he cannot see.
+        // A person can only deny a request that is not shown whole.
         let words = kind == .exec ? whole : request.explanation ?? request.title
         if isCut || (words ?? "").isEmpty { decisions = decisions.filter { $0 == .deny } }
         isTruncated = isCut
         createdAt = event.createdAt ?? now
-        isCreatedAtTold = event.createdAt != nil
+        isCreatedAtReported = event.createdAt != nil
         let longest = now.adding(milliseconds: ApprovalLimits.longestLifeMs)
-        isEndTold = event.expiresAt.map { $0 <= longest } ?? false
+        isEndReported = event.expiresAt.map { $0 <= longest } ?? false
         expiresAt = min(event.expiresAt ?? now.adding(milliseconds: ApprovalLimits.usualLifeMs), longest)
     }
 
-    /// 2026.3.1 does not tell, and takes a decision for good even where it asks each time.
+    /// 2026.3.1 does not say which decisions it offers, and accepts `allow-always` even if it asks each time.
     private static func decisions(_ request: ApprovalRequest) -> [Decision] {
         let offered =
             request.allowedDecisions.map { names in Decision.allCases.filter { names.contains($0.rawValue) } }
@@ -162,10 +162,10 @@ package struct Approval: Sendable, Equatable {
         return offered.filter { !without.contains($0.rawValue) }
     }
 
-    /// It is another question under an id that was used before.
+    /// Whether this is another approval with an id that was used before.
     func differs(from known: Approval) -> Bool {
         commandSHA256 != known.commandSHA256 || kind != known.kind || session != known.session
-            || (isCreatedAtTold && known.isCreatedAtTold && createdAt != known.createdAt)
+            || (isCreatedAtReported && known.isCreatedAtReported && createdAt != known.createdAt)
     }
 
     mutating func end(
@@ -186,7 +186,7 @@ package struct Approval: Sendable, Equatable {
 extension Approval: JSONWritable {
     package func write(to writer: inout JSONWriter) { write(to: &writer, now: nil) }
 
-    /// - Parameter now: by the gateway's clock; with it the time that is left is told.
+    /// - Parameter now: the time by the gateway's clock; if given, the remaining time is written too.
     package func write(to writer: inout JSONWriter, now: Timestamp?) {
         writer.object { writer in
             writer.member("id", id)

@@ -1,32 +1,32 @@
 package import Basics
 package import Gateway
 
-/// The approvals of the gateway by id: those that wait, and those that ended of late. Events, lists and answers go in; each approval
-/// comes out twice, when it is asked for and when it ends. No I/O and no clock: times are the gateway's.
+/// The gateway's waiting approvals, and the approvals that ended recently, by id. Events, lists and answers go in. Each approval
+/// comes out twice, when it is asked for and when it ends. The register does no I/O and has no clock: times are the gateway's.
 ///
-/// An end is told as it is known. Where nothing shows how it ended, the state is `unknown`.
+/// If nothing shows how an approval ended, its state is `unknown`.
 package struct ApprovalRegister: Sendable {
     private struct Record {
         var approval: Approval
-        /// Since it was seen last nothing about it can have been missed.
+        /// Ladle cannot have missed anything about the approval since it was last reported.
         var isCertain: Bool
-        /// The number of the list that has to show it; what came behind the question need not be in the answer.
+        /// The number of the last list that was asked for before the approval was reported. Later lists have to show it.
         var seen: Int
-        /// Our decision that is on its way.
+        /// Our decision that has no answer yet.
         var attempt: Attempt?
-        /// The callers whose decisions got no answer; one of these decisions may have arrived.
+        /// The senders of decisions that got no answer, by decision. One of these decisions may have arrived.
         var lost: [Approval.Decision: String] = [:]
-        /// Lists that were asked for before the last loss.
+        /// How many lists had been asked for when the last decision was lost.
         var lostAt = 0
-        /// Lists that were asked for before its run ended.
+        /// How many lists had been asked for when the approval's run ended.
         var runEndedAt: Int?
-        /// The gateway said that it stops, while nothing had been missed.
+        /// The approval was certainly waiting when the gateway announced its stop.
         var wasWaitingAtShutdown = false
-        /// When its time should be over.
+        /// When to look whether the approval's time is over.
         var lookAt: Timestamp
-        /// A list was asked for then.
+        /// A list was asked for because the approval's time should be over.
         var isAsked = false
-        /// A list showed it after its time.
+        /// A list showed the approval after its time.
         var waitsLonger = false
 
         init(_ approval: Approval, isCertain: Bool, seen: Int) {
@@ -36,12 +36,12 @@ package struct ApprovalRegister: Sendable {
             lookAt = approval.expiresAt.adding(milliseconds: ApprovalLimits.graceMs)
         }
 
-        /// The gateway says again that it waits.
+        /// The gateway reports again that the approval waits.
         mutating func waitsStill(_ again: Approval, in list: Int, now: Timestamp) {
             isCertain = true
             seen = list
-            if again.isEndTold || approval.expiresAt <= now { approval.expiresAt = again.expiresAt }
-            approval.isEndTold = again.isEndTold
+            if again.isEndReported || approval.expiresAt <= now { approval.expiresAt = again.expiresAt }
+            approval.isEndReported = again.isEndReported
             isAsked = false
             lookAt = approval.expiresAt.adding(milliseconds: ApprovalLimits.graceMs)
             guard lookAt <= now else { return }
@@ -49,8 +49,8 @@ package struct ApprovalRegister: Sendable {
             lookAt = now.adding(milliseconds: ApprovalLimits.againMs)
         }
 
-        /// It must have ended with its time: nobody else's decision was missed, and ours did not arrive.
-        var endsWithItsTime: Bool { isCertain && approval.isEndTold && lost.isEmpty && !waitsLonger }
+        /// If the approval has ended, its time was over: Ladle missed no decision of others, and lost none of its own.
+        var endsWithItsTime: Bool { isCertain && approval.isEndReported && lost.isEmpty && !waitsLonger }
     }
 
     private struct Attempt {
@@ -65,7 +65,7 @@ package struct ApprovalRegister: Sendable {
         case ended(Approval)
         case tooLate(Approval)
         case notOffered([Approval.Decision])
-        /// Another one is on its way; its end decides.
+        /// Another decision of ours has no answer yet.
         case underWay(Approval)
         case send(Approval, attempt: Int)
     }
@@ -74,23 +74,23 @@ package struct ApprovalRegister: Sendable {
     package enum Answer: Sendable, Equatable {
         case accepted
         case refused(ApprovalRefusal)
-        /// Nothing came of it, and the approval waits as before.
+        /// The decision had no effect, and the approval still waits.
         case nothing
-        /// Nobody knows whether it arrived.
+        /// The answer was lost, so the decision may have arrived.
         case lost
     }
 
     private var records: [String: Record] = [:]
-    /// Ids of the ended ones, the oldest first.
+    /// Ids of ended approvals, the oldest first.
     private var ended: [String] = []
-    /// Questions that ended before those, by id, and the ids with the oldest first.
+    /// Approvals that ended before these, by id, and their ids, the oldest first.
     private var past: [String: Approval.Question] = [:]
     private var pastIDs: [String] = []
     private var lists = 0
     private var attempts = 0
     private var isStopping = false
     private var wantsList = false
-    /// The gateway holds back more than is kept.
+    /// The gateway has more waiting approvals than the register takes.
     package private(set) var isOverfull = false
 
     package init() {}
@@ -114,7 +114,7 @@ package struct ApprovalRegister: Sendable {
 
     // MARK: Asked for
 
-    /// Takes up what an earlier process left waiting, of which much may have happened since, and what ended in its time.
+    /// Takes the waiting and the ended approvals of an earlier process of Ladle. The waiting ones may have ended since.
     package mutating func restore(_ approvals: [Approval], ended: [Approval.Question] = []) {
         for question in ended { forget(question) }
         for approval in approvals where approval.isPending && records[approval.id] == nil {
@@ -122,10 +122,10 @@ package struct ApprovalRegister: Sendable {
         }
     }
 
-    /// True of one that waits or has ended, as far as it is remembered.
+    /// Whether this approval waits or has ended, as far as the register remembers.
     package func knows(_ id: String) -> Bool { records[id] != nil || past[id] != nil }
 
-    /// The same question may come as an event, in lists, and again.
+    /// Takes a request. The same request may come as an event, in lists, and repeatedly.
     package mutating func requested(_ approval: Approval, now: Timestamp) -> [Approval] {
         let id = approval.id
         var news: [Approval] = []
@@ -141,9 +141,9 @@ package struct ApprovalRegister: Sendable {
             forget(known.approval.question)
         } else if let known = past[id] {
             let isSame = known.commandSHA256 == approval.commandSHA256 && known.session == approval.session
-            if isSame, !approval.isCreatedAtTold || known.createdAt == approval.createdAt { return [] }
+            if isSame, !approval.isCreatedAtReported || known.createdAt == approval.createdAt { return [] }
         }
-        // The others have ended.
+        // The records that are not ended wait.
         guard records.count - ended.count < ApprovalLimits.pending else {
             isOverfull = true
             return news
@@ -155,7 +155,7 @@ package struct ApprovalRegister: Sendable {
     // MARK: Decisions of others
 
     /// - Parameters:
-    ///   - name: of the client that decided.
+    ///   - name: the client that decided.
     ///   - own: the name under which Ladle is connected.
     package mutating func resolved(
         _ id: String,
@@ -183,12 +183,12 @@ package struct ApprovalRegister: Sendable {
     }
 
     private func isEnding(_ approval: Approval, at time: Timestamp) -> Bool {
-        approval.isEndTold && time >= approval.expiresAt.adding(milliseconds: -ApprovalLimits.endingMs)
+        approval.isEndReported && time >= approval.expiresAt.adding(milliseconds: -ApprovalLimits.endingMs)
     }
 
     // MARK: Our decisions
 
-    /// - Parameter sender: its name.
+    /// - Parameter sender: the name of the caller that decides.
     package mutating func decide(
         _ id: String,
         _ decision: Approval.Decision,
@@ -201,8 +201,8 @@ package struct ApprovalRegister: Sendable {
         guard approval.decisions.contains(decision) else { return .notOffered(approval.decisions) }
         if record.attempt != nil { return .underWay(approval) }
         let last = approval.expiresAt.adding(milliseconds: -ApprovalLimits.marginMs)
-        // An end that the gateway did not tell keeps nobody from asking it.
-        guard now < last || !approval.isEndTold || record.waitsLonger else { return .tooLate(approval) }
+        // Only an end that the gateway reported makes a decision too late.
+        guard now < last || !approval.isEndReported || record.waitsLonger else { return .tooLate(approval) }
         attempts += 1
         records[id]?.attempt = Attempt(number: attempts, decision: decision, sender: sender)
         return .send(approval, attempt: attempts)
@@ -233,30 +233,30 @@ package struct ApprovalRegister: Sendable {
 
     // MARK: The link
 
-    /// From here on decisions of others can be missed.
+    /// Ladle may miss decisions of other clients from now on.
     package mutating func mayHaveMissed() {
         for id in records.keys where records[id]?.approval.isPending == true { records[id]?.isCertain = false }
     }
 
-    /// The gateway says that it stops. What waits then ends with its process.
+    /// The gateway announces its stop. Approvals that wait then end with its process.
     package mutating func gatewayStops() {
         for (id, record) in records { records[id]?.wasWaitingAtShutdown = record.isCertain }
         isStopping = true
     }
 
-    /// - Parameter isSameProcess: as before; nil where that cannot be known.
-    /// - Parameter hasList: the gateway can be asked what waits.
+    /// - Parameter isSameProcess: whether the gateway's process is that of the last connection; nil if that is not known.
+    /// - Parameter hasList: whether the gateway has a list of waiting approvals.
     package mutating func linkOpened(isSameProcess: Bool?, hasList: Bool, now: Timestamp) -> [Approval] {
         defer { isStopping = false }
         if isSameProcess != false || !isStopping {
             for id in records.keys { records[id]?.wasWaitingAtShutdown = false }
         }
         guard isSameProcess == false, !hasList else { return [] }
-        // They were in that process's memory.
+        // The process that is gone had its approvals in memory only.
         return pending.flatMap { endMissing($0.id, at: now) }
     }
 
-    /// The number to give with the answer of a list that is asked for now.
+    /// Numbers a list that is asked for now. The caller gives the number again with the list.
     package mutating func askList() -> Int {
         lists += 1
         wantsList = false
@@ -264,14 +264,14 @@ package struct ApprovalRegister: Sendable {
         return lists
     }
 
-    /// True once for each time that a list has to tell what still waits.
-    package mutating func takeListWish() -> Bool {
+    /// Whether a list has to be asked for; true once for each reason.
+    package mutating func takeListRequest() -> Bool {
         defer { wantsList = false }
         return wantsList
     }
 
     /// Takes the gateway's list of waiting approvals. An approval that is missing from it has ended.
-    /// - Parameter unread: ids of rows that do not tell what they are about.
+    /// - Parameter unread: ids of rows that could not be read.
     package mutating func listed(
         _ approvals: [Approval],
         unread: Set<String> = [],
@@ -285,15 +285,15 @@ package struct ApprovalRegister: Sendable {
         for approval in approvals {
             news += requested(approval, now: now)
             guard let record = records[approval.id] else { continue }
-            // It still waits, so a decision whose answer was lost did not arrive.
+            // The approval still waits, so a decision whose answer was lost did not arrive.
             if record.attempt == nil, record.lostAt < number { records[approval.id]?.lost = [:] }
-            // The gateway keeps it without its run.
+            // The gateway keeps the approval although the run has ended.
             if let end = record.runEndedAt, end < number { records[approval.id]?.runEndedAt = nil }
         }
         return news
     }
 
-    /// Ids of those that wait and that a list should have shown, and did not.
+    /// Ids of waiting approvals that are missing from a list.
     package func missing(from shown: Set<String>, of kind: Approval.Kind, asked number: Int) -> [String] {
         records.values.filter {
             let approval = $0.approval
@@ -302,7 +302,7 @@ package struct ApprovalRegister: Sendable {
         }.map(\.approval.id).sorted()
     }
 
-    /// The gateway remembers how it ended.
+    /// The gateway was asked about an approval and remembers how it ended.
     package mutating func settled(_ id: String, _ snapshot: ApprovalSnapshot, now: Timestamp) -> [Approval] {
         let time = snapshot.endedAt ?? now
         let decision = snapshot.decision.flatMap { Approval.Decision(rawValue: $0) }
@@ -324,7 +324,7 @@ package struct ApprovalRegister: Sendable {
         return end(id, .expired, by: "timeout", at: record.approval.expiresAt)
     }
 
-    /// True where one of its approvals still waits: the list tells whether the gateway keeps it.
+    /// - Returns: whether an approval of the run still waits. A list then shows whether the gateway keeps the approval.
     package mutating func runEnded(_ run: String) -> Bool {
         var isAffected = false
         for (id, record) in records where record.approval.isPending && record.approval.runID == run {
@@ -337,7 +337,7 @@ package struct ApprovalRegister: Sendable {
     // MARK: Time
 
     /// Ends approvals whose time is over. A gateway with a list is asked first, because our clock may be wrong.
-    /// - Parameter listed: the kinds of which a list can be asked for now.
+    /// - Parameter listed: the kinds of approvals for which the gateway can be asked for a list now.
     package mutating func tick(now: Timestamp, listed: Set<Approval.Kind> = []) -> [Approval] {
         var news: [Approval] = []
         for approval in pending {

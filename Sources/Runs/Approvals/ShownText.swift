@@ -1,15 +1,15 @@
 import Basics
 
-/// Texts of an agent before a person who decides: no character of theirs can hide or move another.
+/// Makes an agent's texts safe to show to the person who decides: no character can hide or move another.
 enum ShownText {
-    /// Characters that are spelt out are longer than they were: together they may double the text, so that memory has a bound.
+    /// Characters are spelt out if they could hide others. The spelt-out text may be twice as long, so that memory has a limit.
     static func of(_ text: String, bytes: Int) -> (text: String, isWhole: Bool) {
         let start = start(of: text, bytes: bytes)
         let (shown, isWhole) = Printable.escaped(start, limit: 2 * bytes)
         return (shown, isWhole && start.utf8.count == text.utf8.count)
     }
 
-    /// Of a client.
+    /// The name of a client.
     static func name(_ text: String) -> String { line(of(text, bytes: ApprovalLimits.nameBytes).text) }
 
     static func line(_ text: String) -> String {
@@ -18,7 +18,7 @@ enum ShownText {
         return String(String.UnicodeScalarView(scalars.prefix(ApprovalLimits.titleCharacters - 1))) + "…"
     }
 
-    /// Cut between scalars, not characters: one character can have any number of them.
+    /// Cuts between scalars, not characters: one character can have any number of scalars.
     private static func start(of text: String, bytes: Int) -> String {
         guard text.utf8.count > bytes else { return text }
         var view = String.UnicodeScalarView()

@@ -2,8 +2,8 @@ package import Basics
 package import Gateway
 package import JSONBytes
 
-/// One to three questions of the agent to a person, answered together. All its texts are made visible: no character
-/// of theirs can hide or move another. Gateways keep questions in memory alone.
+/// One to three questions of the agent to a person, answered together. Its texts are safe to show: no character can hide or move
+/// another. Gateways keep questions in memory only.
 package struct Question: Sendable, Equatable {
     package enum State: String, Sendable, CaseIterable {
         case pending, answered, cancelled, expired, unknown
@@ -12,7 +12,7 @@ package struct Question: Sendable, Equatable {
     package struct Option: Sendable, Hashable {
         package let label: String
         let explanation: String?
-        /// As the gateway knows it.
+        /// The label as the gateway sent it.
         let sent: String
     }
 
@@ -22,12 +22,12 @@ package struct Question: Sendable, Equatable {
         let text: String
         package let options: [Option]
         package let takesSeveral: Bool
-        /// A person's own words will do.
+        /// A person may answer in own words.
         package let takesOther: Bool
-        /// Its answer is shown to nobody.
+        /// The answer is never shown.
         package let isSecret: Bool
         package var isAnswered = false
-        /// As far as they are known and shown.
+        /// Nil if the answers are secret or not known.
         package var answers: [String]?
     }
 
@@ -39,17 +39,17 @@ package struct Question: Sendable, Equatable {
     package private(set) var parts: [Part]
     /// A part of the question is not shown.
     package let isTruncated: Bool
-    /// Both by the gateway's clock.
+    /// By the gateway's clock, as is `expiresAt`.
     package let createdAt: Timestamp
     package internal(set) var expiresAt: Timestamp
     package private(set) var endedAt: Timestamp?
     package private(set) var endedBy: String?
     package private(set) var via: Approval.Via?
-    let isCreatedAtTold: Bool
-    /// The gateway told the end; else it is when it has to be asked again.
-    let isEndTold: Bool
+    let isCreatedAtReported: Bool
+    /// The gateway reported `expiresAt`; otherwise it is the time at which Ladle asks the gateway.
+    let isEndReported: Bool
 
-    /// Tells it from another question under the same id.
+    /// Distinguishes a question from another one with the same id.
     package struct Identity: Sendable, Hashable {
         let id: String
         let createdAt: Timestamp
@@ -60,13 +60,13 @@ package struct Question: Sendable, Equatable {
 
     package var isPending: Bool { state == .pending }
 
-    /// Its first part in few words.
+    /// The header of the first part, else its text.
     package var title: String? { parts.first.map { $0.header ?? $0.text } }
 
-    /// Nil where the event does not tell what it asks.
+    /// Nil if the event has no id or no part.
     /// - Parameters:
-    ///   - session: in its canonical form.
-    ///   - now: by the gateway's clock.
+    ///   - session: the session's canonical name.
+    ///   - now: the time by the gateway's clock.
     package init?(_ event: QuestionEvent, session: String?, run: String?, now: Timestamp) {
         guard let id = event.id, event.partCount > 0 else { return nil }
         var isCut = event.partCount > GatewayLimits.questionParts
@@ -85,7 +85,7 @@ package struct Question: Sendable, Equatable {
             var options: [Option] = []
             for option in part.options {
                 let label = option.label.map { shown($0, bytes: QuestionLimits.labelBytes) } ?? ""
-                // Two that look alike cannot be told apart.
+                // Options that look alike cannot be distinguished.
                 guard let sent = option.label, !label.isEmpty, !options.contains(where: { $0.label == label }) else {
                     isCut = true
                     continue
@@ -118,9 +118,9 @@ package struct Question: Sendable, Equatable {
         agent = event.agent.map { ShownText.of($0, bytes: ApprovalLimits.nameBytes).text }
         isTruncated = isCut
         createdAt = event.createdAt ?? now
-        isCreatedAtTold = event.createdAt != nil
+        isCreatedAtReported = event.createdAt != nil
         let longest = now.adding(milliseconds: ApprovalLimits.longestLifeMs)
-        isEndTold = event.expiresAt.map { $0 <= longest } ?? false
+        isEndReported = event.expiresAt.map { $0 <= longest } ?? false
         expiresAt = min(event.expiresAt ?? now.adding(milliseconds: QuestionLimits.usualLifeMs), longest)
         var hasher = Hasher()
         hasher.combine(self.session)
@@ -134,13 +134,13 @@ package struct Question: Sendable, Equatable {
         identity = Identity(id: id, createdAt: createdAt, texts: hasher.finalize())
     }
 
-    /// It is another question under an id that was used before.
+    /// Whether this is another question with an id that was used before.
     func differs(from known: Question) -> Bool {
         identity.texts != known.identity.texts
-            || (isCreatedAtTold && known.isCreatedAtTold && createdAt != known.createdAt)
+            || (isCreatedAtReported && known.isCreatedAtReported && createdAt != known.createdAt)
     }
 
-    /// - Parameter answers: by the id of each part, as the gateway has them; nil where they are not known.
+    /// - Parameter answers: the answers by the id of each part, in the gateway's own words; nil if they are not known.
     mutating func end(
         _ state: State,
         _ answers: [String: [String]]? = nil,
@@ -165,7 +165,7 @@ package struct Question: Sendable, Equatable {
         }
     }
 
-    /// As a reader without the link sees it.
+    /// The question as it is shown while the link is down: nobody knows whether it still waits.
     package var unseen: Question {
         var copy = self
         if isPending { copy.state = .unknown }
@@ -176,7 +176,7 @@ package struct Question: Sendable, Equatable {
 extension Question: JSONWritable {
     package func write(to writer: inout JSONWriter) { write(to: &writer, now: nil) }
 
-    /// - Parameter now: by the gateway's clock; with it the time that is left is told.
+    /// - Parameter now: the time by the gateway's clock; if given, the remaining time is written too.
     package func write(to writer: inout JSONWriter, now: Timestamp?) {
         writer.object { writer in
             writer.member("id", id)

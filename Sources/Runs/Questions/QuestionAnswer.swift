@@ -1,13 +1,13 @@
-/// An answer that fits its question, or that nobody will answer. It may hold a secret: it is neither kept nor shown.
+/// An answer that fits its question, or the cancellation of the question. It may contain a secret, so it is neither kept nor shown.
 package struct QuestionAnswer: Sendable {
-    /// By the id of each part, in their order and as the gateway knows them; nil cancels.
+    /// The id and the answers of each part, in the order of the parts and in the gateway's own words; nil cancels the question.
     package let parts: [(id: String, texts: [String])]?
 
     package static let cancel = QuestionAnswer(parts: nil)
 
     private init(parts: [(id: String, texts: [String])]?) { self.parts = parts }
 
-    /// Why it does not fit.
+    /// The reason why an answer does not fit its question.
     package enum Fault: Error, Equatable {
         case noSuchPart(String, parts: [String])
         case unanswered(String, options: [String])
@@ -18,7 +18,7 @@ package struct QuestionAnswer: Sendable {
         case onlyCancel
     }
 
-    /// - Parameter given: by the id of each part, as people see the labels.
+    /// - Parameter given: the answers by the id of each part, with labels as they are shown.
     package init(_ given: [String: [String]], to question: Question) throws(Fault) {
         guard !question.isTruncated else { throw .onlyCancel }
         let ids = question.parts.map(\.id)
@@ -29,7 +29,7 @@ package struct QuestionAnswer: Sendable {
             let texts = given[part.id] ?? []
             guard !texts.isEmpty, !texts.contains("") else { throw .unanswered(part.id, options: labels) }
             guard texts.count == 1 || part.takesSeveral else { throw .onlyOne(part.id, options: labels) }
-            // In the order of the options: the same answer again is the same, however it is written.
+            // Sorted in the order of the options, so that the same choice is always the same answer.
             var chosen = part.options.filter { texts.contains($0.label) }.map(\.sent)
             for text in texts where !labels.contains(text) && !chosen.contains(text) {
                 guard part.takesOther else { throw .notOffered(part.id, options: labels) }
@@ -43,8 +43,8 @@ package struct QuestionAnswer: Sendable {
         self.init(parts: parts)
     }
 
-    /// As the gateway tells one.
-    init?(told answers: [String: [String]]?, to question: Question) {
+    /// An answer that the gateway reports.
+    init?(reported answers: [String: [String]]?, to question: Question) {
         guard let answers else { return nil }
         self.init(
             parts: question.parts.compactMap { part in
@@ -56,7 +56,7 @@ package struct QuestionAnswer: Sendable {
         )
     }
 
-    /// The same for the same answer, in this process alone.
+    /// A hash of the answer. It is valid in this process only.
     var mark: Int {
         var hasher = Hasher()
         for part in parts ?? [] {

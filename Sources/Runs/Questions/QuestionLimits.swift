@@ -1,10 +1,10 @@
 import Gateway
 
-/// Bounds on what is kept of questions, so that no gateway can fill our memory. The times are those of approvals.
+/// Limits on the memory of questions, so that no gateway can fill it. Most times are those of `ApprovalLimits`.
 package enum QuestionLimits {
-    /// Questions that wait at one time: a gateway holds a run for each. Further ones are taken once there is room.
+    /// Most waiting questions. A gateway holds a run for each; Ladle takes further ones once there is room.
     package static let pending = 64
-    /// Ended ones, so that an answer that comes again, or late, finds them.
+    /// Most ended questions in memory, for answers that come late or twice.
     static let ended = 32
     static let headerBytes = 128
     static let textBytes = 2_048
@@ -12,8 +12,8 @@ package enum QuestionLimits {
     static let explanationBytes = 512
     /// Longest answer in a person's own words.
     package static let answerBytes = 4_096
-    /// A question without an end is asked about after this time, the life that the newest releases give it.
+    /// Ladle asks about a question without an end after this time. The newest releases give questions this life.
     static let usualLifeMs: Int64 = 900_000
-    /// Each option, and one in a person's own words.
+    /// Most answers to a part: each option, and one in a person's own words.
     package static let answers = 1 + GatewayLimits.questionOptions
 }

@@ -1,8 +1,8 @@
 package import Basics
 package import Gateway
 
-/// The questions of the gateway by id: those that wait, and those that ended of late. Events, lists and answers go in; each
-/// question comes out twice, when it is asked and when it ends. No I/O and no clock: times are the gateway's.
+/// The gateway's waiting questions, and the questions that ended recently, by id. Events, lists and answers go in. Each question
+/// comes out twice, when it is asked and when it ends. The register does no I/O and has no clock: times are the gateway's.
 ///
 /// If nothing shows how a question ended, its state is `unknown`.
 package struct QuestionRegister: Sendable {
@@ -14,23 +14,23 @@ package struct QuestionRegister: Sendable {
 
     private struct Record {
         var question: Question
-        /// Since it was seen last nothing about it can have been missed.
+        /// Ladle cannot have missed anything about the question since it was last reported.
         var isCertain = true
-        /// The number of the list that has to show it; what came behind the question need not be in the answer.
+        /// The number of the last list that was asked for before the question was reported. Later lists have to show it.
         var seen: Int
-        /// Our answer that is on its way.
+        /// Our answer that has no reply yet.
         var attempt: Sent?
-        /// Our last answer that may have arrived, and the lists that were asked for before it.
+        /// Our last answer whose reply was lost, and how many lists had been asked for then. The answer may have arrived.
         var lost: (sent: Sent, lists: Int)?
-        /// Lists that were asked for before its run ended.
+        /// How many lists had been asked for when the question's run ended.
         var runEndedAt: Int?
-        /// When its time should be over.
+        /// When to look whether the question's time is over.
         var lookAt: Timestamp
-        /// A list was asked for then.
+        /// A list was asked for because the question's time should be over.
         var isAsked = false
-        /// A list showed it after its time.
+        /// A list showed the question after its time.
         var waitsLonger = false
-        /// Of the answer by which it ended.
+        /// The hash of the answer that ended the question.
         var mark: Int?
 
         init(_ question: Question, seen: Int) {
@@ -39,11 +39,11 @@ package struct QuestionRegister: Sendable {
             lookAt = question.expiresAt.adding(milliseconds: ApprovalLimits.graceMs)
         }
 
-        /// The gateway says again that it waits.
+        /// The gateway reports again that the question waits.
         mutating func waitsStill(_ again: Question, in list: Int, now: Timestamp) {
             isCertain = true
             seen = list
-            if again.isEndTold || question.expiresAt <= now { question.expiresAt = again.expiresAt }
+            if again.isEndReported || question.expiresAt <= now { question.expiresAt = again.expiresAt }
             isAsked = false
             lookAt = question.expiresAt.adding(milliseconds: ApprovalLimits.graceMs)
             guard lookAt <= now else { return }
@@ -51,44 +51,44 @@ package struct QuestionRegister: Sendable {
             lookAt = now.adding(milliseconds: ApprovalLimits.againMs)
         }
 
-        var endsWithItsTime: Bool { isCertain && question.isEndTold && lost == nil && !waitsLonger }
+        var endsWithItsTime: Bool { isCertain && question.isEndReported && lost == nil && !waitsLonger }
     }
 
     /// The result of an answer before anything is sent.
     package enum Start: Sendable {
         case notFound
-        /// - Parameter isSame: by this answer.
+        /// - Parameter isSame: whether this answer ended the question.
         case ended(Question, isSame: Bool)
         case tooLate(Question)
-        /// Another one is on its way; its end decides.
+        /// Another answer of ours has no reply yet.
         case underWay(Question)
         case send(Question, attempt: Int)
     }
 
-    /// The gateway's answer to an answer.
+    /// The gateway's reply to an answer.
     package enum Reply: Sendable, Equatable {
         case accepted
         case refused(QuestionRefusal)
-        /// Nothing came of it, and the question waits as before.
+        /// The answer had no effect, and the question still waits.
         case nothing
-        /// Nobody knows whether it arrived.
+        /// The reply was lost, so the answer may have arrived.
         case lost
     }
 
     private var records: [String: Record] = [:]
-    /// Ids of the ended ones, the oldest first.
+    /// Ids of ended questions, the oldest first.
     private var ended: [String] = []
     private var lists = 0
     private var attempts = 0
     private var wantsList = false
-    /// The gateway holds more than is kept.
+    /// The gateway has more waiting questions than the register takes.
     package private(set) var isOverfull = false
 
     package init() {}
 
     // MARK: Reading
 
-    /// The newest first, those that wait and those that ended of late.
+    /// The waiting and the recently ended questions, the newest first.
     package var all: [Question] {
         records.values.map(\.question).sorted { ($0.createdAt, $0.id) > ($1.createdAt, $1.id) }
     }
@@ -102,7 +102,7 @@ package struct QuestionRegister: Sendable {
 
     // MARK: Asked
 
-    /// The same question may come as an event, in lists, and again.
+    /// Takes a question. The same question may come as an event, in lists, and repeatedly.
     package mutating func requested(_ question: Question, now: Timestamp) -> [Question] {
         let id = question.id
         var news: [Question] = []
@@ -115,7 +115,7 @@ package struct QuestionRegister: Sendable {
             ended.removeAll { $0 == id }
             records[id] = nil
         }
-        // The others have ended.
+        // The records that are not ended wait.
         guard records.count - ended.count < QuestionLimits.pending else {
             isOverfull = true
             return news
@@ -124,13 +124,13 @@ package struct QuestionRegister: Sendable {
         return news + [question]
     }
 
-    // MARK: Ends that the gateway tells
+    // MARK: Ends that the gateway reports
 
     /// - Parameter own: the name under which Ladle is connected.
     package mutating func resolved(_ event: QuestionEvent, own: String, now: Timestamp) -> [Question] {
         guard let id = event.id, let record = records[id], record.question.isPending else { return [] }
         let time = event.time ?? now
-        let told = QuestionAnswer(told: event.answers, to: record.question)
+        let reported = QuestionAnswer(reported: event.answers, to: record.question)
         let isOwnName = event.resolvedBy == own
         let sent = [record.attempt, record.lost?.sent].compactMap(\.self)
         switch event.status {
@@ -138,18 +138,18 @@ package struct QuestionRegister: Sendable {
         case "cancelled":
             let ours = sent.first { $0.answer.parts == nil && (isOwnName || event.resolvedBy == nil) }
             return end(id, .cancelled, .cancel, by: ours?.sender ?? event.resolvedBy, at: time, isOurs: ours != nil)
-        case nil where told == nil && record.attempt == nil: return end(id, .unknown, at: time)
+        case nil where reported == nil && record.attempt == nil: return end(id, .unknown, at: time)
         default: break
         }
         let answers = sent.filter { $0.answer.parts != nil }
-        var ours = answers.first { $0.answer.mark == told?.mark && (isOwnName || event.resolvedBy == nil) }
-        // The answer may be left out, or a secret be masked.
-        let isVeiled = told == nil || record.question.parts.contains(where: \.isSecret)
+        var ours = answers.first { $0.answer.mark == reported?.mark && (isOwnName || event.resolvedBy == nil) }
+        // The gateway may leave the answer out, or mask a secret.
+        let isVeiled = reported == nil || record.question.parts.contains(where: \.isSecret)
         if ours == nil, isOwnName, isVeiled { ours = answers.first }
         if let ours { return end(id, .answered, ours.answer, by: ours.sender, at: time, isOurs: true) }
-        // The reply to our own answer tells more.
+        // The reply to our own answer will say more.
         if event.resolvedBy == nil, isVeiled, record.attempt != nil { return [] }
-        return end(id, .answered, told, by: event.resolvedBy, at: time)
+        return end(id, .answered, reported, by: event.resolvedBy, at: time)
     }
 
     // MARK: Our answers
@@ -165,14 +165,14 @@ package struct QuestionRegister: Sendable {
         guard question.isPending else { return ended(question, answer) }
         if record.attempt != nil { return .underWay(question) }
         let last = question.expiresAt.adding(milliseconds: -ApprovalLimits.marginMs)
-        // An end that the gateway did not tell keeps nobody from asking it.
-        guard now < last || !question.isEndTold || record.waitsLonger else { return .tooLate(question) }
+        // Only an end that the gateway reported makes an answer too late.
+        guard now < last || !question.isEndReported || record.waitsLonger else { return .tooLate(question) }
         attempts += 1
         records[id]?.attempt = Sent(number: attempts, answer: answer, sender: sender)
         return .send(question, attempt: attempts)
     }
 
-    /// How an answer stands to a question that has ended.
+    /// The result of an answer to a question that has ended.
     package func ended(_ question: Question, _ answer: QuestionAnswer?) -> Start {
         guard question.state != .expired else { return .tooLate(question) }
         return .ended(question, isSame: answer != nil && records[question.id]?.mark == answer?.mark)
@@ -198,17 +198,17 @@ package struct QuestionRegister: Sendable {
 
     // MARK: The link
 
-    /// From here on ends can be missed.
+    /// Ladle may miss ends of questions from now on.
     package mutating func mayHaveMissed() {
         for id in records.keys where records[id]?.question.isPending == true { records[id]?.isCertain = false }
     }
 
-    /// The gateway that is connected now has no questions.
+    /// Ends all questions, because the gateway that is connected now has none.
     package mutating func endAll(now: Timestamp) -> [Question] {
         waiting.flatMap { end($0.question.id, .unknown, at: now) }
     }
 
-    /// The number to give with the answer of a list that is asked for now.
+    /// Numbers a list that is asked for now. The caller gives the number again with the list.
     package mutating func askList() -> Int {
         lists += 1
         wantsList = false
@@ -216,14 +216,14 @@ package struct QuestionRegister: Sendable {
         return lists
     }
 
-    /// True once for each time that a list has to tell what still waits.
-    package mutating func takeListWish() -> Bool {
+    /// Whether a list has to be asked for; true once for each reason.
+    package mutating func takeListRequest() -> Bool {
         defer { wantsList = false }
         return wantsList
     }
 
     /// Takes the gateway's list of waiting questions. A question that is missing from it has ended.
-    /// - Parameter unread: ids of rows that do not tell what they ask.
+    /// - Parameter unread: ids of rows that could not be read.
     package mutating func listed(
         _ questions: [Question],
         unread: Set<String> = [],
@@ -239,7 +239,7 @@ package struct QuestionRegister: Sendable {
         for question in questions {
             news += requested(question, now: now)
             guard let record = records[question.id] else { continue }
-            // It still waits, so an answer whose reply was lost did not arrive.
+            // The question still waits, so an answer whose reply was lost did not arrive.
             if record.attempt == nil, let lost = record.lost, lost.lists < number { records[question.id]?.lost = nil }
             if let end = record.runEndedAt, end < number { records[question.id]?.runEndedAt = nil }
         }
@@ -254,7 +254,7 @@ package struct QuestionRegister: Sendable {
         return end(id, .expired, by: "timeout", at: record.question.expiresAt)
     }
 
-    /// True where one of its questions still waits: the list tells whether the gateway keeps it.
+    /// - Returns: whether a question of the run still waits. A list then shows whether the gateway keeps the question.
     package mutating func runEnded(_ run: String) -> Bool {
         let affected = waiting.filter { $0.question.runID == run }
         for record in affected { records[record.question.id]?.runEndedAt = lists }
@@ -263,8 +263,8 @@ package struct QuestionRegister: Sendable {
 
     // MARK: Time
 
-    /// The gateway decides whether the time of a question is over: our clock may be wrong.
-    /// - Parameter canList: the gateway can be asked now.
+    /// Ends questions whose time is over. The gateway is asked first, because our clock may be wrong.
+    /// - Parameter canList: whether the gateway can be asked now.
     package mutating func tick(now: Timestamp, canList: Bool) -> [Question] {
         var news: [Question] = []
         for record in waiting where record.attempt == nil && now >= record.lookAt {
@@ -291,8 +291,8 @@ package struct QuestionRegister: Sendable {
         isOurs: Bool = false
     ) -> [Question] {
         guard var record = records[id], record.question.isPending else { return [] }
-        let isTold = state == .answered || state == .cancelled
-        let via: Approval.Via? = isOurs ? .ladle : isTold && name != nil ? .other : nil
+        let isByPerson = state == .answered || state == .cancelled
+        let via: Approval.Via? = isOurs ? .ladle : isByPerson && name != nil ? .other : nil
         record.question.end(state, answer?.byPart, by: name, at: time, via: via)
         record.mark = answer?.mark
         record.attempt = nil

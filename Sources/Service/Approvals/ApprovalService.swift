@@ -452,7 +452,7 @@ package final class ApprovalService {
     private func tick(on loop: isolated EventLoop) {
         let now = gatewayTime(on: loop).adding(milliseconds: -toleranceMs)
         publish(register.tick(now: now, listed: listedKinds), on: loop)
-        if register.takeListWish(), let hello = gateway.hello { readLists(hello, on: loop) }
+        if register.takeListRequest(), let hello = gateway.hello { readLists(hello, on: loop) }
         arm(on: loop)
     }
 

@@ -286,7 +286,7 @@ package final class QuestionService {
     private func tick(on loop: isolated EventLoop) {
         let canList = isConnected && sight != .scopeMissing
         publish(register.tick(now: approvals.gatewayTime(on: loop), canList: canList), on: loop)
-        if register.takeListWish() { readList(on: loop) }
+        if register.takeListRequest() { readList(on: loop) }
         arm(on: loop)
     }
 
