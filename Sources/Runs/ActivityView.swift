@@ -9,13 +9,13 @@ package struct ActivityView: Sendable {
     /// How many approvals wait for a decision.
     package let approvals: Int
 
-    /// Keeps the active ones of all runs, in the order in which they began.
+    /// Keeps the active runs, in the order in which they began.
     package init(_ runs: [Run], approvals: Int = 0) {
         self.approvals = approvals
         self.runs = runs.filter(\.state.isActive).sorted { ($0.startedAt, $0.id) < ($1.startedAt, $1.id) }
     }
 
-    /// The one run's current label, `N active`, or `idle`.
+    /// `idle`, the current label of the only run, or `N active`.
     package var headline: String {
         switch runs.count {
         case 0: "idle"
@@ -24,7 +24,7 @@ package struct ActivityView: Sendable {
         }
     }
 
-    /// One line a running step; a run without one has its own line.
+    /// One line for each open step, and one for each run without an open step.
     package func lines(now: Timestamp) -> [String] {
         guard !runs.isEmpty else { return ["idle"] }
         return runs.flatMap { run in

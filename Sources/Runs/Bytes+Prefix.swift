@@ -1,5 +1,5 @@
 extension [UInt8] {
-    /// Compares in blocks without an exit inside, which the compiler turns into wide instructions.
+    /// Compares blocks of 64 bytes. A block has no early exit, so that the compiler can use wide instructions.
     func hasBytes(_ prefix: [UInt8]) -> Bool {
         guard count >= prefix.count else { return false }
         let left = span

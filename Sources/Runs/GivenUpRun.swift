@@ -4,9 +4,9 @@ package import Basics
 package struct GivenUpRun: Sendable {
     package var id: String
     package var session: SessionKey
-    /// Of the message that it answers: the gateway names it by these words when it takes it up.
+    /// The text of the message that the run answers. The gateway quotes it when it resumes the run.
     package var message: String
-    /// Its answer so far.
+    /// The answer so far.
     package var text: String
     package var startedAt: Timestamp
     package var endedAt: Timestamp

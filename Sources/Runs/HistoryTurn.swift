@@ -1,7 +1,7 @@
 import Basics
 import Gateway
 
-/// A user's row and the rows up to the next one. A row that names another run is a turn by itself.
+/// A user's row of the transcript and all rows up to the next user's row. A row that names another run is a turn by itself.
 struct HistoryTurn: Sendable {
     var user: HistoryRow?
     var rows: [HistoryRow] = []
@@ -17,12 +17,12 @@ struct HistoryTurn: Sendable {
         }
     }
 
-    /// The user's row is not older than a message sent at that time by our clock.
+    /// Whether the turn was written after a message was sent at this time, as far as the clocks agree.
     func isWritten(after sending: Timestamp) -> Bool {
         time.map { $0 >= sending.adding(milliseconds: -TurnMatch.clockTolerance) } ?? false
     }
 
-    /// The user's row has this message: alone, or as one of several that the gateway joined into one turn.
+    /// Whether the user's row has this message, alone or as one of several messages that the gateway joined into one turn.
     func carries(_ message: String) -> Bool {
         guard let user else { return false }
         guard !message.isEmpty else { return false }
@@ -30,12 +30,12 @@ struct HistoryTurn: Sendable {
         return user.text.hasPrefix(Self.joinedMessages) && user.text.rangeOfText(message) != nil
     }
 
-    /// A message of ours as it is compared with rows: gateways put things in front of it and cut long ones.
+    /// The part of our message that is compared with rows: gateways put text in front of a message and cut long messages.
     static func compared(_ text: String) -> String {
         String(InboundEnvelope.stripped(text).prefix(comparedCharacters)).trimmingBlanks()
     }
 
-    /// Less than any gateway shows of a row.
+    /// Fewer characters than any gateway shows of a row.
     private static let comparedCharacters = 4_000
 
     private static let joinedMessages = "[Queued messages"

@@ -16,7 +16,7 @@ package struct Run: Sendable, Equatable {
         case interrupted = "RUN_INTERRUPTED"
     }
 
-    /// The error of a run that was given up; a gateway that is busy after its start may take it up all the same.
+    /// The error of a run that Ladle gave up. A gateway that is busy after its start may still resume the run.
     package static let givenUp = "The gateway was restarted during this run and does not go on with it."
 
     package var id: String
@@ -31,7 +31,7 @@ package struct Run: Sendable, Equatable {
     package var code: Code?
     package var usage: TokenUsage?
 
-    /// The run's present activity, for headlines: the newest open step, else that it writes or thinks.
+    /// The run's present activity, for headlines: the newest open step, else `Writing a reply...` or `Thinking...`.
     package var currentLabel: String {
         switch state {
         case .queued: "Queued"

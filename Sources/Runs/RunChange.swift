@@ -1,10 +1,10 @@
 package import Basics
 
-/// A change of a run, in the order in which changes are published; most are one event of the stream.
+/// A change of a run. Changes are published in their order; most of them become one event of the stream.
 package enum RunChange: Sendable, Equatable {
     case started(Run)
     case stepChanged(Step)
-    /// `offset` counts UTF-16 units of the run's text, which is what `String.length` counts for the clients.
+    /// `offset` counts UTF-16 units of the run's text, as `length` does in JavaScript.
     case textAppended(run: String, offset: Int, text: String)
     case textReplaced(run: String, text: String)
     case ended(Run)
@@ -12,22 +12,22 @@ package enum RunChange: Sendable, Equatable {
     case corrected(Run)
     /// The gateway has the message whose key is the run's id.
     case proven(String, RunProof)
-    /// The gateway is busy and answers our send later, in a run of its own.
+    /// The gateway is busy and answers our send later, in another run.
     case deferred(String, session: SessionKey)
     /// The run `to` answers the deferred send `from`.
     case reassigned(from: String, to: String)
-    /// A run of which nothing was shown is not followed any more: nothing goes on under its id.
+    /// Ladle stops following a run of which nothing was shown. Nothing more comes under its id.
     case dropped(String, session: SessionKey)
     /// The gateway acknowledged our message and refuses to run it.
     case refused(String, reason: String)
 }
 
-/// Shows that the gateway's transcript has a message.
+/// The reason to believe that the gateway's transcript has a message.
 package enum RunProof: Sendable, Equatable {
-    /// Its own row was read.
+    /// The message's row was read.
     case row
-    /// The gateway said that it wrote the row, into a transcript that is on disk.
+    /// The gateway reported that it wrote the row, and the transcript is on disk.
     case rowEvent
-    /// Its run's end was reported.
+    /// The end of the message's run was reported.
     case end
 }

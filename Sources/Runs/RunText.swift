@@ -2,12 +2,12 @@ import Basics
 import Gateway
 import Labels
 
-/// The text of one run, out of everything that reports it: agent events, chat events, pages and rows. It is shown from one source at a
-/// time, and differences to what was published become changes.
+/// The text of one run, from agent events, chat events, pages and rows. Only one source is shown at a time. Differences from the
+/// published text become changes.
 struct RunText: Sendable {
     private var agentText = TextAssembler(.messages)
     private var chatText = TextAssembler(.whole)
-    /// The text of the terminal chat event; it wins over the streams. After an abort the text of a final event does not count.
+    /// The text of the final chat event, which overrides the streams. After an abort, the text of the abort event counts instead.
     private var finalText: [UInt8]?
     private var abortedText: [UInt8]?
     /// The text so far that a history page gave.
@@ -22,12 +22,12 @@ struct RunText: Sendable {
     // MARK: Reading
 
     var published: String { String(decoding: publishedText, as: UTF8.self) }
-    /// Some of it came while the run was under way.
+    /// The gateway reported some of the text while the run was under way.
     var wasReported: Bool { !agentText.isEmpty || !chatText.isEmpty || !snapshot.isEmpty }
-    /// Nothing of it is known, in this process.
+    /// This process of Ladle knows nothing of the text.
     var isUnknown: Bool { publishedText.isEmpty && rowTexts.isEmpty && snapshot.isEmpty }
 
-    /// Its share of memory in bytes; texts count as often as they are kept on the way to the subscribers.
+    /// An estimate of its memory in bytes. Each text counts once for each copy on its way to the subscribers.
     var weight: Int {
         let known = rowTexts.reduce(snapshot.count) { $0 + $1.text.count } + (finalText?.count ?? 0)
         return 2 * (agentText.byteCount + chatText.byteCount) + known + 3 * publishedText.count
@@ -44,7 +44,7 @@ struct RunText: Sendable {
         }
     }
 
-    /// A message holds the whole text; otherwise `deltaText` is added to it, or replaces it.
+    /// A message has the whole text so far. Without a message, `deltaText` is added to the text or replaces it.
     mutating func takeDelta(_ event: ChatEvent, sequence: Int64) {
         if let text = event.message?.onlyText {
             _ = chatText.take(.sofar(Array(text)), sequence: sequence)
@@ -89,7 +89,7 @@ struct RunText: Sendable {
         }
     }
 
-    /// The run begins anew; what was published stays until it is replaced.
+    /// The run begins again. The published text stays until new text replaces it.
     mutating func beginAgain() {
         agentText = TextAssembler(.messages)
         chatText = TextAssembler(.whole)
@@ -98,7 +98,7 @@ struct RunText: Sendable {
 
     // MARK: Publishing
 
-    /// The whole text of a run that is told anew.
+    /// Sets the published text to the whole text, for a run whose end is corrected.
     mutating func settle(wasAborted: Bool) {
         publishedText = Self.limited(visible(isFinal: true, wasAborted: wasAborted))
     }
@@ -119,7 +119,7 @@ struct RunText: Sendable {
         publishedText = text
     }
 
-    /// Cut between characters.
+    /// Cuts a long text between two code points.
     private static func limited(_ text: [UInt8]) -> [UInt8] {
         guard text.count > ActivityLimits.runTextBytes else { return text }
         var end = ActivityLimits.runTextBytes
@@ -127,7 +127,7 @@ struct RunText: Sendable {
         return Array(text[..<end])
     }
 
-    /// From one source at a time: the terminal event, else agent events, else chat events, else the transcript.
+    /// The text from the first source that has one: the terminal event, agent events, chat events, the transcript.
     private func visible(isFinal: Bool, wasAborted: Bool) -> [UInt8] {
         if let last = wasAborted ? abortedText : finalText { return SilentReply.matches(last) ? [] : last }
         let stream = agentText.isEmpty ? chatText : agentText
@@ -138,7 +138,7 @@ struct RunText: Sendable {
         return known
     }
 
-    /// Adds the end of the text from the transcript, where the stream's end was missed.
+    /// Adds the end of the text from the transcript if events with the stream's end were missed.
     private func completed(_ text: [UInt8], _ stream: TextAssembler) -> [UInt8] {
         guard let last = rowTexts.last?.text, !SilentReply.matches(last) else { return text }
         if text.isEmpty, stream.isEmpty { return last }

@@ -1,12 +1,12 @@
 import Basics
 
-/// The runs of one session, by id and in the order in which they became known, and when its transcript is to be read.
+/// The ids of one session's runs, in the order in which they became known, and how often the session's transcript was read.
 struct SessionRuns: Sendable {
     var active: [String] = []
     var ended: [String] = []
     /// Our own sends that the gateway deferred because a run was active; later runs of the session answer them.
     var deferred: [String] = []
-    /// Runs that the last restart of the gateway interrupted; a run that takes one up names none of them.
+    /// Runs that the last restart of the gateway interrupted. A run that goes on with one of them does not name it.
     var interrupted: [String] = []
     var touchedAt: Timestamp
     /// The transcript is known to be on disk. A new session of 2026.3.1 and 2026.6.11 has nothing there before its first answer
@@ -14,7 +14,7 @@ struct SessionRuns: Sendable {
     var hasTranscript = false
     /// The conversation of the last page; a reset replaces it.
     var conversation: String?
-    /// Looks into the transcript since the last news of the session.
+    /// How often the transcript was read since the link was opened.
     var looks = 0
     var lookedAt: Timestamp?
 

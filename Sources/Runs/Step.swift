@@ -14,10 +14,10 @@ package struct Step: Sendable, Equatable {
         package var isOpen: Bool { self == .running || self == .waiting }
     }
 
-    /// Derived from the run and the call, so that it is the same after a restart.
+    /// Made from the ids of the run and the call, so that it is the same after a restart of Ladle.
     package var id: String
     package var runID: String
-    /// The place in which the step was first seen, from 1; never changes.
+    /// The step's number in the order in which Ladle first saw the steps, from 1. It never changes.
     package var sequence: Int
     package var kind: Kind
     package var tool: String?
@@ -26,7 +26,7 @@ package struct Step: Sendable, Equatable {
     /// The text to show now.
     package var label: String
     package var detail: String?
-    /// While it waits: the approval that it waits for.
+    /// The approval that a waiting step waits for.
     package var approvalID: String?
     package var state: State
     package var startedAt: Timestamp

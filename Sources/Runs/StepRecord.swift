@@ -2,9 +2,9 @@ import Basics
 import JSONBytes
 import Labels
 
-/// All that is known about one step. The step shown is computed from it, so that the order of the facts does not matter.
+/// All facts about one step. The step shown is computed from them, so that the order of the facts does not matter.
 struct StepRecord: Sendable {
-    /// Times from one source: a start is only compared with the end from the same source.
+    /// The times of one source. A start is only compared with the end from the same source.
     struct Times: Sendable, Equatable {
         var start: Timestamp?
         var end: Timestamp?
@@ -12,7 +12,7 @@ struct StepRecord: Sendable {
         mutating func started(_ time: Timestamp) { start = start.map { min($0, time) } ?? time }
         mutating func ended(_ time: Timestamp) { end = end.map { max($0, time) } ?? time }
 
-        /// Nil for a difference of zero, which a clock of milliseconds does not measure.
+        /// Nil for less than a millisecond, which the clock does not measure.
         var duration: Int64? {
             guard let start, let end, end > start else { return nil }
             return end.milliseconds - start.milliseconds
@@ -21,7 +21,7 @@ struct StepRecord: Sendable {
 
     enum Approval: Sendable, Equatable {
         case requested, allowed, denied
-        /// Nothing shows how.
+        /// The approval has ended, and nothing shows how.
         case ended
     }
 
@@ -35,7 +35,7 @@ struct StepRecord: Sendable {
     /// Hash of the call's command, to find the call that an approval is about.
     var command: UInt64?
     var firstSeen: Timestamp
-    /// The lowest number of an agent event about it.
+    /// The lowest number of an agent event about the step.
     var firstEvent: Int64?
     var live = Times()
     var item = Times()
@@ -44,11 +44,11 @@ struct StepRecord: Sendable {
     var itemFailed: Bool?
     var approvalID: String?
     var approval: Approval?
-    /// Handle of a command that went on in the background.
+    /// Handle of a command that continues in the background.
     var process: String?
     var processEnd: Timestamp?
     var isHidden = false
-    /// The try it belongs to is gone, and another one goes on in its place.
+    /// The step's try of the run is over, and another try follows.
     var isAbandoned = false
     /// The call is over, and only the transcript has its result.
     var awaitsRow = false
@@ -100,7 +100,7 @@ struct StepRecord: Sendable {
         }
     }
 
-    /// The step as it stands, in a run that is in `run` and ended at `end`.
+    /// The step, for a run in state `run` that ended at `end`.
     func step(runID: String, run: Run.State, end: Timestamp?) -> Step {
         let state = self.state(run)
         let closedByRun = ownState.isOpen && !state.isOpen
@@ -130,7 +130,7 @@ struct StepRecord: Sendable {
     private var ownState: Step.State {
         if kind == .error { return .failed }
         if kind == .thinking { return isOpenThought ? .running : .done }
-        // A call with an exit code ran, so it was allowed, also where the decision was missed.
+        // A call with an exit code ran, so it was allowed, even if Ladle missed the decision.
         if approval == .requested, outcome?.exitCode == nil { return .waiting }
         if approval == .denied, outcome == nil || outcome?.state == .waiting || kind == .approval { return .failed }
         if kind == .approval { return .done }
@@ -182,7 +182,7 @@ struct StepRecord: Sendable {
         case .running: return outcome?.state == .running ? label.inBackground : label.running
         case .waiting: return label.waitingForApproval
         case .done:
-            // The app names a result without its call by the tool.
+            // Chowder's label for a result without its call is the tool's name.
             if label.table == .chowder, !hasArguments, rows.start == nil, live.start == nil {
                 let time = duration.map { " (\($0)ms)" } ?? ""
                 return "\(tool ?? "Tool") completed\(time)"
@@ -193,7 +193,7 @@ struct StepRecord: Sendable {
         }
     }
 
-    /// The call asked, and nothing shows that it went on.
+    /// The call asked for an approval, and nothing shows that it ran.
     private var isUndecided: Bool {
         switch approval {
         case .allowed, .denied: false
@@ -211,7 +211,7 @@ struct StepRecord: Sendable {
         }
     }
 
-    /// While a step waits, its detail says which command answers it.
+    /// The detail of a waiting step says how to answer it.
     private func detail(_ state: Step.State) -> String? {
         guard state == .waiting, let id = approvalID ?? outcome?.approvalID else { return label.detail }
         let answer = "answer with: POST /v1/approvals/\(id), or say: /approve \(id) allow-once (or deny)"

@@ -1,17 +1,17 @@
-/// One text out of the frames of one stream, in any order and repeated. Frames carry the text so far or only the new
-/// piece; each has a sequence number. The frames of the open message are kept as one, so that memory is the text's.
+/// Assembles a text from the frames of one stream, which may be repeated or out of order. A frame has a sequence number, and the
+/// text so far or only the next piece. The frames of the open message are joined, so that they take no more memory than the text.
 struct TextAssembler: Sendable {
     enum Form: Sendable {
-        /// Agent events: the text starts again with each message of a run, and the messages are joined.
+        /// Agent events: the text starts again with each message of a run, and all messages together are the run's text.
         case messages
-        /// Chat events: each text is the whole run's.
+        /// Chat events: each text is that of the whole run.
         case whole
     }
 
     enum Frame: Sendable {
         case sofar([UInt8])
         case piece([UInt8])
-        /// Replaces what is there; later pieces are added to it.
+        /// Replaces the open message. Later pieces are added to it.
         case replacement([UInt8])
 
         var bytes: [UInt8] {
@@ -21,7 +21,7 @@ struct TextAssembler: Sendable {
         }
     }
 
-    /// A frame, or several that were joined; it stands for all numbers of its range.
+    /// A frame, or several joined frames with all sequence numbers of a range.
     private struct Entry: Sendable {
         var first: Int64
         var last: Int64
@@ -32,11 +32,12 @@ struct TextAssembler: Sendable {
     private var entries: [Entry] = []
     /// The index in `entries` at which the open message begins.
     private var openStart = 0
-    /// The text of earlier messages, and of the one that still grows.
+    /// The text of earlier messages.
     private(set) var closed: [UInt8] = []
+    /// The text of the message that still grows.
     private(set) var open: [UInt8] = []
 
-    /// Frames that would take the text beyond this many bytes are not taken.
+    /// The most bytes of text. A frame that would exceed them is ignored.
     private let limit: Int
 
     init(_ form: Form, limit: Int = 2 * ActivityLimits.runTextBytes) {
@@ -47,7 +48,7 @@ struct TextAssembler: Sendable {
     var isEmpty: Bool { entries.isEmpty }
     var byteCount: Int { closed.count + open.count }
 
-    /// True when the text may have changed.
+    /// - Returns: whether the text may have changed.
     mutating func take(_ frame: Frame, sequence: Int64) -> Bool {
         guard byteCount + frame.bytes.count <= limit else { return false }
         if let last = entries.last, sequence <= last.last { return insert(frame, sequence: sequence) }
@@ -55,14 +56,14 @@ struct TextAssembler: Sendable {
         return true
     }
 
-    /// The usual path: newer than everything known.
+    /// The usual case: a frame that is newer than all frames so far.
     private mutating func append(_ frame: Frame, sequence: Int64) {
         var entry = Entry(first: sequence, last: sequence, frame: frame)
         let before = closed.count
         let previous = openStart
         fold(frame, at: entries.count)
         if case .sofar = frame, openStart == previous, closed.count == before, openStart < entries.count {
-            // It holds all of the open message: one entry stands for it.
+            // The frame has the whole open message, so its entry replaces the message's other entries.
             entry.first = entries[openStart].first
             entry.frame = .sofar(open)
             entries.removeSubrange(openStart...)
@@ -71,7 +72,7 @@ struct TextAssembler: Sendable {
         joinPieces()
     }
 
-    /// A frame that was overtaken by newer ones, or comes again.
+    /// A frame that newer frames overtook, or a repeated frame.
     private mutating func insert(_ frame: Frame, sequence: Int64) -> Bool {
         let place = entries.firstIndex { $0.last >= sequence } ?? entries.count
         guard entries.count < 4 * ActivityLimits.reorderWindow, entries[place].first > sequence else { return false }
@@ -95,9 +96,9 @@ struct TextAssembler: Sendable {
             } else if bytes.hasBytes(open) {
                 open = bytes
             } else if open.hasBytes(bytes) {
-                // An older, shorter state of the open message.
+                // The frame is an older, shorter state of the open message.
             } else if !closed.isEmpty, bytes.hasBytes(closed) {
-                // This gateway goes on with the text of the whole run.
+                // This gateway sends the text of the whole run from here on.
                 closed = []
                 openStart = 0
                 open = bytes
@@ -111,7 +112,7 @@ struct TextAssembler: Sendable {
         }
     }
 
-    /// Joins old pieces: frames that belong between them no longer come.
+    /// Joins old pieces. A frame between them would be too late.
     private mutating func joinPieces() {
         let window = ActivityLimits.reorderWindow
         guard entries.count - openStart > 2 * window else { return }

@@ -2,7 +2,7 @@ import Basics
 import Gateway
 import Labels
 
-/// How a tool call ended, out of its result: whether it failed, its exit code, its duration.
+/// How a tool call ended, read from its result: whether it failed, its exit code and its duration.
 struct ToolOutcome: Sendable, Equatable {
     enum State: Int, Sendable {
         case running, waiting, done, failed
@@ -37,14 +37,14 @@ struct ToolOutcome: Sendable, Equatable {
 
     private static let exitMark = "(Command exited with code "
 
-    /// The exec tool's last line.
+    /// The exit code in the last line of the exec tool's output.
     private static func exitCode(in text: String) -> Int64? {
         let tail = text.trimmingBlanks().suffix(64)
         guard tail.hasSuffix(")"), let mark = tail.rangeOfText(exitMark) else { return nil }
         return Int64(tail[mark.upperBound...].dropLast())
     }
 
-    /// One masked line without the exit mark; nil where nothing is left.
+    /// The text as one line, without secrets and without the exit code; nil if nothing is left.
     static func shown(_ text: String) -> String? {
         var rest = text.trimmingBlanks()
         if let mark = rest.rangeOfText(exitMark), rest.hasSuffix(")") {

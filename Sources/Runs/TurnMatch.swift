@@ -1,35 +1,36 @@
 import Basics
 import Gateway
 
-/// Finds which runs the turns of a transcript belong to. A turn that may be another run's is nobody's: its answer would be told as
+/// Finds the run of each turn of a transcript. If a turn may belong to another run, it gets none: its answer would be published as
 /// the answer to the wrong message.
 struct TurnMatch: Sendable {
     struct Candidate: Sendable {
         let id: String
-        /// Other releases write no keys, so a run may be found by these.
+        /// The reported starts. They find the run's turn in releases that write no keys into rows.
         var starts: [Timestamp] = []
-        /// Seen first in the middle: its user's row is the last one before this time.
+        /// When Ladle first saw a run whose start it missed. The last user's row before this time is the run's.
         var joinedAt: Timestamp?
-        /// The words of our own message, and when we sent it.
+        /// The words of our message.
         var message: String?
-        /// Its start is not known for certain, so the words have to do.
+        /// The start is not certain, so the message's words may find the turn.
         var mayMatchByWords = false
+        /// When we sent the message.
         var sentAt: Timestamp
-        /// Its last sign of life, once it has ended.
+        /// When the run was last seen, once it has ended.
         var endedAt: Timestamp?
         var calls: @Sendable (String) -> Bool
     }
 
-    /// The user's row of a run bears the time of its start, to the millisecond; a loaded gateway may take longer between them.
+    /// The user's row has the time of the run's start, to the millisecond; on a loaded gateway the two may differ by more.
     private static let startTolerance: Int64 = 100
-    /// A message of ours is in no row that is older than its sending by more than the two clocks may differ.
+    /// The most by which our clock and the gateway's may differ. An older row cannot have a message that was sent later.
     static let clockTolerance: Int64 = 2_000
 
     private(set) var owners: [Int: String] = [:]
 
     /// - Parameters:
     ///   - beginsInside: the first rows may be the later part of a turn.
-    ///   - owner: the run of a key that the gateway wrote; `.some(nil)` where it is none of these.
+    ///   - owner: the run of a key that the gateway wrote into a row; nil if Ladle does not show such a run.
     init(
         _ turns: [HistoryTurn],
         _ candidates: [Candidate],
@@ -83,7 +84,7 @@ struct TurnMatch: Sendable {
         }
     }
 
-    /// A start may be another run's that began in the same moment; our own words tell.
+    /// Another run may have begun in the same moment, so the row also has to have our message.
     private func fits(_ turn: HistoryTurn, _ candidate: Candidate, _ start: Timestamp) -> Bool {
         guard let message = candidate.message, !message.isEmpty else { return true }
         return turn.carries(message) || distance(turn, start) <= 2
@@ -94,8 +95,8 @@ struct TurnMatch: Sendable {
         return abs(time.milliseconds - start.milliseconds)
     }
 
-    /// Rows without their user's row: the later part of a long turn, or a row that came as an event. They are the run's in whose
-    /// time they were written.
+    /// Rows without their user's row are the later part of a long turn, or one row that came as an event. They belong to the run
+    /// that was under way when they were written.
     private mutating func claimBeginning(of turns: [HistoryTurn], _ candidates: [Candidate]) {
         guard let first = turns.first, first.user == nil, first.key == nil, owners[0] == nil, let time = first.time
         else {

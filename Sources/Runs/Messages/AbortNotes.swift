@@ -1,10 +1,10 @@
 import Basics
 import Gateway
 
-/// An aborted run leaves its text so far in a note of the gateway, which may even stand before the user's row. The model's
-/// own rows have the same text.
+/// Sorts the notes in which the gateway keeps the text of aborted runs. A note may stand before its user's row, and the model's own
+/// rows may have the same text.
 enum AbortNotes {
-    /// The rows with each note behind its question, and without the notes whose text other rows of the turn show.
+    /// The rows with each note after its user's row, and without notes whose text is in other rows of the turn.
     static func settled(_ rows: [HistoryRow]) -> [HistoryRow] {
         guard rows.contains(where: \.isAbortNote) else { return rows }
         var kept: [HistoryRow] = []

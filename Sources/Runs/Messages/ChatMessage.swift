@@ -1,7 +1,7 @@
 package import Basics
 package import JSONBytes
 
-/// One chat message as people see it.
+/// One chat message, as clients show it.
 package struct ChatMessage: Sendable, Equatable {
     package enum Role: String, Sendable {
         case user, assistant, system, tool
@@ -14,7 +14,7 @@ package struct ChatMessage: Sendable, Equatable {
     package var id: String
     package var role: Role
     package var text: String
-    /// The text is only the beginning of what was said.
+    /// The text is only the beginning of the message.
     package var isTruncated: Bool
     package var at: Timestamp
     package var state: State

@@ -21,7 +21,7 @@ package struct MessageAttachment: Sendable, Equatable {
         bytes = attachment.bytes
     }
 
-    /// A file that the gateway has put away under a name of its own.
+    /// A file that the gateway stored under a name of its own.
     init(path: String, type: String?) {
         mimeType = type.map { Self.shown($0) }
         name = Self.original(ofPath: path) ?? Self.name(ofType: mimeType, ending: Self.ending(ofPath: path))
@@ -34,8 +34,7 @@ package struct MessageAttachment: Sendable, Equatable {
 
     // MARK: Names
 
-    /// The sender's name for the file, where the gateway kept it: `list---ID.txt`; nil for a name that is only an id, or one
-    /// that may be a secret.
+    /// The sender's name for the file, from a stored name such as `list---ID.txt`. Nil if the name is only an id or may be a secret.
     private static func original(ofPath path: String) -> String? {
         guard let file = path.split(separator: "/").last else { return nil }
         let ending = ending(ofPath: path).map { "." + $0 } ?? ""
@@ -66,7 +65,7 @@ package struct MessageAttachment: Sendable, Equatable {
 
     private static let endings = ["jpeg": "jpg", "plain": "txt", "mpeg": "mp3", "svg": "svg"]
 
-    /// `image.png`
+    /// A name made from the type, such as `image.png`.
     private static func name(ofType type: String?, ending: String? = nil) -> String? {
         let parts = type?.lowercased().split(separator: "/") ?? []
         guard parts.count == 2 || ending != nil else { return nil }

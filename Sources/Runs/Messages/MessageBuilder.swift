@@ -2,17 +2,17 @@ import Basics
 import Gateway
 import Labels
 
-/// Makes messages of transcript rows, turn by turn.
+/// Makes messages from transcript rows, turn by turn.
 struct MessageBuilder {
     private let session: SessionKey
     private let tracker: RunTracker
     private var messages: [ChatMessage] = []
-    /// For each message the run or turn that it belongs to.
+    /// The run or turn of each message.
     private var owners: [String] = []
     private var turns = 0
     private var lastTime: Timestamp
     private var ids: Set<String> = []
-    /// Users' messages that are shown; a retry repeats the row of its question.
+    /// The users' messages so far, by key. A run that is tried again repeats its user's row.
     private var asked: Set<String> = []
 
     init(session: SessionKey, tracker: RunTracker, now: Timestamp) {
@@ -22,15 +22,15 @@ struct MessageBuilder {
     }
 
     /// - Parameters:
-    ///   - run: the turn's run, where it is known.
-    ///   - sent: our message that the turn begins with.
+    ///   - run: the turn's run; nil if it is not known.
+    ///   - sent: our message in the turn's user's row; nil if somebody else sent it.
     mutating func add(_ turn: HistoryTurn, run: String?, sent: SentMessage?) {
         turns += 1
         if let key = turn.key, tracker.isHidden(key) { return }
         let runID = run ?? turn.key ?? sent?.keys.first
         let owner = runID ?? "turn \(turns)"
         if let user = turn.user { addUser(user, owner, runID: runID, sent) }
-        // A message that was sent through us is shown with its answer, whatever words they have.
+        // A message that Ladle sent is always shown, and so is its answer, even if they look like housekeeping.
         let isOurs = sent?.isKept ?? false
         guard isOurs || !(turn.user.map { Housekeeping.hidesAnswer($0.words) } ?? false) else { return }
         var reducer = RunReducer(
@@ -59,7 +59,7 @@ struct MessageBuilder {
         attach(stepOwners, reducer, runID: runID)
     }
 
-    /// The messages without the tries that came before another answer of the same run.
+    /// All messages, without failed tries that another answer of the same run followed.
     func finished() -> [ChatMessage] {
         var kept: [ChatMessage] = []
         var keptOwners: [String] = []
@@ -77,7 +77,7 @@ struct MessageBuilder {
             }
             keptOwners.append(owner)
         }
-        // Each try may have left a notice of its own.
+        // Each try may have left the same notice.
         return zip(kept, keptOwners).enumerated().compactMap { place, item in
             let next = place + 1
             let isRepeated =
@@ -87,7 +87,7 @@ struct MessageBuilder {
         }
     }
 
-    /// Steps as a known run has them: events measure times better than rows.
+    /// Adds steps to their messages. Steps of a known run are preferred, because events measure times better than rows.
     private mutating func attach(_ owners: [(message: Int, steps: Range<Int>)], _ reducer: RunReducer, runID: String?) {
         let known = runID.flatMap { tracker.run($0) }
         for (place, range) in owners where !range.isEmpty {
@@ -153,7 +153,7 @@ struct MessageBuilder {
         return isSilent || message.isEmpty ? nil : message
     }
 
-    /// The gateway cuts long texts; the events of a run that we followed had them whole.
+    /// The whole text of a row that the gateway cut. The events of a run that Ladle followed had the whole text.
     private func wholeText(_ shown: String, of run: String?, isLastText: Bool) -> (text: String, isTruncated: Bool) {
         guard isLastText, let text = run.flatMap({ tracker.run($0) })?.text,
             text.utf8.count > shown.utf8.count, text.utf8.count < ActivityLimits.runTextBytes
@@ -164,7 +164,7 @@ struct MessageBuilder {
         return (String(text[start...]), false)
     }
 
-    /// So many equal characters make two long texts one.
+    /// Two long texts with this many equal characters at the beginning are the same.
     private static let compared = 1_000
 
     private func attachments(_ row: HistoryRow) -> [MessageAttachment] {
@@ -181,13 +181,13 @@ struct MessageBuilder {
         owners.append(owner)
     }
 
-    /// A row without a time stands where the one before it stood.
+    /// The row's time. A row without one gets the time of the row before.
     private mutating func time(_ row: HistoryRow) -> Timestamp {
         if let time = row.time { lastTime = time }
         return lastTime
     }
 
-    /// The transcript's id, else one made of what does not change; equal rows are counted.
+    /// The row's id in the transcript, else one made from its content. Equal rows are numbered.
     private mutating func stableID(_ row: HistoryRow) -> String {
         let base = row.id ?? "h-" + FNV1a.name(row.identity.utf8)
         var id = base

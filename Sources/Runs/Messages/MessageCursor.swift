@@ -1,6 +1,6 @@
 package import Basics
 
-/// A place in a session's messages: before or after the message it names.
+/// A place in a session's messages: just before or just after one message.
 package struct MessageCursor: Sendable, Equatable {
     package var at: Timestamp
     package var id: String
@@ -15,7 +15,7 @@ package struct MessageCursor: Sendable, Equatable {
         id = message.id
     }
 
-    /// Nil for a text that is no cursor.
+    /// Nil if the text is no cursor.
     package init?(_ text: String) {
         guard text.utf8.count <= 1_024, let bytes = Base64.decode(text.utf8, as: .url) else { return nil }
         let parts = String(decoding: bytes, as: UTF8.self).split(separator: " ", maxSplits: 1)

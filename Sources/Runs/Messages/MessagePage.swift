@@ -1,25 +1,25 @@
 package import Basics
 package import Gateway
 
-/// The messages of a history page: tool rows become steps, housekeeping and duplicates are gone.
+/// The messages of a transcript page. Tool rows become steps; housekeeping and duplicates are left out.
 package struct MessagePage: Sendable {
     package private(set) var messages: [ChatMessage] = []
-    /// Messages in the gateway's answer; fewer than asked for means that nothing older is there.
+    /// Messages in the gateway's answer. If they are fewer than asked for, there are no older ones.
     package let rowCount: Int
-    /// The last turn may still go on.
+    /// The last turn may still be under way.
     private let isOpen: Bool
 
-    /// All messages but those of an answer that is still being given.
+    /// All messages except those of an answer that is still being written.
     package var settled: ArraySlice<ChatMessage> {
         guard isOpen else { return messages[...] }
         let end = messages.lastIndex { $0.role == .user }.map { $0 + 1 } ?? 0
         return messages[..<end]
     }
 
-    /// The rows in which our messages were found, by entry.
+    /// The rows of our messages, by outbox entry.
     package private(set) var rows: [String: String] = [:]
 
-    /// - Parameter sent: our messages of the session, oldest first. Each keeps its entry's id.
+    /// - Parameter sent: our messages of the session, oldest first. Each is shown with its entry's id.
     package init(
         _ history: ChatHistory.Output,
         session: SessionKey,
@@ -43,7 +43,7 @@ package struct MessagePage: Sendable {
         messages = builder.finished()
     }
 
-    /// The message of one row, and whether it is one of ours; nil for a row that nobody is to see.
+    /// The message of one row, and whether we sent it; nil for a row that is not shown.
     package static func message(
         _ row: HistoryRow,
         session: SessionKey,
@@ -59,7 +59,7 @@ package struct MessagePage: Sendable {
         return builder.finished().last.map { ($0, own[0]?.isKept ?? false) }
     }
 
-    /// Gives a cut message the text that it had when it was said.
+    /// Replaces the text of a cut message by its whole text, which an event had.
     package mutating func complete(_ whole: ChatMessage) {
         guard let place = messages.firstIndex(where: { $0.id == whole.id }),
             whole.text.count > messages[place].text.count, whole.text.hasPrefix(messages[place].text)
@@ -72,7 +72,7 @@ package struct MessagePage: Sendable {
 
     package struct Slice: Sendable {
         package var messages: [ChatMessage]
-        /// For the next older and the next newer page; nil where nothing is left.
+        /// The cursors for the next older and the next newer page; nil if there is none.
         package var before: MessageCursor?
         package var after: MessageCursor?
     }
@@ -104,7 +104,7 @@ package struct MessagePage: Sendable {
         }
         if let after {
             let place = messages.lastIndex { $0.id == after.id } ?? messages.lastIndex { $0.at <= after.at }
-            // Where `after` lies behind `before`, nothing is between them.
+            // If `after` is later than `before`, the range is empty.
             range = range[min(place.map { $0 + 1 } ?? 0, range.endIndex)...]
         }
         let kept = after != nil && before == nil ? range.prefix(max(limit, 0)) : range.suffix(max(limit, 0))

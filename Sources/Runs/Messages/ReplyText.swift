@@ -1,8 +1,8 @@
 import Basics
 
-/// The text of a reply without the model's own tags.
+/// Removes the model's own tags from the text of a reply.
 enum ReplyText {
-    /// `<think>…</think>` is hidden, `<final>` only marks what is shown.
+    /// Removes `<think>…</think>` with its content. `<final>` marks the shown text, so only the tag is removed.
     static func clean(_ text: String) -> String {
         guard text.contains("<") else { return text }
         var result = text

@@ -1,19 +1,19 @@
 package import Basics
 import Gateway
 
-/// A message of ours as the outbox has it. A transcript shows it in a row of its own, with our key only on newer gateways.
+/// Our message, as the outbox has it. The transcript has it as a row, which names our key only on newer gateways.
 package struct SentMessage: Sendable {
     /// The outbox entry.
     package var id: String
-    /// The keys under which it went out, and the run that answers it.
+    /// The keys with which the message was sent, and the id of the run that answers it.
     package var keys: [String]
     package var text: String?
     package var attachments: [MessageAttachment]
-    /// Its row was written between these times, by the gateway's clock; nil for a message that has not gone out.
+    /// The gateway wrote the message's row between these times of its clock; nil for a message that was not sent yet.
     package var written: ClosedRange<Timestamp>?
-    /// The row in which it was found before.
+    /// The row in which an earlier page showed the message.
     package var row: String?
-    /// False: the outbox has forgotten it, or another Ladle sent it. Its key alone gives it an id.
+    /// False if the outbox has forgotten the message or another Ladle sent it. Then the message's id comes from its key alone.
     package var isKept: Bool
 
     package init(
@@ -34,10 +34,11 @@ package struct SentMessage: Sendable {
         self.isKept = isKept
     }
 
-    /// A repeat after a refusal goes out under the entry's id, `-r` and a number.
+    /// Whether a key is one of this message's. After a refusal the outbox sends the message again with the entry's id, `-r` and a
+    /// number as its key.
     func owns(_ key: String) -> Bool { key == id || keys.contains(key) || key.hasPrefix(id + "-r") }
 
-    /// A row shows these words, as the gateway keeps them; of a cut row only the beginning is there.
+    /// Whether a row shows this message's text. A cut row has only the beginning.
     func isShown(in row: HistoryRow) -> Bool {
         guard let text else { return false }
         let own = Self.kept(InboundEnvelope.stripped(text))
@@ -46,7 +47,7 @@ package struct SentMessage: Sendable {
         return !shown.isEmpty && own.hasPrefix(shown)
     }
 
-    /// Without control characters, which gateways take out, and without blanks around it.
+    /// The text without surrounding blanks and without control characters, which gateways remove.
     private static func kept(_ text: String) -> String {
         var scalars = String.UnicodeScalarView()
         for scalar in text.unicodeScalars where scalar == "\n" || scalar.properties.generalCategory != .control {
@@ -56,8 +57,8 @@ package struct SentMessage: Sendable {
     }
 }
 
-/// Finds our messages among the turns of a transcript. A key or a run is proof; without one the words and the time tell,
-/// and of equal words the first one sent has the first row.
+/// Finds our messages among the turns of a transcript: by key or run, else by words and time. Among messages with equal words, the
+/// first one sent has the first row.
 struct SentMessages {
     private(set) var byTurn: [Int: SentMessage] = [:]
 
@@ -80,7 +81,7 @@ struct SentMessages {
         let rows = Set(turns.compactMap { $0.user?.identity })
         free.removeAll { sent[$0].row.map(rows.contains) ?? false }
         for (place, turn) in turns.enumerated() where byTurn[place] == nil {
-            // A key that is none of ours is another sender's.
+            // A row with a key that is not ours belongs to another sender.
             guard let user = turn.user, user.runKey == nil, let time = user.time else { continue }
             let found = free.firstIndex { index in
                 sent[index].written?.contains(time) == true && sent[index].isShown(in: user)

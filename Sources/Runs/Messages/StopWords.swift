@@ -1,6 +1,6 @@
 import Labels
 
-/// Messages that are only one of these start no run: the gateway takes them as an order to abort.
+/// Messages that make the gateway abort the run at work instead of starting a run.
 package enum StopWords {
     package static func matches(_ text: String) -> Bool {
         guard text.utf8.count <= 256 else { return false }
