@@ -8,8 +8,8 @@ import Store
 
 /// `ladle backup FILE` and `ladle restore FILE`: the state of this host in one file, and back.
 enum BackupCommand {
-    /// The identity of this device for the gateway, without which somebody has to approve it again, and the certificate that devices
-    /// have pinned. The one of tailscaled can be had again.
+    /// The device's identity, without which the device has to be approved at the gateway again, and the certificate that devices
+    /// have pinned. The certificate of tailscaled is left out, because tailscaled can issue it again.
     private static let files = ["device-key", "device-tokens.json", TLSSettings.ownName]
 
     static func backup(
@@ -60,7 +60,7 @@ enum BackupCommand {
         return .ok
     }
 
-    /// The directory with the database. The demo has one of its own.
+    /// The directory with the database. The demo has a directory of its own.
     private static func folder(
         _ command: ParsedCommand,
         _ settings: Settings,

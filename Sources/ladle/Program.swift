@@ -4,11 +4,11 @@ import Configuration
 import JSONBytes
 import POSIX
 
-/// The program: from the arguments to one command. `Commands` runs the clients of the API; the others are run here.
+/// The program: runs the command that the arguments name. `Commands` runs the clients of the API; all others run here.
 @main
 enum Program {
     static func main() async {
-        // `CommandLine.arguments` replaces wrong bytes, so that a path would name another file.
+        // `CommandLine.arguments` replaces bytes that are not UTF-8, so that a path would name another file.
         if let argument = CurrentProcess.malformedArguments.first {
             Console.warn("\(argument) is not UTF-8")
             CurrentProcess.end(status: ExitCode.usage.rawValue)
@@ -42,7 +42,7 @@ enum Program {
             let loader = SettingsLoader(command: command, io: io, services: services)
             switch command.name {
             case "serve":
-                // SIGHUP may come before its handler is there. The files are about to be read anyway.
+                // SIGHUP may come before its handler is installed. It can be ignored: the files are about to be read.
                 Signals.ignore(.hangUp)
                 let (settings, problems, _) = loader.load()
                 guard problems.isEmpty else {

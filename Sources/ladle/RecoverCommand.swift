@@ -17,7 +17,7 @@ enum RecoverCommand {
         guard !(command.has("--restore") && command.has("--discard")) else {
             throw usage("--restore and --discard exclude each other", command)
         }
-        // The demo has a store of its own.
+        // The demo keeps its database in a directory of its own.
         let found = [state, state + "/demo"].lazy.compactMap { folder in
             StateStore.inspectSetAside(in: folder).map { (folder, $0) }
         }.first

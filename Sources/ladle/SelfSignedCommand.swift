@@ -48,7 +48,7 @@ enum SelfSignedCommand {
 
 /// Makes a key and a certificate that clients trust by its fingerprint.
 enum SelfSignedFiles {
-    /// Neither file is replaced when it exists; both are 0600.
+    /// Never replaces an existing file. Both files have mode 0600.
     /// - Returns: the SHA-256 fingerprint to give to clients.
     static func write(
         certificate: String,

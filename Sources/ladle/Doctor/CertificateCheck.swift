@@ -7,7 +7,7 @@ import EventLoops
 import JSONBytes
 import POSIX
 
-/// Says which certificate the listeners show to whom, until when, and why there is none of the tailnet.
+/// Checks the certificates: which one each client gets, until when it is valid, and why there is none for the tailnet.
 enum CertificateCheck {
     private static let check = "certificate"
 
@@ -56,7 +56,7 @@ enum CertificateCheck {
         return findings
     }
 
-    /// Everybody who renews certificates is at it long before the last tenth of their life.
+    /// Certificates are usually renewed long before the last tenth of their life, so one that is not is reported.
     private static func judged(_ one: JSONValue, text: String, _ hint: String, _ now: Timestamp) -> Finding {
         guard let from = one["notBefore"]?.string.flatMap({ Timestamp(rfc3339: $0) }),
             let end = one["notAfter"]?.string.flatMap({ Timestamp(rfc3339: $0) })
@@ -78,7 +78,7 @@ enum CertificateCheck {
 
     // MARK: Without a server
 
-    /// Reads the files, and asks tailscaled only for its state: a question for the certificate could have one issued.
+    /// Reads the files, and asks tailscaled only for its state: if it were asked for the certificate, it might issue one.
     static func ownLook(_ settings: Settings, _ places: SettingsPlaces, data: String, now: Timestamp) async -> [Finding]
     {
         let tls: TLSSettings

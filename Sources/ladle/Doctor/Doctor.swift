@@ -16,7 +16,7 @@ struct Doctor {
     /// The control socket that the user named; by default the one in the state directory.
     let socket: String?
 
-    /// Six seconds in all, as long as a check of our own takes at most.
+    /// Looks 60 times, every 100 ms: six seconds in all, the longest time that a check without the server takes.
     private static let looks = 60
     private static let betweenLooks = 100
 
@@ -60,7 +60,7 @@ struct Doctor {
 
     private static var now: Timestamp { Timestamp(milliseconds: HostClock.wallMilliseconds) }
 
-    /// A socket that the user named is in the state directory of its server.
+    /// If the user named a control socket, the state directory is the one with that socket.
     private var stateDirectory: String? { socket.map(FileSystem.folder) ?? places.stateDirectory(settings) }
 
     /// Waits while the link is in its first handshake.

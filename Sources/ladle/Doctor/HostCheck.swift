@@ -36,7 +36,7 @@ enum HostCheck {
         }
     }
 
-    /// A database that could not be used; nil when there is none, or somebody has decided about it.
+    /// The fault of a damaged database that was set aside; nil if there is none, or if `ladle outbox recover` has dealt with it.
     static func setAside(in directory: String) -> Finding? {
         guard let (path, reason) = StateStore.setAside(in: directory) else { return nil }
         let text = "no message is accepted: \(reason); the former file is in \(path)"
@@ -79,7 +79,7 @@ enum HostCheck {
     private static let daemonSocket = "/run/avahi-daemon/socket"
     #endif
 
-    /// Whether somebody announces this Ladle, where it is to be announced.
+    /// Whether this Ladle is announced on the network. Checked only if the settings ask for it.
     static func advertising(_ settings: Settings, _ environment: [String: String]) -> [Finding] {
         guard settings.bool(.advertise) else { return [] }
         let listen = settings.list(.listen)
@@ -126,7 +126,7 @@ enum HostCheck {
         return exposure(settings, of: addresses)
     }
 
-    /// Says who will be able to reach each listener of the settings.
+    /// Says who can reach each configured listener once the server runs.
     static func exposure(_ settings: Settings, state: String) -> [Finding] {
         var open = [ListenAddress.control(in: state).address]
         if let path = settings.text(.accessTailnetServe) { open.append(.unix(path: path)) }

@@ -42,7 +42,7 @@ enum LinkCheck {
         return list
     }
 
-    /// A link that does not see approvals may be wanted so: away from the gateway's host it is the default.
+    /// A link that does not see approvals may be intended: it is the default if the gateway is on another host.
     private static func approvals(_ scopes: [String]) -> Finding {
         guard !Scopes.covers(scopes, Scopes.approvals) else { return .fine("approvals", "the link sees them") }
         let wanted = (scopes + [Scopes.approvals]).map { $0.hasPrefix("operator.") ? String($0.dropFirst(9)) : $0 }
@@ -88,7 +88,7 @@ enum LinkCheck {
             let text = (error as? StartFailure)?.message ?? "\(error)"
             return [.wrong("gateway", text, "ladle config check", .configuration)]
         }
-        // Only with the key that `serve` uses: a new key would leave a pairing request at the gateway.
+        // Connects only with the key that `serve` uses: a new key would leave a pairing request at the gateway.
         let key = SavedState.deviceKey(in: state)
         guard FileSystem.exists(key), let device = try? DeviceIdentity.loadOrCreate(at: key) else {
             guard case .none(let rejection, _) = target else { return [] }

@@ -4,13 +4,13 @@ import Observability
 import POSIX
 import Synchronization
 
-/// Keeps the program running that announces this Ladle on the network: one at a time, started again when it ends. None of its faults
-/// touches what is served.
+/// Runs the program that announces this Ladle on the network: one at a time, started again when it ends. If it fails, Ladle still
+/// serves.
 final class Advertiser: Sendable {
-    /// It may be installed while Ladle serves.
+    /// The wait if the program is missing, because it may be installed while Ladle serves.
     private static let missingMilliseconds: Int64 = 300_000
     private static let outputBytes = 512
-    /// The bus, where it is not at the usual place.
+    /// The variables that the program gets. The second one is the address of a bus that is not in the usual place.
     private static let passedOn = ["PATH", "DBUS_SYSTEM_BUS_ADDRESS"]
 
     private struct State {
@@ -30,7 +30,7 @@ final class Advertiser: Sendable {
         self.log = log
     }
 
-    /// Announces this in the place of what was announced; nil for nothing.
+    /// Replaces the announcement; nil ends it.
     func announce(_ announcement: LadleAnnouncement?) {
         let (former, isIdle) = state.withLock { state in
             guard state.wanted != announcement else { return (KeptProgram?.none, false) }
@@ -45,7 +45,7 @@ final class Advertiser: Sendable {
 
     func stop() { announce(nil) }
 
-    /// On the queue. The thread of a run stays with its program, which would end with it.
+    /// Runs on the queue. The thread has to stay until the program ends, because the program ends with the thread.
     private func run(_ pauses: AnnouncementPauses) {
         let program = KeptProgram()
         let wanted = state.withLock { state in

@@ -17,7 +17,7 @@ import Upstream
 final class Daemon: ServiceEventReceiver {
     /// Streams get this long to read their last event before their connections close.
     private static let settleMilliseconds: Int64 = 250
-    /// By then the store is read, the link is up or known to be down, and the start's code has run.
+    /// By then the store is read, and the link is up or known to be down. Memory that only the start needs is then released.
     private static let startUpMilliseconds: Int64 = 1000
 
     let link: UpstreamLink
@@ -35,11 +35,11 @@ final class Daemon: ServiceEventReceiver {
     private let tailscaled: TailscaledWatch
     private let listeners: ListenerSet
     private let advertiser: Advertiser?
-    /// Random, made with the device key, and says nothing of it.
+    /// The id under which Ladle is announced. It stays the same and does not reveal the device key.
     private let advertisedID: String
     private var isStopping = false
 
-    /// The addresses it listens on, with the port the system chose for port 0.
+    /// The addresses on which Ladle listens, with the port that the system chose for port 0.
     var addresses: [SocketAddress] { server.addresses }
 
     init(
@@ -113,7 +113,7 @@ final class Daemon: ServiceEventReceiver {
 
     /// Listens, then connects to the gateway.
     func start(on loop: isolated EventLoop) throws {
-        // The first connection may already come from tailscaled.
+        // Starts before the listeners, because the first connection may already come from tailscaled.
         tailscaled.start(on: loop)
         do {
             try listeners.open(on: loop)
@@ -149,13 +149,13 @@ final class Daemon: ServiceEventReceiver {
         }
     }
 
-    /// New certificates are in use; `Host` may name them.
+    /// New certificates are in use. Clients may send their names in `Host`.
     func renewed(names: [String]) {
         rules.certificateNames = names
         advertise()
     }
 
-    /// The first listener that faces the network, with the certificate of now.
+    /// Announces the first listener that faces the network, with its present certificate.
     private func advertise() {
         guard let advertiser else { return }
         guard let place = addresses.first(where: \.facesNetwork), case .ip(_, port: let port) = place else {

@@ -7,14 +7,14 @@ import EventLoops
 struct Exposure {
     static let inherited = "a Unix socket of the service manager"
 
-    /// Only Linux says whose a connection of loopback is.
+    /// Only Linux says which user opened a loopback connection.
     #if os(Linux)
     private static let knowsUsers = true
     #else
     private static let knowsUsers = false
     #endif
 
-    /// On loopback.
+    /// Whether the owner needs a token on loopback.
     let ownerNeedsToken: Bool
     private let loopback: String
     private let tailnet: String

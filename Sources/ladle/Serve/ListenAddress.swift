@@ -30,12 +30,12 @@ struct ListenAddress: Sendable, Equatable {
 
     var kind: ListenerKind
     var address: SocketAddress
-    /// For Unix sockets.
+    /// The mode of a Unix socket.
     var mode: UInt32 = 0o600
     var owner: SocketFile.Owner?
     var source = Source.bound
 
-    /// Outside this host and the tailnet, as far as it is known before it is open.
+    /// Whether hosts outside the tailnet may reach the listener. An inherited socket's address is only known once it is open.
     var mayFaceNetwork: Bool {
         if case .inherited = source { return kind == .tcp }
         return kind == .tcp && source == .bound && address.facesNetwork
@@ -45,7 +45,7 @@ struct ListenAddress: Sendable, Equatable {
         ListenAddress(kind: .control, address: .unix(path: state + "/ladle.sock"))
     }
 
-    /// Only for `tailscale serve`, which runs as another user. Its uid is checked at each connection.
+    /// A socket only for `tailscale serve`, which runs as another user. Its uid is checked at each connection.
     static func serve(_ path: String) throws(Fault) -> ListenAddress {
         ListenAddress(kind: .serve, address: .unix(path: try socketPath(path, of: path)), mode: 0o666)
     }
@@ -71,7 +71,7 @@ struct ListenAddress: Sendable, Equatable {
         return [ListenAddress(kind: .tcp, address: .ip(address, port: port))]
     }
 
-    /// The fault of a listener of these settings. Sockets of the service manager are known only to the process that it starts.
+    /// The fault of a configured listener. Sockets of the service manager are not checked: only the process that it starts has them.
     static func fault(of text: String, _ settings: Settings) -> Fault? {
         guard !text.hasPrefix("fd:") else { return nil }
         do throws(Fault) {
@@ -91,7 +91,7 @@ struct ListenAddress: Sendable, Equatable {
     static func exposure(of address: NetworkAddress, _ text: String, _ rules: Rules) -> Fault? {
         if address.isLoopback || rules.allowsNetwork { return nil }
         if address.isTailnet {
-            // Some providers use this range too. If this host is in a tailnet, only its own addresses count.
+            // Some providers use this range too, so if this host is in a tailnet, only its own addresses count.
             let own = rules.tailnet()
             if own.isEmpty || own.contains(address) { return nil }
         }
@@ -109,7 +109,7 @@ struct ListenAddress: Sendable, Equatable {
                 description: "`\(text)`: the service manager handed over no such socket (LISTEN_FDS and LISTEN_PID)"
             )
         }
-        // The address of each is read when it is opened.
+        // The address of each socket is read when the socket is opened.
         return found.map { socket in
             ListenAddress(
                 kind: socket.name == "serve" ? .serve : .tcp,

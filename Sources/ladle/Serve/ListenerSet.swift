@@ -10,9 +10,9 @@ import Server
 import Service
 import TLS
 
-/// Opens the listeners, and opens and closes those of the tailnet as this host's addresses there come and go.
+/// Opens the listeners. Opens and closes the tailnet listeners as this host gets and loses tailnet addresses.
 final class ListenerSet {
-    /// The kernel announces changed addresses. This timer covers an announcement that was missed, and other systems.
+    /// The Linux kernel announces changed addresses. This timer is for a missed announcement, and for other systems.
     private static let followMilliseconds: Int64 = 10_000
 
     private let configuration: ServeConfiguration
@@ -88,7 +88,7 @@ final class ListenerSet {
         do {
             let file = try SocketFile(claiming: path)
             files.append(file)
-            // Mode 0600 until the owner is set.
+            // The socket has mode 0600 until the owner is set.
             let socket = try Socket.listen(on: listen.address)
             try file.give(to: listen.owner, mode: listen.mode)
             try add(listen, socket, on: loop)
@@ -145,7 +145,7 @@ final class ListenerSet {
         }
     }
 
-    /// Closes only the listener of an address that is gone: its connections end by themselves.
+    /// If an address is gone, closes only its listener: the connections end by themselves.
     private func update(on loop: isolated EventLoop) {
         let present = NetworkInterface.tailnetAddresses(NetworkInterface.all())
         var wanted: [SocketAddress] = []

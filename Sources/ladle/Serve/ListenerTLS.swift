@@ -36,7 +36,7 @@ final class ListenerTLS: Sendable {
     private let loaded: Mutex<Loaded>
     private let tailnet: Mutex<CertificateReport.Tailnet>
 
-    /// Reads the files, and makes Ladle's own certificate where there is none yet.
+    /// Reads the files, and makes Ladle's own certificate if there is none yet.
     init(_ settings: TLSSettings) throws(StartFailure) {
         self.settings = settings
         tailnet = Mutex(settings.tailnet == nil ? .unwanted : .waiting)
@@ -49,12 +49,12 @@ final class ListenerTLS: Sendable {
     }
 
     var context: TLSServerContext { loaded.withLock { $0.context } }
-    /// The DNS names of the certificates: clients use them in `Host`.
+    /// The DNS names of the certificates. Clients send them in `Host`.
     var names: [String] { shown.flatMap(\.names) }
     var shown: [ShownCertificate] { loaded.withLock { $0.shown } }
     var report: CertificateReport { CertificateReport(certificates: shown, tailnet: tailnet.withLock(\.self)) }
 
-    /// Notes how the last question to tailscaled ended.
+    /// Records the result of the last question to tailscaled.
     func note(_ outcome: CertificateReport.Tailnet) {
         tailnet.withLock { $0 = outcome }
     }
@@ -77,7 +77,7 @@ final class ListenerTLS: Sendable {
         let message: String
     }
 
-    /// The certificates as a start would load them, without the one that it would make.
+    /// The certificates that a start would load. A start might also make one, which this function does not.
     static func look(_ settings: TLSSettings) throws(StartFailure) -> [ShownCertificate] {
         do throws(Fault) {
             return try read(settings).shown
@@ -88,7 +88,7 @@ final class ListenerTLS: Sendable {
 
     private static func load(_ settings: TLSSettings) throws(Fault) -> Loaded {
         let (identities, contents, shown) = try read(settings)
-        // The tailnet's certificate alone would be the first one, and break every pin.
+        // Without Ladle's own certificate, the tailnet's would be shown first, and no pinned certificate would match.
         if let own = settings.own, shown.first?.source != .own {
             throw Fault(message: "\(own.path) is gone; devices know the certificate in it")
         }
@@ -130,7 +130,7 @@ final class ListenerTLS: Sendable {
                 )
             }
         }
-        // It can be had again: without it the others serve.
+        // A fault of the tailnet's certificate is no fault of the start: tailscaled can issue it again.
         if let tailnet = settings.tailnet, let pair = try? read(tailnet) { try? add(pair, .tailnet) }
         return (identities, contents, shown)
     }

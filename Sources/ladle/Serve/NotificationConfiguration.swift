@@ -9,10 +9,10 @@ import Service
 enum NotificationConfiguration {
     private static let fileFields = ["tokenFile", "secretFile", "command"]
 
-    /// The port of a gateway that was found without an address.
+    /// The default port, for a gateway whose address is not configured.
     private static let gatewayPort: UInt16 = 18_789
 
-    /// - Parameter ownPorts: where Ladle listens.
+    /// - Parameter ownPorts: the ports on which Ladle listens.
     static func read(_ settings: Settings, ownPorts: Set<UInt16>) throws -> NotificationSettings {
         var notifications = NotificationSettings()
         do throws(FormFault) {
@@ -49,7 +49,7 @@ enum NotificationConfiguration {
         return notifications
     }
 
-    /// The scheme of a gateway is ws or wss.
+    /// The port of a gateway's address, whose scheme is ws or wss.
     private static func port(of gateway: String?) -> UInt16 {
         gateway.flatMap { try? SinkURL("http" + $0.dropFirst(2)).port } ?? gatewayPort
     }

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Runs its work at the first call, from whatever thread, and never again.
+/// Runs its work at the first call, on any thread, and never again.
 final class Once: Sendable {
     private let work: Mutex<(@Sendable () -> Void)?>
 

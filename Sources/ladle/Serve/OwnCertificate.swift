@@ -2,13 +2,13 @@ import Basics
 import POSIX
 import TLS
 
-/// The certificate that Ladle makes for itself. Devices know it by its pin, so that it is made once.
+/// The certificate that Ladle makes for itself. It is made once, because devices pin it.
 enum OwnCertificate {
     /// The longest time that Apple's clients accept.
     private static let days = 825
 
-    /// Its names are those that this host has everywhere. None is of the tailnet: a client that asks for a name there gets the
-    /// certificate of tailscaled.
+    /// The certificate has the host's own names but none of the tailnet: a client that asks for a tailnet name gets the certificate
+    /// of tailscaled.
     static func makeIfMissing(_ file: PrivateFile) throws(ListenerTLS.Fault) {
         guard !FileSystem.mayExist(file.path) else { return }
         let label = HostName.current.split(separator: ".").first.map(String.init) ?? ""

@@ -17,10 +17,10 @@ struct SavedState: Sendable {
     let lastEvent: EventID
     let sessionDefaults: SessionDefaults
     let tokens: [TokenRecord]
-    /// The file with the token that this start has made; nil at every later start.
+    /// The file with the token that the first start makes; nil at every later start.
     let newTokenPath: String?
     let device: DeviceIdentity
-    /// The tokens with which the gateway knows this device, and their file.
+    /// The tokens that the gateway has issued to this device.
     let deviceTokens: DeviceTokenStore
     let deviceTokenFile: PrivateFile
 
@@ -49,7 +49,7 @@ struct SavedState: Sendable {
         let token = try NewToken(name: "admin (made at first start)", scopes: .admin, now: now)
         let (record, secret) = TokenRecord.issue(token, now: now, random: SecureRandom.bytes(10))
         try await store.commit { try $0.tokens.save(record) }
-        // The row comes first: a file whose token is unknown would be worse than a token without a file.
+        // The row is written first: a file with an unknown token would be worse than a token without a file.
         try SecretFile.create(path, secret)
         return ([record], path)
     }

@@ -6,8 +6,8 @@ import POSIX
 
 /// `ladle serve`: starts the process and serves until a signal asks it to stop.
 enum ServeCommand {
-    /// The threads that start together take up to 64 MiB of addresses each for their memory; a thread that cannot be made
-    /// would leave the start waiting for ever.
+    /// The threads of the start reserve up to 64 MiB of address space each. If a thread could not be made, the start would wait
+    /// for ever.
     private static let leastAddressSpace = 320 << 20
 
     static func run(_ settings: Settings, places: SettingsPlaces) async -> ExitCode {

@@ -18,9 +18,9 @@ import Store
 struct ServeConfiguration: Sendable {
     let settings: Settings
     let places: SettingsPlaces
-    /// Holds the lock and the control socket. The demo keeps its database in a directory below it.
+    /// The directory with the lock and the control socket. The demo keeps its database in a directory below.
     let stateDirectory: String
-    /// Nil where no listener speaks TLS.
+    /// Nil if no listener speaks TLS.
     let tls: TLSSettings?
     let listen: [ListenAddress]
     /// The ports of `tailnet[:PORT]` listeners, whose addresses come and go.
@@ -79,7 +79,7 @@ struct ServeConfiguration: Sendable {
     var isAdvertised: Bool { settings.bool(.advertise) }
     var isDemo: Bool { settings.bool(.demo) }
     var controlSocket: String { stateDirectory + "/ladle.sock" }
-    /// Database, caches and keys.
+    /// The directory with the database, caches and keys.
     var dataDirectory: String { Self.dataDirectory(stateDirectory, settings) }
 
     static func dataDirectory(_ state: String, _ settings: Settings) -> String {
@@ -223,7 +223,7 @@ struct ServeConfiguration: Sendable {
         var tailnetPorts: [UInt16] = []
         do throws(ListenAddress.Fault) {
             for text in takesInherited ? ["fd:"] : settings.list(.listen) {
-                // An address that is named twice is opened once. Port 0 takes a new free port each time.
+                // An address that is named twice is opened once. Port 0 may be named more than once: each time is a new free port.
                 listen += try ListenAddress.parse(text, rules).filter { place in
                     if case .inherited = place.source { return true }
                     return place.address.port == 0 || !listen.contains { $0.address == place.address }

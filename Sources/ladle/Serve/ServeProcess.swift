@@ -25,7 +25,7 @@ final class ServeProcess: Sendable {
     private let tls: ListenerTLS?
     private let daemon: LoopBound<Daemon>
     private let addresses: [SocketAddress]
-    /// Printed once the process listens.
+    /// Lines to print once the process listens.
     private let notes: [String]
 
     /// Everything that can fail happens here; `run` then serves.
@@ -140,7 +140,7 @@ final class ServeProcess: Sendable {
         if !configuration.tailnetPorts.isEmpty, !configuration.listen.contains(where: { $0.source == .tailnet }) {
             notes.append("this host has no tailnet address yet: listening there as soon as it has one")
         }
-        // The default is more than most people need; `ladle doctor` tells what the system allows.
+        // The default is more than most people need, so only a configured number is worth a line.
         let connections = configuration.connections
         if configuration.settings.isSet(.limitsConnections), let shortage = connections.shortage {
             notes.append("\(shortage); more: \(connections.remedy)")
@@ -153,7 +153,7 @@ final class ServeProcess: Sendable {
 
     // MARK: Changes while serving
 
-    /// Certificate files and the gateway are looked at now and then. SIGHUP looks at both at once.
+    /// Looks at the certificate files and for the gateway every half minute, and at SIGHUP.
     private func followFiles() {
         let search = demo == nil ? GatewaySearch(finder: finder, loop: loop, daemon: daemon, log: output.log) : nil
         search?.start()

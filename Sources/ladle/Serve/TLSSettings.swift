@@ -14,7 +14,7 @@ struct TLSSettings: Sendable {
     }
 
     let pairs: [Pair]
-    /// The certificate that Ladle makes where none is configured, with its key. Devices pin it, so it stays the same.
+    /// The certificate that Ladle makes if none is configured, with its key. Devices pin it, so it stays the same.
     let own: PrivateFile?
     /// The certificate of tailscaled, with its key.
     let tailnet: PrivateFile?
@@ -48,8 +48,8 @@ struct TLSSettings: Sendable {
         (PrivateFile("\(directory)/\(ownName)"), PrivateFile("\(directory)/tailnet-certificate.pem"))
     }
 
-    /// `tls.tailnet` alone leaves loopback as it is: nobody can listen in there, and scripts of this host need no certificate. With
-    /// client certificates no listener is open to others.
+    /// With `tls.tailnet` alone, loopback has no TLS: nobody can listen in there, and scripts on this host need no certificate. If
+    /// client certificates are required, loopback requires them too.
     func encrypts(_ address: SocketAddress) -> Bool {
         guard case .ip(let ip, port: _) = address, ip.isLoopback else { return true }
         return !pairs.isEmpty || authorities != nil || !allowedClients.isEmpty

@@ -23,7 +23,7 @@ final class TailnetCertificateKeeper: Sendable {
     private let tls: ListenerTLS
     private let loop: EventLoop
     private let log: Log
-    /// Makes the listeners read their files; blocks.
+    /// Makes the listeners read their files. Blocks on the disk.
     private let renew: @Sendable () -> Void
     private let state = Mutex(State())
 
@@ -48,7 +48,7 @@ final class TailnetCertificateKeeper: Sendable {
         BackgroundWork.after(milliseconds: Int(CertificateSchedule.lookMilliseconds)) { [self] in start() }
     }
 
-    /// Asks at once, whatever the schedule says.
+    /// Asks tailscaled at once instead of at the scheduled time.
     func restart() {
         state.withLock { $0.schedule.restart() }
         BackgroundWork.run { [self] in look() }
@@ -56,7 +56,7 @@ final class TailnetCertificateKeeper: Sendable {
 
     private static var now: Timestamp { Timestamp(milliseconds: HostClock.wallMilliseconds) }
 
-    /// One question at a time.
+    /// Asks tailscaled if that is due and no question is under way.
     private func look() {
         sayIfExpired()
         let isDue = state.withLock { state in

@@ -6,7 +6,7 @@ import Service
 
 /// Asks tailscaled over its socket, with a new connection for each question. Equal questions share an answer.
 final class TailscaledClient: WhoisAsking {
-    /// Strangers can cause questions. Beyond this number they fail at once.
+    /// Most questions under way. Strangers can cause questions, so further questions fail at once.
     private static let mostWaiting = 256
 
     private let path: String
@@ -17,7 +17,7 @@ final class TailscaledClient: WhoisAsking {
         self.path = path
     }
 
-    /// `answer` is never called before this returns. It is called even if another client has taken this one's place.
+    /// `answer` is never called before this function returns. It is called even if another client has replaced this one.
     func ask(_ question: WhoisQuestion, on loop: isolated EventLoop, then answer: @escaping (WhoisAnswer) -> Void) {
         var done: (WhoisAnswer) -> Void = { result in
             self.calls -= 1
@@ -51,12 +51,12 @@ final class TailscaledClient: WhoisAsking {
 }
 
 extension TailscaledClient {
-    /// The names of this host in the tailnet; nil where tailscaled does not say.
+    /// The names of this host in the tailnet; nil if tailscaled does not say.
     func askForNames(on loop: isolated EventLoop, then answer: @escaping ([String]?) -> Void) {
         Self.call(path, TailnetNames.request, on: loop) { answer(TailnetNames.read($0)) }
     }
 
-    /// One question of our own.
+    /// Asks one question that Ladle itself has.
     static func call(
         _ path: String,
         _ request: [UInt8],
@@ -73,7 +73,7 @@ extension TailscaledClient {
     }
 }
 
-/// One question on its connection, kept alive by it.
+/// One question on a connection of its own. The connection keeps this object alive.
 private final class TailscaledCall: StreamHandler {
     private static let sendLimit = 4096
 

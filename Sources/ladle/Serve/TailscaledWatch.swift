@@ -3,11 +3,11 @@ import Access
 import EventLoops
 import Service
 
-/// Keeps track of this host's tailscaled, which may start after us or restart as another user. It connects to us on
-/// behalf of its peers: if we did not know its uid, we could take a peer for the owner.
+/// Keeps track of this host's tailscaled, which may start after Ladle or restart as another user. Tailscaled connects to Ladle on
+/// behalf of its peers: without its uid, Ladle could take a peer for the owner.
 final class TailscaledWatch {
     private static let lookMilliseconds: Int64 = 10_000
-    /// Somebody may rename this host in the tailnet.
+    /// The names are asked for at every sixth look, because somebody may rename this host in the tailnet.
     private static let looksBetweenNames = 6
 
     private let paths: [String]
