@@ -109,7 +109,7 @@ struct RunReducer: Sendable {
     /// An estimate of the run's memory in bytes. Each text counts once for each copy on its way to the subscribers.
     var weight: Int {
         let sent = message.text?.utf8.count ?? 0
-        return 4_096 + 2_048 * steps.count + 2 * steps.thoughtBytes + text.weight + 2 * sent
+        return 4_096 + 2_048 * steps.count + 2 * steps.thoughts.byteCount + text.weight + 2 * sent
     }
 
     // MARK: Agent events

@@ -69,7 +69,7 @@ package struct RunTracker: Sendable {
     /// Runs that keep a session busy. A send that the gateway has only acknowledged does not.
     package var busyRuns: [BusyRun] { memory.busyRuns(resumesRuns: traits.resumesRuns) }
 
-    /// Busy runs that changed since the last call, and the deferred sends behind them.
+    /// Busy runs that changed since the last call, and the deferred sends of their sessions.
     package mutating func takeChangedBusyRuns() -> [BusyRun] {
         memory.takeChangedBusyRuns(resumesRuns: traits.resumesRuns)
     }

@@ -12,10 +12,7 @@ struct StepTable: Sendable {
     private var places: [String: Int] = [:]
     /// Places of records that changed since the last publication.
     private var changed: Set<Int> = []
-    /// The thoughts that came as events.
-    private var thoughts: [TextAssembler] = []
-    /// Keys of the thoughts in the transcript, so that each is one step.
-    private(set) var thoughtKeys: Set<String> = []
+    private(set) var thoughts = ThoughtTexts()
     /// The place of the thought that may still grow.
     private var openThought: Int?
     /// Sequence numbers that an earlier process of Ladle published, by step id. They are kept, because no number is used twice.
@@ -37,7 +34,6 @@ struct StepTable: Sendable {
 
     var isEmpty: Bool { records.isEmpty }
     var count: Int { records.count }
-    var thoughtBytes: Int { thoughts.reduce(0) { $0 + $1.byteCount } }
     /// A call is over, and only the transcript has its result.
     var awaitsRows: Bool { records.contains { $0.awaitsRow && $0.outcome == nil } }
 
@@ -362,43 +358,14 @@ struct StepTable: Sendable {
 
     // MARK: Thoughts
 
-    /// Takes a piece of a thought, or the whole thought so far.
     private mutating func take(_ thought: AgentEvent.Text, sequence: Int64, at time: Timestamp) {
-        let frame: TextAssembler.Frame
-        if let text = thought.soFar, !text.isEmpty {
-            frame = .sofar(Array(text))
-        } else if let delta = thought.delta, !delta.isEmpty {
-            frame = .piece(Array(delta))
-        } else {
-            return
-        }
-        guard let number = thoughtNumber(frame) else { return }
-        _ = thoughts[number].take(frame, sequence: sequence)
-        let bytes = thoughts[number].open.prefix(4 * ActivityLimits.thinkingCharacters)
-        let body = Self.withoutHeading(String(decoding: bytes, as: UTF8.self))
-        guard let line = ThinkingLabel.text(of: body) else { return }
-        let label = ActivityLabel(line, .thinking)
-        guard let place = place("thought:\(number + 1)", kind: .thinking, at: time, label: { label }) else { return }
-        records[place].label.active = line
-        records[place].label.detail = SecretMask.text(body.trimmingBlanks().cut(to: ActivityLimits.thinkingCharacters))
+        guard let (number, text) = thoughts.take(thought, sequence: sequence), let line = ThinkingLabel.text(of: text),
+            let place = thoughtPlace("thought:\(number)", line, text, at: time)
+        else { return }
         records[place].live.started(time)
         records[place].live.ended(time)
         records[place].isOpenThought = true
         openThought = place
-    }
-
-    /// The number of the thought that a frame continues, or of a new thought; nil if the run has too many.
-    private mutating func thoughtNumber(_ frame: TextAssembler.Frame) -> Int? {
-        let words = Self.words(String(decoding: frame.bytes, as: UTF8.self))
-        let known = thoughts.lastIndex { thought in
-            guard case .sofar = frame else { return true }
-            let known = Self.words(String(decoding: thought.open, as: UTF8.self))
-            return words.hasPrefix(known) || known.hasPrefix(words)
-        }
-        if let known { return known }
-        guard thoughts.count < ActivityLimits.stepsPerRun else { return nil }
-        thoughts.append(TextAssembler(.whole, limit: ActivityLimits.thoughtBytes))
-        return thoughts.count - 1
     }
 
     /// Ends the open thought, because the agent speaks or acts.
@@ -409,8 +376,7 @@ struct StepTable: Sendable {
         changed.insert(place)
     }
 
-    /// Takes a thought from the transcript. Its signature identifies it, else the row's time, the block's number and the words. A
-    /// thought that came as events already has its step.
+    /// Takes a thought from the transcript. Its signature identifies it, else the row's time, the block's number and the words.
     private mutating func take(
         thought text: String,
         summary: String?,
@@ -420,30 +386,17 @@ struct StepTable: Sendable {
     ) {
         guard let line = ThinkingLabel.text(of: summary ?? text) else { return }
         let key = signature ?? "\(time.milliseconds):\(number):\(FNV1a.name(line.utf8).prefix(12))"
-        let words = Self.words(text)
-        let isLive = thoughts.contains { Self.words(String(decoding: $0.open, as: UTF8.self)) == words }
-        guard !isLive, thoughtKeys.count < GatewayLimits.historyRows, thoughtKeys.insert(key).inserted else { return }
-        let label = ActivityLabel(line, .thinking)
-        guard let place = place("thinking:\(key)", kind: .thinking, at: time, label: { label }) else { return }
-        records[place].label.active = line
-        records[place].label.detail = SecretMask.text(text.trimmingBlanks().cut(to: ActivityLimits.thinkingCharacters))
+        guard thoughts.take(row: text, key: key), let place = thoughtPlace("thinking:\(key)", line, text, at: time)
+        else { return }
         records[place].rows.started(time)
     }
 
-    /// Only the letters and digits, because streamed reasoning has marks that the transcript does not have.
-    private static func words(_ text: String) -> String {
-        var words = text.lowercased().filter { $0.isLetter || $0.isNumber }.prefix(200)
-        if words.hasPrefix("reasoning") { words = words.dropFirst(9) }
-        return String(words.prefix(180))
-    }
-
-    /// The gateway puts a heading line before streamed reasoning.
-    private static func withoutHeading(_ text: String) -> String {
-        let lines = text.split(maxSplits: 1, omittingEmptySubsequences: true, whereSeparator: \.isNewline)
-        guard lines.count > 1,
-            ["reasoning:", "thinking:"].contains(lines[0].lowercased().filter { $0 != "*" && $0 != "_" })
-        else { return text }
-        return String(lines[1])
+    private mutating func thoughtPlace(_ key: String, _ line: String, _ text: String, at time: Timestamp) -> Int? {
+        let place = place(key, kind: .thinking, at: time) { ActivityLabel(line, .thinking) }
+        guard let place else { return nil }
+        records[place].label.active = line
+        records[place].label.detail = SecretMask.text(text.trimmingBlanks().cut(to: ActivityLimits.thinkingCharacters))
+        return place
     }
 
     // MARK: Records

@@ -146,7 +146,7 @@ struct ActivityVectorsTests {
             reducer.take([try #require(row)])
             reducer.take([try #require(row)])
             #expect(reducer.run.steps.count == 1)
-            let key = try #require(reducer.steps.thoughtKeys.first)
+            let key = try #require(reducer.steps.thoughts.rowKeys.first)
             let expected = vector["expected"]?["dedupeKey"]?.string
             switch expected {
             case let known? where known.hasPrefix("rs_"): #expect(key == known)

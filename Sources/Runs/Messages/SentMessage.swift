@@ -64,7 +64,7 @@ struct SentMessages {
 
     /// - Parameters:
     ///   - sent: oldest first.
-    ///   - runs: the run of each turn, where it is known.
+    ///   - runs: the known runs of turns, by the turn's place.
     init(_ sent: [SentMessage], in turns: [HistoryTurn], runs: [Int: String]) {
         guard !sent.isEmpty else { return }
         var free = sent.indices.map { $0 }

@@ -76,7 +76,7 @@ enum LinkCheck {
 
     // MARK: Without a server
 
-    /// The time for the gateway to accept or refuse us. It may answer nothing in the first 16 seconds after its start.
+    /// The time for the gateway to accept or refuse Ladle. A gateway may answer nothing in the first 16 seconds after its start.
     private static let patienceMilliseconds: Int64 = 20_000
 
     static func ownLook(_ settings: Settings, _ places: SettingsPlaces, state: String) async -> [Finding] {

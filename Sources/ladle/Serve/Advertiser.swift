@@ -4,7 +4,7 @@ import Observability
 import POSIX
 import Synchronization
 
-/// Runs the program that announces this Ladle on the network: one at a time, started again when it ends. If it fails, Ladle still
+/// Runs the program that announces this Ladle on the network, and starts it again when it ends. If the program fails, Ladle still
 /// serves.
 final class Advertiser: Sendable {
     /// The wait if the program is missing, because it may be installed while Ladle serves.
