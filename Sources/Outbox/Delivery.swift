@@ -5,57 +5,20 @@ import Basics
 /// At most one change of the entry is on its way to disk. Its consequences follow once the disk has it; other inputs
 /// wait until then.
 struct Delivery: Sendable {
-    enum Input: Sendable, Equatable {
-        case outcome(AttemptID, AttemptOutcome)
-        case taken(key: String)
-        case proof(key: String, OutboxProof)
-        case continued(key: String, as: String)
-        case refusedByRun(key: String, OutboxFault, retryAfterMs: Int64)
-        case routeChanged(detail: String)
-        case linkOpened
-        case cancel(force: Bool, expectedVersion: Int64?, CommandToken)
-        case retry(expectedVersion: Int64?, CommandToken)
-    }
-
-    /// A change on its way to disk.
-    private struct Pending {
-        var id: PersistID
-        var change: OutboxChange
-        var then: Continuation
-        /// Monotonic time of the next attempt, if the change sets one.
-        var dueAtMs: Int64?
-    }
-
-    private enum Continuation: Equatable {
-        case nothing
-        case dispatch(isRepeat: Bool)
-        case answer(CommandToken)
-    }
-
     /// The entry as it is on disk.
     private(set) var entry: OutboxEntry
-    private var pending: Pending?
-    private var deferred: [Input] = []
+    private var writer = EntryWriter()
+    private var run = EntryRun()
+    private var search = HistorySearch()
     /// The dispatch whose outcome is pending.
     private var attempt: AttemptID?
     /// Monotonic time of the next attempt; nil for as soon as the entry's turn comes.
     private var dueAtMs: Int64?
-    /// Monotonic time of the first dispatch under the present key, if this process made it.
-    private var dispatchedAtMs: Int64?
-    /// The gateway showed that it has the message before its answer to the dispatch came.
-    private var isTaken = false
-    /// Its run has begun, so it is refused no more.
-    private var hasRunBegun = false
     /// The connection over which a failed dispatch was not counted as an attempt.
     private var freeOver: Int64?
     /// A reconnect moved the attempt before its scheduled time.
     private var wasBroughtForward = false
-    private var search = HistorySearch()
-    /// The time until which a delivered entry waits for the run that really answers it (protocol 3, busy session).
-    private var awaitsRunUntilMs: Int64?
-    /// The entry's own run was seen to end, perhaps before the acknowledgement is on disk.
-    private var hasRunEnded = false
-    /// The change of the session since the dispatch: an entry that has not arrived lost its target.
+    /// The reason why the entry must not go out again: its session was reset or deleted since the dispatch.
     private var targetChange: String?
 
     init(entry: OutboxEntry) {
@@ -66,15 +29,15 @@ struct Delivery: Sendable {
     private var id: String { entry.id }
     var queue: QueueKey { QueueKey(session: entry.session, isControl: entry.kind.usesControlQueue) }
     /// The entry as it will be once the disk has it. Decisions about order use this.
-    var current: OutboxEntry { pending?.change.entry ?? entry }
-    var isWriting: Bool { pending != nil }
+    var current: OutboxEntry { writer.pending?.change.entry ?? entry }
+    var isWriting: Bool { !writer.isIdle }
     /// Whether a timer for this entry still has a purpose.
-    var isAwaited: Bool { dueAtMs != nil || search.nextMs != nil || awaitsRunUntilMs != nil }
+    var isAwaited: Bool { dueAtMs != nil || search.nextMs != nil || run.awaitedUntilMs != nil }
     /// Whether the dispatcher may forget the entry.
-    var isOver: Bool { pending == nil && entry.state.isFinal && awaitsRunUntilMs == nil }
+    var isOver: Bool { writer.isIdle && entry.state.isFinal && run.awaitedUntilMs == nil }
 
     /// Monotonic time of the next attempt, as it will be once the disk has the change.
-    private var nextDueMs: Int64? { pending == nil ? dueAtMs : pending?.dueAtMs }
+    private var nextDueMs: Int64? { writer.isIdle ? dueAtMs : writer.pending?.dueAtMs }
 
     // MARK: Coming into care
 
@@ -82,17 +45,17 @@ struct Delivery: Sendable {
         remindOfDeadline(&context)
         guard entry.kind.isKnown || entry.state.isTerminal else {
             let fault = OutboxFault.unsupported(entry.kind)
-            return write(context.rules.failedWithout(attempt: entry, now: context.wall, fault: fault), &context)
+            return writer.write(context.rules.failedWithout(attempt: entry, now: context.wall, fault: fault), &context)
         }
         enterQueue(&context)
-        if entry.state == .unconfirmed { wantLook(&context) }
+        if entry.state == .unconfirmed { search.want(entry, &context) }
     }
 
     /// Continues an entry that a new process found on disk.
     mutating func resume(hasRunEnded ended: Bool, _ context: inout DispatcherContext) {
-        if ended { hasRunEnded = true }
+        if ended { run.ended() }
         if let change = context.rules.resumed(entry, now: context.wall) {
-            write(change, &context)
+            writer.write(change, &context)
         } else if entry.state == .retrying, let due = context.dueMs(entry) {
             wait(untilMs: due, &context)
         }
@@ -115,12 +78,8 @@ struct Delivery: Sendable {
     // MARK: Inputs
 
     /// Handles an input, now or after the current write.
-    mutating func receive(_ input: Input, _ context: inout DispatcherContext) {
-        guard pending == nil else {
-            // Every event of a run brings the same proof; one of a kind is enough.
-            if !deferred.contains(input) { deferred.append(input) }
-            return
-        }
+    mutating func receive(_ input: DeliveryInput, _ context: inout DispatcherContext) {
+        guard writer.isIdle else { return writer.defer(input) }
         let (rules, now) = (context.rules, context.wall)
         switch input {
         case .outcome(let attempt, let outcome):
@@ -128,36 +87,36 @@ struct Delivery: Sendable {
         case .taken(let key):
             guard entry.goes(by: key) else { return }
             let change = rules.taken(entry, now: now)
-            if change != nil || [.sending, .accepted].contains(entry.state) { noteRun(&context) }
-            if entry.state == .sending { isTaken = true }
-            if let change { write(change, &context) }
+            if change != nil || [.sending, .accepted].contains(entry.state) { run.markBusy(entry, &context) }
+            if entry.state == .sending { run.taken() }
+            if let change { writer.write(change, &context) }
         case .proof(let key, let proof):
             guard entry.goes(by: key), let change = rules.proven(entry, by: proof, now: now) else { return }
             // The row does not show how far the run is.
-            if proof != .runEnd { noteRun(&context) }
+            if proof != .runEnd { run.markBusy(entry, &context) }
             endAttempt(&context)
-            write(change, &context)
-        case .continued(let key, let run):
+            writer.write(change, &context)
+        case .continued(let key, let answer):
             guard entry.goes(by: key) else { return }
-            awaitsRunUntilMs = nil
+            run.answered()
             if entry.state == .delivered {
-                write(rules.adopted(entry, run: run, now: now), &context)
-            } else if let change = rules.proven(entry, by: .history, run: run, now: now) {
+                writer.write(rules.adopted(entry, run: answer, now: now), &context)
+            } else if let change = rules.proven(entry, by: .history, run: answer, now: now) {
                 endAttempt(&context)
-                write(change, &context)
+                writer.write(change, &context)
             }
         case .refusedByRun(let key, let fault, let wait):
             guard entry.goes(by: key),
                 let change = rules.refusedByRun(entry, fault, retryAfterMs: wait, now: now, vary: context.vary())
             else { return }
-            hasRunEnded = true
+            run.ended()
             context.refusesRuns = true
             context.ended(entry.upstreamKey, in: entry.session)
             endAttempt(&context)
-            write(change, &context)
+            writer.write(change, &context)
         case .routeChanged(let detail):
             guard entry.state.isWaiting else { return targetChange = detail }
-            write(rules.targetChanged(entry, now: now, detail: detail), &context)
+            writer.write(rules.targetChanged(entry, now: now, detail: detail), &context)
         case .linkOpened:
             linkOpened(&context)
         case .cancel(let force, let version, let token):
@@ -183,61 +142,39 @@ struct Delivery: Sendable {
         attempt = nil
     }
 
-    private mutating func settle(
-        _ attempt: AttemptID,
-        _ outcome: AttemptOutcome,
-        _ context: inout DispatcherContext
-    ) {
+    private mutating func settle(_ attempt: AttemptID, _ outcome: AttemptOutcome, _ context: inout DispatcherContext) {
         if self.attempt == attempt, entry.state == .sending {
             self.attempt = nil
             let isFree = isFree(outcome, context)
             wasBroughtForward = false
-            noteRun(outcome, &context)
+            run.markBusy(entry, after: outcome, &context)
             switch outcome {
             case .acknowledged(let answer) where answer.status.isOfEarlierRun:
                 search.rowShouldBeThere()
-                hasRunEnded = true
+                run.ended()
             case .notDispatched, .rejected: search.repeatFailed()
             case .acknowledged, .noAnswer: break
             }
-            let change = context.rules.settle(
-                entry,
-                outcome,
-                now: context.wall,
-                isFree: isFree,
-                isTaken: isTaken,
-                vary: context.vary()
-            )
-            return write(change, &context)
+            let (rules, now, vary) = (context.rules, context.wall, context.vary())
+            let change = rules.settle(entry, outcome, now: now, isFree: isFree, isTaken: run.isTaken, vary: vary)
+            return writer.write(change, &context)
         }
         // Too late to end the attempt, but the acknowledgement still shows that the gateway has the message.
         guard case .acknowledged = outcome, attempt.key == entry.upstreamKey, entry.state == .unconfirmed,
             let change = context.rules.taken(entry, now: context.wall)
         else { return }
-        noteRun(outcome, &context)
-        write(change, &context)
+        run.markBusy(entry, after: outcome, &context)
+        writer.write(change, &context)
     }
 
-    /// Whether the attempt is not counted: while entries wait for the link, a dispatch without a connection is not
-    /// their failure. Only once per connection, since one that accepts no frames must not be tried for ever.
+    /// Whether a dispatch without a connection is not counted: entries that wait for the link are not at fault. Only
+    /// once per connection, so that a connection that accepts no frames is not tried for ever.
     private mutating func isFree(_ outcome: AttemptOutcome, _ context: DispatcherContext) -> Bool {
         guard case .notDispatched = outcome else { return false }
         if wasBroughtForward { return true }
         guard context.policy.offline == .hold, freeOver != context.connection else { return false }
         freeOver = context.connection
         return true
-    }
-
-    /// After an acknowledgement the session has a run, even before the change is on disk.
-    private func noteRun(_ outcome: AttemptOutcome, _ context: inout DispatcherContext) {
-        guard case .acknowledged(let answer) = outcome, !answer.status.isOfEarlierRun else { return }
-        noteRun(id: answer.runID, &context)
-    }
-
-    /// Records that the gateway has the entry's message, and perhaps still works on it.
-    private func noteRun(id: String? = nil, _ context: inout DispatcherContext) {
-        guard entry.kind.startsRun, !hasRunEnded, gatewayProcess(context) != .other else { return }
-        context.heard(id ?? entry.runID ?? entry.upstreamKey, in: entry.session)
     }
 
     /// Carries out a person's command: its answer waits for the disk, a refusal does not.
@@ -248,7 +185,7 @@ struct Delivery: Sendable {
     ) {
         do throws(OutboxRefusal) {
             guard let change = try decide() else { return context.answer(token, .success(entry)) }
-            write(change, then: .answer(token), &context)
+            writer.write(change, then: .answer(token), &context)
         } catch {
             context.answer(token, .failure(error))
         }
@@ -256,8 +193,8 @@ struct Delivery: Sendable {
 
     /// Ends this entry because a newer one with the same coalescing key waits.
     mutating func supersede(coalescingKey: String, _ context: inout DispatcherContext) {
-        guard pending == nil, entry.state.isWaiting, entry.coalescingKey == coalescingKey else { return }
-        write(context.rules.superseded(entry, now: context.wall), &context)
+        guard writer.isIdle, entry.state.isWaiting, entry.coalescingKey == coalescingKey else { return }
+        writer.write(context.rules.superseded(entry, now: context.wall), &context)
     }
 
     // MARK: Sending
@@ -265,7 +202,7 @@ struct Delivery: Sendable {
     /// Sends the entry, if nothing else holds it back, when its turn in the queue has come.
     mutating func takeTurn(_ context: inout DispatcherContext) {
         guard entry.expiresAt.milliseconds > context.now.wallMs else {
-            return write(context.rules.expired(entry, now: context.wall), &context)
+            return writer.write(context.rules.expired(entry, now: context.wall), &context)
         }
         if let due = dueAtMs, due > context.now.monotonicMs { return }
         guard !context.writes.isResting else { return }
@@ -279,7 +216,7 @@ struct Delivery: Sendable {
         case .offline(let detail):
             guard context.policy.offline == .count else { return }
             let (now, vary) = (context.wall, context.vary())
-            write(context.rules.unreachable(entry, now: now, detail: detail, vary: vary), &context)
+            writer.write(context.rules.unreachable(entry, now: now, detail: detail, vary: vary), &context)
         case .connecting, .blocked:
             return
         }
@@ -295,79 +232,66 @@ struct Delivery: Sendable {
 
     /// Writes `sending`; the dispatch follows that write.
     private mutating func send(isRepeat: Bool, _ context: inout DispatcherContext) {
-        hasRunEnded = false
-        isTaken = false
-        hasRunBegun = false
-        if entry.firstDispatchAt == nil { dispatchedAtMs = context.now.monotonicMs }
+        run.dispatching(entry, context.now)
         let uptime = context.gatewayAge.uptimeMs(at: context.now)
         let change = context.rules.dispatching(entry, now: context.wall, uptimeMs: uptime)
-        write(change, then: .dispatch(isRepeat: isRepeat), &context)
+        writer.write(change, then: .dispatch(isRepeat: isRepeat), &context)
     }
 
     // MARK: Its run
 
-    mutating func runBegan(_ run: String, _ context: inout DispatcherContext) {
-        guard !hasRunBegun, current.goes(by: run) else { return }
-        hasRunBegun = true
-        context.queues.markChanged(queue)
+    mutating func runBegan(_ id: String, _ context: inout DispatcherContext) {
+        if current.goes(by: id), run.began() { context.queues.markChanged(queue) }
     }
 
-    mutating func runEnded(_ run: String) {
-        noteEnd(of: run)
-        awaitsRunUntilMs = nil
+    mutating func runEnded(_ id: String) {
+        if current.goes(by: id) { run.ended() }
+        run.answered()
     }
 
     /// The gateway put the message behind another run. The entry is kept even if it is delivered before the answer
     /// comes: its row gets the id of the run that answers it.
-    mutating func runDeferred(_ run: String, _ context: inout DispatcherContext) {
-        let until = context.now.monotonicMs + context.policy.runPatienceMs
-        // The phase is reported repeatedly; the existing timer will find the later time.
-        if awaitsRunUntilMs == nil { context.timers.wake(.entry(id), atMs: until) }
-        awaitsRunUntilMs = until
-        receive(.taken(key: run), &context)
+    mutating func runDeferred(_ id: String, _ context: inout DispatcherContext) {
+        run.await(entry: entry.id, &context)
+        receive(.taken(key: id), &context)
     }
 
-    mutating func runContinued(_ run: String, as answer: String, _ context: inout DispatcherContext) {
-        noteEnd(of: run)
-        receive(.continued(key: run, as: answer), &context)
+    mutating func runContinued(_ id: String, as answer: String, _ context: inout DispatcherContext) {
+        if current.goes(by: id) { run.ended() }
+        receive(.continued(key: id, as: answer), &context)
     }
 
-    private mutating func noteEnd(of run: String) {
-        if current.goes(by: run) { hasRunEnded = true }
-    }
+    /// The time until which no later message of the session may be sent, because the gateway may still refuse this one.
+    func lateRefusalMs(_ context: DispatcherContext) -> Int64? { run.lateRefusalMs(entry, context) }
 
     // MARK: The link
 
-    /// A gateway process that acknowledged the entry still has it; another process knows only what is on disk.
+    /// The gateway process that acknowledged the entry still has it; another process knows only the rows on disk.
     private mutating func linkOpened(_ context: inout DispatcherContext) {
         guard context.isOnline else { return }
         if entry.state == .accepted {
-            guard gatewayProcess(context) == .same else {
-                let change = context.rules.gatewayChanged(entry, now: context.wall)
-                if let change { write(change, &context) }
-                return
+            guard run.gatewayProcess(entry, context) == .same else {
+                return writer.write(context.rules.gatewayChanged(entry, now: context.wall), &context)
             }
-            noteRun(&context)
+            run.markBusy(entry, &context)
         }
-        wantLook(&context)
+        search.want(entry, &context)
     }
 
-    /// A current look gets no report. If the link was lost before an attempt that was moved forward got its turn, its
-    /// old wait applies again.
+    /// The current look gets no report. An attempt that was moved forward, but not made, gets its old wait back.
     mutating func linkLost(_ context: inout DispatcherContext) {
         search.linkLost()
         guard wasBroughtForward, nextDueMs == nil, current.state == .retrying, let due = context.dueMs(current)
         else { return }
         wasBroughtForward = false
-        pending?.dueAtMs = due
-        if pending == nil { wait(untilMs: due, &context) }
+        if writer.isIdle { wait(untilMs: due, &context) } else { writer.setDue(due) }
     }
 
     /// Makes the head of a queue due now if it waits only because there was no link. The next attempt is not counted if
     /// its frame cannot be written either.
     mutating func retryAfterReconnect(_ now: Moment) {
-        guard current.state == .retrying, current.lastClass == .notDispatched, pending?.then ?? .nothing == .nothing,
-            let due = nextDueMs, due > now.monotonicMs
+        guard current.state == .retrying, current.lastClass == .notDispatched,
+            writer.pending?.then ?? .nothing == .nothing, let due = nextDueMs, due > now.monotonicMs
         else { return }
         forgetWait()
         wasBroughtForward = true
@@ -382,189 +306,121 @@ struct Delivery: Sendable {
 
     private mutating func forgetWait() {
         dueAtMs = nil
-        pending?.dueAtMs = nil
-    }
-
-    private var firstDispatch: FirstDispatch? { FirstDispatch(of: entry, monotonicMs: dispatchedAtMs) }
-
-    private func gatewayProcess(_ context: DispatcherContext) -> GatewayContinuity {
-        firstDispatch.map { context.gatewayAge.process(since: $0, at: context.now) } ?? .unknown
-    }
-
-    /// Until when a gateway at rest may refuse this message, which it acknowledged; nil where it does not, or where that time is over.
-    /// A later message of the session would run before it.
-    func lateRefusalMs(_ context: DispatcherContext) -> Int64? {
-        guard context.link.facts?.refusesLate == true, !hasRunBegun, let sent = dispatchedAtMs,
-            !context.isBusy(queue.session, besides: entry.runID ?? entry.upstreamKey)
-        else {
-            return nil
-        }
-        let until = sent + context.policy.lateRefusalMs
-        return context.now.monotonicMs < until ? until : nil
+        writer.setDue(nil)
     }
 
     // MARK: Looks into history
 
-    private mutating func wantLook(_ context: inout DispatcherContext) {
-        guard context.isOnline, search.isIdle, [.accepted, .unconfirmed].contains(entry.state) else { return }
-        search.forgetNext()
-        context.looks.want(id)
-    }
-
-    private mutating func look(afterMs wait: Int64?, _ context: inout DispatcherContext) {
-        guard let at = search.rest(wait, from: context.now) else { return }
-        context.timers.wake(.entry(id), atMs: at)
-    }
-
     /// Looks again later at an entry in doubt, after an inconclusive step.
     private mutating func lookAgain(_ context: inout DispatcherContext) {
-        if entry.state == .unconfirmed { look(afterMs: context.policy.failedLooksMs.first, &context) }
+        if entry.state == .unconfirmed { search.waitAfterFailure(id, &context) }
     }
 
     /// Starts the entry's look, now that one of the limited places is free.
     mutating func startLook(_ context: inout DispatcherContext) {
         guard context.isOnline, search.isIdle, !entry.state.isWaiting || entry.wasRefused else { return }
-        guard pending == nil else { return look(afterMs: context.policy.failedLooksMs.first, &context) }
+        guard writer.isIdle else { return search.waitAfterFailure(id, &context) }
         guard let ask = search.begin(entry.state) else { return }
         follow(ask, &context)
     }
 
     /// - Parameter key: the entry's key when the look began.
-    mutating func scanned(
-        _ scan: ScanID,
-        key: String,
-        _ report: ScanReport,
-        _ context: inout DispatcherContext
-    ) {
+    mutating func scanned(_ scan: ScanID, key: String, _ report: ScanReport, _ context: inout DispatcherContext) {
         guard search.end(scan) else { return }
         if let proof = report.proof { return receive(.proof(key: key, proof), &context) }
-        // The current change may not reach the disk.
-        guard pending == nil else { return lookAgain(&context) }
+        // The write of the current change may still fail.
+        guard writer.isIdle else { return lookAgain(&context) }
         if entry.state.isWaiting {
-            guard !report.hasFailed else { return look(afterMs: context.policy.failedLooksMs.first, &context) }
+            guard !report.hasFailed else { return search.waitAfterFailure(id, &context) }
             search.lookedBeforeSending(over: context.connection)
             return context.queues.markChanged(queue)
         }
-        let situation = situation(context)
+        let situation = run.situation(of: entry, hasTarget: targetChange == nil, context)
         if let ask = search.received(report, entry.state, situation, policy: context.policy) { follow(ask, &context) }
     }
 
     private mutating func follow(_ ask: Reconciliation.Ask, _ context: inout DispatcherContext) {
         switch ask {
         case .scan(let depth):
-            let scan = context.looks.begin(entry)
-            search.begun(scan)
-            let since = entry.firstDispatchAt ?? entry.createdAt
-            context.order(.scan(ScanOrder(id: scan, entry: entry, depth: depth, since: since)))
+            search.scan(entry, depth, &context)
         case .repeatSameKey:
             guard context.isOnline, !context.writes.isResting, !context.queues.isOnWire(queue) else {
                 search.repeatFailed()
-                return look(afterMs: context.policy.failedLooksMs.first, &context)
+                return search.waitAfterFailure(id, &context)
             }
             context.queues.enterWire(id, queue)
             send(isRepeat: true, &context)
         case .settleAbsent:
             let (rules, now) = (context.rules, context.wall)
-            if let targetChange { return write(rules.targetChanged(entry, now: now, detail: targetChange), &context) }
-            write(rules.absent(entry, now: now, vary: context.vary()), &context)
+            if let targetChange {
+                return writer.write(rules.targetChanged(entry, now: now, detail: targetChange), &context)
+            }
+            writer.write(rules.absent(entry, now: now, vary: context.vary()), &context)
         case .lookAgain(let wait):
-            look(afterMs: wait, &context)
+            search.wait(wait, id, &context)
         }
-    }
-
-    private func situation(_ context: DispatcherContext) -> Reconciliation.Situation {
-        let dispatch = firstDispatch
-        let passed = dispatch?.passedMs(context.now)
-        let growth = dispatch.flatMap { context.gatewayAge.growthMs(since: $0, at: context.now) }
-        return Reconciliation.Situation(
-            mayOnlyBeProven: entry.isSlashCommand || context.policy.ambiguous == .hold,
-            process: gatewayProcess(context),
-            // Our clocks may have been set or stopped; the gateway's uptime is unaffected.
-            leastSinceDispatchMs: passed.map { min($0.lowerBound, growth ?? .max) },
-            mostSinceDispatchMs: passed.map { max($0.upperBound, growth ?? 0) },
-            // After a reset, a gateway that lacks the message would put it into the new session.
-            mayGoOut: entry.attemptCount < context.policy.maxAttempts && targetChange == nil
-                && entry.expiresAt > context.wall,
-            isBusy: context.isBusy(entry.session)
-        )
     }
 
     // MARK: Writes
 
-    private mutating func write(
-        _ change: OutboxChange,
-        then continuation: Continuation = .nothing,
-        _ context: inout DispatcherContext
-    ) {
-        guard pending == nil else { return }
-        let write = context.writes.begin(of: id)
-        pending = Pending(id: write, change: change, then: continuation, dueAtMs: context.dueMs(change.entry))
-        context.order(.persist(write, change))
-    }
-
     mutating func written(_ write: PersistID, _ context: inout DispatcherContext) {
-        guard let done = pending, done.id == write else { return }
+        guard let done = writer.end(write) else { return }
         context.writes.succeeded()
-        let before = entry.state
-        entry = done.change.entry
-        pending = nil
-        follow(done, from: before, &context)
-        // Waiting commands are answered with the final state; other inputs change nothing.
-        if isOver { deferred.removeAll { $0.token == nil } }
+        follow(done, &context)
+        // Waiting commands still get an answer; other inputs change nothing any more.
+        if isOver { writer.keepOnlyCommands() }
         drainDeferred(&context)
     }
 
     /// Handles a failed write.
     mutating func notWritten(_ write: PersistID, _ problem: StoreError, _ context: inout DispatcherContext) {
-        guard let failed = pending, failed.id == write else { return }
+        guard let failed = writer.end(write) else { return }
         if let until = context.writes.failed(atMs: context.now.monotonicMs) {
             context.timers.wake(.storage, atMs: until)
         }
         switch failed.then {
         case .dispatch:
             // Nothing was written or sent: the entry is unchanged and gets another turn or look.
-            pending = nil
             search.repeatFailed()
             context.queues.leaveWire(id)
             lookAgain(&context)
             drainDeferred(&context)
         case .answer(let token):
-            pending = nil
             context.answer(token, .failure(.storage(problem)))
             drainDeferred(&context)
         case .nothing:
             // The outcome is a fact, so its write is repeated until it succeeds. A person's command is refused at once.
-            context.writes.stall(write, of: id)
-            for token in deferred.compactMap(\.token) { context.answer(token, .failure(.storage(problem))) }
-            deferred.removeAll { $0.token != nil }
+            writer.stall(failed, &context)
+            for token in writer.takeCommands() { context.answer(token, .failure(.storage(problem))) }
         }
     }
 
     /// Repeats a failed write, since the disk may work again.
     func writeAgain(_ write: PersistID, _ context: inout DispatcherContext) {
-        guard let pending, pending.id == write else { return }
-        context.order(.persist(write, pending.change))
+        writer.writeAgain(write, &context)
     }
 
     /// Ends the delivery because another writer changed the row, and the disk's state decides. Returns the inputs that
     /// still wait.
-    func giveWay(
+    mutating func giveWay(
         to current: OutboxEntry?,
         _ write: PersistID,
         _ context: inout DispatcherContext
-    ) -> [Input]? {
-        guard let pending, pending.id == write else { return nil }
-        if case .answer(let token) = pending.then {
+    ) -> [DeliveryInput]? {
+        guard let lost = writer.end(write) else { return nil }
+        if case .answer(let token) = lost.then {
             let refusal = current.map { OutboxRefusal.staleVersion(current: $0.version) } ?? .notFound
             context.answer(token, .failure(refusal))
         }
         context.queues.leaveWire(id)
         leaveQueue(&context)
-        return deferred
+        return writer.takeDeferred()
     }
 
     /// The steps after a change is on disk.
-    private mutating func follow(_ done: Pending, from before: OutboxState, _ context: inout DispatcherContext) {
+    private mutating func follow(_ done: EntryWriter.Change, _ context: inout DispatcherContext) {
+        let before = entry.state
+        entry = done.change.entry
         if case .answer(let token) = done.then { context.answer(token, .success(entry)) }
         dueAtMs = nil
         search.forgetNext()
@@ -583,11 +439,11 @@ struct Delivery: Sendable {
             if before.isTerminal { remindOfDeadline(&context) }
         case .accepted:
             remindOfDeadline(&context)
-            look(afterMs: search.accepted(policy: context.policy), &context)
+            search.wait(search.accepted(policy: context.policy), id, &context)
         case .unconfirmed:
             remindOfDeadline(&context)
             enterQueue(&context)
-            if before != .unconfirmed { wantLook(&context) }
+            if before != .unconfirmed { search.want(entry, &context) }
         case .delivered, .cancelled, .failed, .expired:
             leaveQueue(&context)
         }
@@ -595,9 +451,7 @@ struct Delivery: Sendable {
     }
 
     private mutating func drainDeferred(_ context: inout DispatcherContext) {
-        let inputs = deferred
-        deferred.removeAll()
-        for input in inputs { receive(input, &context) }
+        for input in writer.takeDeferred() { receive(input, &context) }
         expireIfDue(&context)
     }
 
@@ -612,11 +466,9 @@ struct Delivery: Sendable {
     mutating func wake(_ context: inout DispatcherContext) {
         let now = context.now.monotonicMs
         if let dueAtMs, dueAtMs <= now { context.queues.markChanged(queue) }
-        if let until = awaitsRunUntilMs {
-            if until <= now { awaitsRunUntilMs = nil } else { context.timers.wake(.entry(id), atMs: until) }
-        }
+        run.wake(entry: id, &context)
         if search.isDue(context.now) {
-            wantLook(&context)
+            search.want(entry, &context)
             if entry.state.isWaiting {
                 search.forgetNext()
                 context.queues.markChanged(queue)
@@ -635,22 +487,12 @@ struct Delivery: Sendable {
     }
 
     private mutating func expireIfDue(_ context: inout DispatcherContext) {
-        guard pending == nil, context.rules.deadline(of: entry).milliseconds <= context.now.wallMs else { return }
+        guard writer.isIdle, context.rules.deadline(of: entry).milliseconds <= context.now.wallMs else { return }
         switch entry.state {
         case .queued, .retrying, .unconfirmed, .accepted:
-            write(context.rules.expired(entry, now: context.wall), &context)
+            writer.write(context.rules.expired(entry, now: context.wall), &context)
         case .sending, .delivered, .failed, .cancelled, .expired:
             return
-        }
-    }
-}
-
-extension Delivery.Input {
-    /// The token of a command, to which the answer belongs.
-    var token: CommandToken? {
-        switch self {
-        case .cancel(_, _, let token), .retry(_, let token): token
-        default: nil
         }
     }
 }

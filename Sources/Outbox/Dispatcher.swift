@@ -98,17 +98,17 @@ package struct Dispatcher: Sendable {
         if deliveries.values[index].isOver { deliveries.remove(at: index) }
     }
 
-    private mutating func apply(_ input: Delivery.Input, toEntryOf key: String) {
+    private mutating func apply(_ input: DeliveryInput, toEntryOf key: String) {
         with(OutboxEntry.entryID(ofKey: key)) { $0.receive(input, &$1) }
     }
 
     /// Applies the input to some entries in order of acceptance.
-    private mutating func applyInOrder(_ input: Delivery.Input, to isAffected: (Delivery) -> Bool) {
+    private mutating func applyInOrder(_ input: DeliveryInput, to isAffected: (Delivery) -> Bool) {
         let affected = deliveries.values.filter(isAffected).map(\.entry)
         for entry in affected.sorted(by: { $0.ordinal < $1.ordinal }) { with(entry.id) { $0.receive(input, &$1) } }
     }
 
-    private mutating func command(_ command: Delivery.Input, id: String, token: CommandToken) {
+    private mutating func command(_ command: DeliveryInput, id: String, token: CommandToken) {
         guard deliveries[id] != nil else { return context.answer(token, .failure(.notFound)) }
         with(id) { $0.receive(command, &$1) }
     }

@@ -42,6 +42,28 @@ struct HistorySearch: Sendable, Equatable {
 
     // MARK: Looks
 
+    /// Asks for a look at an entry that may have arrived, as soon as there is room.
+    mutating func want(_ entry: OutboxEntry, _ context: inout DispatcherContext) {
+        guard context.isOnline, isIdle, [.accepted, .unconfirmed].contains(entry.state) else { return }
+        forgetNext()
+        context.looks.want(entry.id)
+    }
+
+    mutating func wait(_ waitMs: Int64?, _ id: String, _ context: inout DispatcherContext) {
+        if let at = rest(waitMs, from: context.now) { context.timers.wake(.entry(id), atMs: at) }
+    }
+
+    mutating func waitAfterFailure(_ id: String, _ context: inout DispatcherContext) {
+        wait(context.policy.failedLooksMs.first, id, &context)
+    }
+
+    mutating func scan(_ entry: OutboxEntry, _ depth: ScanDepth, _ context: inout DispatcherContext) {
+        let scan = context.looks.begin(entry)
+        begun(scan)
+        let since = entry.firstDispatchAt ?? entry.createdAt
+        context.order(.scan(ScanOrder(id: scan, entry: entry, depth: depth, since: since)))
+    }
+
     /// Sets the time of the next look and returns it. Nil if there is no wait.
     mutating func rest(_ waitMs: Int64?, from now: Moment) -> Int64? {
         guard let waitMs else { return nil }

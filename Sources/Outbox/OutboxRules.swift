@@ -62,7 +62,7 @@ package struct OutboxRules: Sendable {
         case .acknowledged(let acknowledgement):
             return acknowledged(entry, acknowledgement, now: now)
         case _ where isTaken:
-            // The sign replaces a missing answer, and outweighs a contrary one.
+            // An event of the run shows that the message arrived. That counts more than a missing answer or an error.
             return acknowledged(entry, .init(status: .started), now: now)
         case .notDispatched(let detail):
             var untouched = entry
@@ -256,10 +256,8 @@ package struct OutboxRules: Sendable {
 
     // MARK: Entries that may have arrived
 
-    /// The gateway process that acknowledged the entry may be gone, and its memory with it. Nil if the entry is not
-    /// accepted.
-    func gatewayChanged(_ entry: OutboxEntry, now: Timestamp) -> OutboxChange? {
-        guard entry.state == .accepted else { return nil }
+    /// The gateway process that acknowledged the entry may be gone, and its memory with it.
+    func gatewayChanged(_ entry: OutboxEntry, now: Timestamp) -> OutboxChange {
         let fault = OutboxFault.noAnswer("the gateway was restarted before its transcript showed the message")
         return unconfirmed(entry, now: now, fault: fault, attempted: false)
     }
