@@ -306,7 +306,7 @@ package final class Services: ServiceEventReceiver {
             usage.linkOpened()
             runs.linkOpened(hello, on: loop)
             approvals.linkOpened(hello, on: loop)
-            questions.linkOpened(hello, on: loop)
+            questions.linkOpened(on: loop)
             outbox.linkIs(.online(LinkFacts(hello)), on: loop)
             sessionModel.linkOpened(on: loop)
             automations.linkOpened(hello, on: loop)

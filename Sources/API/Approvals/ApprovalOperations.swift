@@ -181,7 +181,7 @@ enum ApprovalOperations {
     }
 }
 
-extension ApprovalService.Sight {
+extension PendingLists.Sight {
     /// Whether the gateway is connected and has been asked for its approvals.
     var isConnected: Bool { self != .offline && self != .asking }
 

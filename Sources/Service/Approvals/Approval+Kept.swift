@@ -1,6 +1,7 @@
 import Basics
 import JSONBytes
 import Runs
+import Store
 
 extension Approval {
     /// An approval as an earlier process wrote it; nil if incomplete.
@@ -39,5 +40,21 @@ extension Approval {
         decidedBy = value["decidedBy"]?.string
         decidedAt = value["decidedAt"]?.string.flatMap { Timestamp(rfc3339: $0) }
         via = value["via"]?.string.flatMap { Via(rawValue: $0) }
+    }
+}
+
+extension StoredApproval {
+    /// - Parameter now: the time on our own clock, which decides how long the row is kept.
+    init(_ approval: Approval, now: Timestamp) {
+        var writer = JSONWriter(capacity: 1024)
+        approval.write(to: &writer)
+        self.init(
+            id: approval.id,
+            kind: approval.kind.rawValue,
+            session: approval.session,
+            createdAt: approval.createdAt,
+            endedAt: approval.isPending ? nil : now,
+            body: writer.bytes
+        )
     }
 }

@@ -9,27 +9,6 @@ import TLS
 /// The gateway's approvals: pending ones, and our clients' decisions. The register holds each one's state; this class
 /// asks the gateway, writes rows and events, and answers the callers who decided.
 package final class ApprovalService {
-    /// How many of the pending approvals Ladle can see.
-    package enum Sight: Equatable {
-        /// The gateway was asked and listed all of them.
-        case whole
-        /// This release has no list: only approvals requested while Ladle was connected are known.
-        case unlisted
-        case unanswered
-        /// The lists have been requested.
-        case asking
-        case scopeMissing
-        case offline
-
-        /// Whether approvals shown as pending still are.
-        package var isLive: Bool {
-            switch self {
-            case .whole, .unlisted, .unanswered: true
-            case .asking, .scopeMissing, .offline: false
-            }
-        }
-    }
-
     package enum Outcome {
         /// The approval ended with this decision, sent now or earlier.
         case decided(Approval)
@@ -57,28 +36,20 @@ package final class ApprovalService {
     private static let clockToleranceMs: Int64 = 3_600_000
     /// The wall clock may be set, so long waits are checked in between.
     private static let longestWaitMs: Int64 = 60_000
-    /// The first wait before asking again. A gateway that has just started may not answer, and its pending approvals
-    /// stay unseen until it does.
-    private static let firstListWaitMs: Int64 = 2_000
 
     private unowned let gateway: any GatewayCalls
     private let feed: EventFeed
     private let runs: RunService
     private let clientName: String
+    private let lists: PendingLists
     private var register = ApprovalRegister()
     private var waiters: [Approval.Question: [Waiter]] = [:]
-    /// The gateway's time at the last connection, with ours on the monotonic clock.
+    /// The gateway's time at the last connection, with our time on the monotonic clock.
     private var anchor: (gateway: Timestamp, now: UInt64)?
     private var timer: TimerID?
-    private var wasConnected = false
-    private var isConnected = false
-    /// The number of the requested lists; answers to earlier requests are ignored.
-    private var listing = 0
+    /// The number of requested lists whose answers are missing.
     private var listsDue = 0
     private var wasListAnswered = true
-    /// The wait before the lists are requested again.
-    private var listWaitMs = ApprovalService.firstListWaitMs
-    package private(set) var sight = Sight.offline
     /// The time of the last connection; nil before the first.
     package private(set) var asOf: Timestamp?
     /// Counts since the start, by final state.
@@ -89,7 +60,10 @@ package final class ApprovalService {
         self.feed = feed
         self.runs = runs
         self.clientName = clientName
+        lists = PendingLists(gateway: gateway, scope: Scopes.approvals)
     }
+
+    package var sight: PendingLists.Sight { lists.sight }
 
     /// The current time on the gateway's clock. Changes of our own wall clock must not end an approval.
     package func gatewayTime(on loop: isolated EventLoop) -> Timestamp {
@@ -154,18 +128,16 @@ package final class ApprovalService {
         if let question, let known = register[id], known.commandSHA256 != question {
             return completion(.changed(known))
         }
-        if register[id]?.isPending == true {
+        if let approval = register[id], approval.isPending {
             switch sight {
             case .whole, .unlisted, .unanswered: break
             case .asking: return completion(.notReady)
             case .offline: return completion(.failed(.notConnected))
-            case .scopeMissing: return completion(.failed(missingScope))
+            case .scopeMissing: return completion(.failed(lists.missingScope))
             }
-        }
-        if let approval = register[id], approval.isPending, !offers(Self.method(for: approval.kind)),
-            !offers(ApprovalResolve.method)
-        {
-            return completion(.unsupported)
+            guard offers(Self.method(for: approval.kind)) || offers(ApprovalResolve.method) else {
+                return completion(.unsupported)
+            }
         }
         switch register.decide(id, decision, by: sender, now: gatewayTime(on: loop)) {
         case .notFound: completion(.notFound)
@@ -178,14 +150,6 @@ package final class ApprovalService {
             waiters[approval.question, default: []].append(Waiter(decision: decision, completion: completion))
             send(approval, decision, attempt, on: loop)
         }
-    }
-
-    private var missingScope: GatewayFault {
-        .missingScope(
-            Scopes.approvals,
-            required: [Scopes.approvals],
-            hint: gateway.hint(toGain: Scopes.approvals)
-        )
     }
 
     private func send(
@@ -223,7 +187,7 @@ package final class ApprovalService {
 
     /// Asks the gateway how these approvals ended, if its release remembers.
     private func remember(_ ids: [String], on loop: isolated EventLoop, completion: @escaping () -> Void) {
-        guard !ids.isEmpty, isConnected, gateway.hello?.methods.contains(ApprovalGet.method) == true else {
+        guard !ids.isEmpty, lists.hello?.methods.contains(ApprovalGet.method) == true else {
             return completion()
         }
         var left = ids.count
@@ -288,53 +252,36 @@ package final class ApprovalService {
     // MARK: The link
 
     func linkLost(on loop: isolated EventLoop) {
-        guard isConnected else { return }
-        isConnected = false
-        sight = .offline
+        guard lists.isConnected else { return }
+        lists.linkLost()
         asOf = loop.wallClock
-        listing += 1
         register.mayHaveMissed()
     }
 
     func linkOpened(_ hello: Hello, on loop: isolated EventLoop) {
-        isConnected = true
-        wasConnected = true
-        listWaitMs = Self.firstListWaitMs
+        lists.linkOpened()
         anchor = (loop.wallClock.adding(milliseconds: gateway.clockSkewMs), loop.now)
         let hasList = hello.methods.contains(ExecApprovalList.method)
         let now = gatewayTime(on: loop)
-        publish(
-            register.linkOpened(isSameProcess: runs.isGatewayTheSame, hasList: hasList, now: now),
-            on: loop
-        )
-        readLists(hello, on: loop)
+        publish(register.linkOpened(isSameProcess: runs.isGatewayTheSame, hasList: hasList, now: now), on: loop)
+        readLists(on: loop)
         tick(on: loop)
     }
 
     /// Frames of the open connection were lost, perhaps with an approval's end.
     func framesLost(on loop: isolated EventLoop) {
         register.mayHaveMissed()
-        if let hello = gateway.hello, isConnected { readLists(hello, on: loop) }
+        readLists(on: loop)
     }
 
-    private func readLists(_ hello: Hello, on loop: isolated EventLoop) {
-        listing += 1
-        // Gateways of earlier releases do not report the granted scopes.
-        guard hello.scopes.isEmpty || Scopes.covers(hello.scopes, Scopes.approvals) else {
-            sight = .scopeMissing
-            return
-        }
+    private func readLists(on loop: isolated EventLoop) {
+        guard let hello = lists.hello else { return }
         let hasExec = hello.methods.contains(ExecApprovalList.method)
         let hasPlugin = hello.methods.contains(PluginApprovalList.method)
-        guard hasExec || hasPlugin else {
-            sight = .unlisted
-            return
-        }
-        if !sight.isLive { sight = .asking }
+        guard let current = lists.begin(hello, lists: hasExec || hasPlugin) else { return }
         listsDue = (hasExec ? 1 : 0) + (hasPlugin ? 1 : 0)
         wasListAnswered = true
         let number = register.askList()
-        let current = listing
         if hasExec {
             gateway.call(ExecApprovalList(), on: loop) { [weak self] in
                 self?.listed($0, of: .exec, number, current, on: loop)
@@ -354,7 +301,7 @@ package final class ApprovalService {
         _ current: Int,
         on loop: isolated EventLoop
     ) {
-        guard current == listing, isConnected else { return }
+        guard lists.isCurrent(current) else { return }
         listsDue -= 1
         switch result {
         case .success(let rows):
@@ -369,31 +316,21 @@ package final class ApprovalService {
             }
             let missing = register.missing(from: unread.union(approvals.map(\.id)), of: kind, asked: number)
             remember(missing, on: loop) { [weak self] in
-                guard let self, current == self.listing, self.isConnected else { return }
-                self.publish(
-                    self.register.listed(approvals, unread: unread, of: kind, asked: number, now: now),
-                    on: loop
-                )
+                guard let self, self.lists.isCurrent(current) else { return }
+                let news = self.register.listed(approvals, unread: unread, of: kind, asked: number, now: now)
+                self.publish(news, on: loop)
                 self.arm(on: loop)
             }
         case .failure(.gateway(let error, _)) where error.missingScope != nil:
-            if kind == .exec { sight = .scopeMissing }
+            if kind == .exec { lists.settle(as: .scopeMissing) }
         case .failure: wasListAnswered = false
         }
         guard listsDue == 0, sight != .scopeMissing else { return }
-        guard wasListAnswered else { return askAgain(current, on: loop) }
-        // Without the list method for commands, the gateway lists only plugin approvals.
-        sight = gateway.hello?.methods.contains(ExecApprovalList.method) == true ? .whole : .unlisted
-    }
-
-    private func askAgain(_ current: Int, on loop: isolated EventLoop) {
-        sight = .unanswered
-        let wait = listWaitMs
-        listWaitMs = min(2 * wait, Self.longestWaitMs)
-        _ = loop.after(milliseconds: wait) { [weak self] in
-            guard let self, current == self.listing, self.isConnected, let hello = self.gateway.hello else { return }
-            self.readLists(hello, on: loop)
+        guard wasListAnswered else {
+            return lists.unanswered(current, on: loop) { [weak self] in self?.readLists(on: loop) }
         }
+        // Without the list method for commands, the gateway lists only plugin approvals.
+        lists.settle(as: gateway.hello?.methods.contains(ExecApprovalList.method) == true ? .whole : .unlisted)
     }
 
     // MARK: Events
@@ -416,14 +353,8 @@ package final class ApprovalService {
 
     private func resolved(_ event: ApprovalEvent, on loop: isolated EventLoop) {
         guard let id = event.id else { return }
-        let now = gatewayTime(on: loop)
-        let news = register.resolved(
-            id,
-            event.decisionText,
-            by: event.resolvedBy,
-            own: clientName,
-            at: event.time ?? now
-        )
+        let time = event.time ?? gatewayTime(on: loop)
+        let news = register.resolved(id, event.decisionText, by: event.resolvedBy, own: clientName, at: time)
         publish(news, on: loop)
     }
 
@@ -441,24 +372,23 @@ package final class ApprovalService {
 
     /// Some releases drop the approvals of an aborted run without an event, so the lists are read again.
     func runEnded(_ run: Run, on loop: isolated EventLoop) {
-        guard register.runEnded(run.id), isConnected, let hello = gateway.hello else { return }
-        readLists(hello, on: loop)
+        if register.runEnded(run.id) { readLists(on: loop) }
     }
 
     // MARK: Time
 
-    private var toleranceMs: Int64 { wasConnected ? 0 : Self.clockToleranceMs }
+    private var toleranceMs: Int64 { anchor == nil ? Self.clockToleranceMs : 0 }
 
     private func tick(on loop: isolated EventLoop) {
         let now = gatewayTime(on: loop).adding(milliseconds: -toleranceMs)
         publish(register.tick(now: now, listed: listedKinds), on: loop)
-        if register.takeListRequest(), let hello = gateway.hello { readLists(hello, on: loop) }
+        if register.takeListRequest() { readLists(on: loop) }
         arm(on: loop)
     }
 
     /// The kinds of approval that the gateway can list now.
     private var listedKinds: Set<Approval.Kind> {
-        guard isConnected, sight != .scopeMissing, let hello = gateway.hello else { return [] }
+        guard sight != .scopeMissing, let hello = lists.hello else { return [] }
         var kinds: Set<Approval.Kind> = []
         if hello.methods.contains(ExecApprovalList.method) { kinds.insert(.exec) }
         if hello.methods.contains(PluginApprovalList.method) { kinds.insert(.plugin) }
@@ -503,9 +433,7 @@ package final class ApprovalService {
             runs.approvalEnded(approval.id, approval.outcome, on: loop)
         }
         // There is room now for pending approvals that were left out.
-        if register.isOverfull, isConnected, news.contains(where: { !$0.isPending }), let hello = gateway.hello {
-            readLists(hello, on: loop)
-        }
+        if register.isOverfull, news.contains(where: { !$0.isPending }) { readLists(on: loop) }
         arm(on: loop)
     }
 
@@ -542,21 +470,5 @@ extension Approval {
         case .denied: .deny
         case .pending, .expired, .cancelled, .unknown: .unknown
         }
-    }
-}
-
-extension StoredApproval {
-    /// - Parameter now: the time on our own clock, which decides how long the row is kept.
-    init(_ approval: Approval, now: Timestamp) {
-        var writer = JSONWriter(capacity: 1024)
-        approval.write(to: &writer)
-        self.init(
-            id: approval.id,
-            kind: approval.kind.rawValue,
-            session: approval.session,
-            createdAt: approval.createdAt,
-            endedAt: approval.isPending ? nil : now,
-            body: writer.bytes
-        )
     }
 }

@@ -24,8 +24,6 @@ package final class QuestionService {
         let completion: (Outcome) -> Void
     }
 
-    /// The first wait before asking again, since a gateway that has just started may not answer.
-    private static let firstListWaitMs: Int64 = 2_000
     /// The wall clock may be set, so long waits are checked in between.
     private static let longestWaitMs: Int64 = 60_000
 
@@ -35,16 +33,12 @@ package final class QuestionService {
     /// Needed for the gateway's clock.
     private let approvals: ApprovalService
     private let clientName: String
+    private let list: PendingLists
     private var register = QuestionRegister()
     private var waiters: [Question.Identity: [Waiter]] = [:]
     private var timer: TimerID?
-    private var isConnected = false
-    /// The number of the requested list; answers to earlier requests are ignored.
-    private var listing = 0
-    private var listWaitMs = QuestionService.firstListWaitMs
     /// Whether the connected gateway expects answers one level higher.
     private var takesFlatAnswers = false
-    package private(set) var sight = ApprovalService.Sight.offline
 
     init(
         gateway: any GatewayCalls,
@@ -58,12 +52,14 @@ package final class QuestionService {
         self.runs = runs
         self.approvals = approvals
         self.clientName = clientName
+        list = PendingLists(gateway: gateway, scope: Scopes.questions)
     }
+
+    package var sight: PendingLists.Sight { list.sight }
 
     /// False if the connected gateway has no questions.
     package var isSupported: Bool {
-        guard isConnected, let hello = gateway.hello else { return true }
-        return Capability.questions.works(with: hello)
+        list.hello.map { Capability.questions.works(with: $0) } ?? true
     }
 
     /// The gateway has more pending questions than Ladle keeps.
@@ -84,7 +80,8 @@ package final class QuestionService {
 
     /// Pending questions, without a check of the clock; nil if they may already have ended.
     var pending: [Question]? {
-        guard isConnected, isSupported else { return isConnected ? [] : nil }
+        guard list.isConnected else { return nil }
+        guard isSupported else { return [] }
         return sight.isLive ? register.all.filter(\.isPending) : nil
     }
 
@@ -113,7 +110,7 @@ package final class QuestionService {
         case .whole, .unlisted, .unanswered: break
         case .asking: return completion(.notReady)
         case .offline: return completion(.failed(.notConnected))
-        case .scopeMissing: return completion(.failed(missingScope))
+        case .scopeMissing: return completion(.failed(list.missingScope))
         }
         var answer = QuestionAnswer.cancel
         if let given { answer = try QuestionAnswer(given, to: known) }
@@ -124,14 +121,6 @@ package final class QuestionService {
             send(known, answer, attempt, on: loop)
         case let start: completion(Outcome(start))
         }
-    }
-
-    private var missingScope: GatewayFault {
-        .missingScope(
-            Scopes.questions,
-            required: [Scopes.questions],
-            hint: gateway.hint(toGain: Scopes.questions)
-        )
     }
 
     private func send(
@@ -188,18 +177,15 @@ package final class QuestionService {
     // MARK: The link
 
     func linkLost() {
-        isConnected = false
-        sight = .offline
-        listing += 1
+        list.linkLost()
         register.mayHaveMissed()
     }
 
     /// Called after the approvals, which set the gateway's time.
-    func linkOpened(_ hello: Hello, on loop: isolated EventLoop) {
-        isConnected = true
-        listWaitMs = Self.firstListWaitMs
+    func linkOpened(on loop: isolated EventLoop) {
+        list.linkOpened()
         takesFlatAnswers = false
-        readList(hello, on: loop)
+        readList(on: loop)
         tick(on: loop)
     }
 
@@ -210,21 +196,13 @@ package final class QuestionService {
     }
 
     private func readList(on loop: isolated EventLoop) {
-        if isConnected, let hello = gateway.hello { readList(hello, on: loop) }
-    }
-
-    private func readList(_ hello: Hello, on loop: isolated EventLoop) {
-        listing += 1
-        guard Capability.questions.works(with: hello) else {
-            sight = .whole
+        guard let hello = list.hello else { return }
+        guard isSupported else {
+            list.settle(as: .whole)
             return publish(register.endAll(now: approvals.gatewayTime(on: loop)), on: loop)
         }
-        guard hello.scopes.isEmpty || Scopes.covers(hello.scopes, Scopes.questions) else {
-            sight = .scopeMissing
-            return
-        }
-        if !sight.isLive { sight = .asking }
-        let (number, current) = (register.askList(), listing)
+        guard let current = list.begin(hello, lists: true) else { return }
+        let number = register.askList()
         gateway.call(QuestionList(), on: loop) { [weak self] in self?.listed($0, number, current, on: loop) }
     }
 
@@ -234,25 +212,20 @@ package final class QuestionService {
         _ current: Int,
         on loop: isolated EventLoop
     ) {
-        guard current == listing, isConnected else { return }
+        guard list.isCurrent(current) else { return }
         switch result {
         case .success(let rows):
-            sight = .whole
-            listWaitMs = Self.firstListWaitMs
+            list.settle(as: .whole)
+            list.resetWait()
             let now = approvals.gatewayTime(on: loop)
             let waiting = rows.filter { $0.status == nil || $0.status == "pending" }
             let questions = waiting.compactMap { question($0, now: now) }
             let unread = Set(waiting.compactMap(\.id)).subtracting(questions.map(\.id))
             publish(register.listed(questions, unread: unread, asked: number, now: now), on: loop)
             arm(on: loop)
-        case .failure(.gateway(let error, _)) where error.missingScope != nil: sight = .scopeMissing
+        case .failure(.gateway(let error, _)) where error.missingScope != nil: list.settle(as: .scopeMissing)
         case .failure:
-            sight = .unanswered
-            let wait = listWaitMs
-            listWaitMs = min(2 * wait, Self.longestWaitMs)
-            _ = loop.after(milliseconds: wait) { [weak self] in
-                if current == self?.listing { self?.readList(on: loop) }
-            }
+            list.unanswered(current, on: loop) { [weak self] in self?.readList(on: loop) }
         }
     }
 
@@ -284,7 +257,7 @@ package final class QuestionService {
     // MARK: Time
 
     private func tick(on loop: isolated EventLoop) {
-        let canList = isConnected && sight != .scopeMissing
+        let canList = list.isConnected && sight != .scopeMissing
         publish(register.tick(now: approvals.gatewayTime(on: loop), canList: canList), on: loop)
         if register.takeListRequest() { readList(on: loop) }
         arm(on: loop)
