@@ -70,7 +70,7 @@ struct SessionControlTests {
             control.delete("agent:main:den", keepsTranscript: false, isForced: false, if: { _ in true }, on: loop) {
                 outcomes.append((try? $0.get()) == nil ? "failed" : "deleted")
             }
-            var change = SessionControl.Change()
+            var change = SessionChange()
             change.label = .set("Den")
             control.patch("agent:main:den", change, if: { _ in true }, on: loop) { result in
                 if case .failure(.notFound) = result { outcomes.append("not found") }

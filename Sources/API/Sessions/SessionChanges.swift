@@ -20,7 +20,7 @@ enum SessionChanges {
             let body = try call.json()
             try check(body, settings)
             let change = try change(body, mayClear: true)
-            guard change != SessionControl.Change() else {
+            guard change != SessionChange() else {
                 throw .invalidField("body", "It names none of \(settings.joined(separator: ", ")).")
             }
             let condition = try DocumentOperations.condition(of: call)
@@ -114,8 +114,8 @@ enum SessionChanges {
         }
     }
 
-    static func change(_ body: JSONValue, mayClear: Bool) throws(Problem) -> SessionControl.Change {
-        var change = SessionControl.Change()
+    static func change(_ body: JSONValue, mayClear: Bool) throws(Problem) -> SessionChange {
+        var change = SessionChange()
         change.label = try setting("label", in: body, mayClear)
         change.model = try setting("model", in: body, mayClear)
         change.thinking = try setting("thinking", in: body, mayClear)
@@ -130,7 +130,7 @@ enum SessionChanges {
         _ name: String,
         in body: JSONValue,
         _ mayClear: Bool
-    ) throws(Problem) -> SessionControl.Setting? {
+    ) throws(Problem) -> SessionChange.Setting? {
         guard let value = body[name] else { return nil }
         if value.isNull, mayClear { return .clear }
         return try text(name, in: body).map { .set($0) }

@@ -56,7 +56,7 @@ package final class DocumentService {
     /// Whether the gateway gives hashes, and so accepts them as write conditions.
     private(set) var hasGuards = false
     private var copies: [Name: Copy] = [:]
-    private var queues: [Name: [() -> Void]] = [:]
+    private let turns = TurnQueues<Name>()
     private let refreshMilliseconds: Int64
 
     package init(
@@ -121,7 +121,7 @@ package final class DocumentService {
     func refreshAll(on loop: isolated EventLoop) {
         var names = Set(copies.keys)
         for kind in DocumentKind.allCases { names.insert(Name(agent: defaultAgent, kind: kind)) }
-        for name in names { inTurn(name, on: loop) { done in self.fetch(name, on: loop) { _ in done() } } }
+        for name in names { inTurn(name) { done in self.fetch(name, on: loop) { _ in done() } } }
     }
 
     private func armRefresh(on loop: isolated EventLoop) {
@@ -150,7 +150,7 @@ package final class DocumentService {
                 return done(.success(copy))
             }
         }
-        inTurn(name, on: loop) { next in
+        inTurn(name) { next in
             self.fetch(name, on: loop) { result in
                 switch result {
                 case .success(let copy): done(.success(copy))
@@ -218,20 +218,9 @@ package final class DocumentService {
     // MARK: One after the other
 
     /// Runs the work after all earlier work on this file; the work calls its argument when it ends.
-    func inTurn(_ name: Name, on loop: isolated EventLoop, _ work: @escaping (@escaping () -> Void) -> Void) {
-        let step = { [weak self] in
-            work {
-                guard let self else { return }
-                self.queues[name]?.removeFirst()
-                if let next = self.queues[name]?.first { return next() }
-                self.queues[name] = nil
-            }
-        }
-        queues[name, default: []].append(step)
-        if queues[name]?.count == 1 { step() }
-    }
+    func inTurn(_ name: Name, _ work: @escaping (@escaping () -> Void) -> Void) { turns.run(name, work) }
 
-    package func waiting(_ name: Name) -> Int { queues[name]?.count ?? 0 }
+    package func waiting(_ name: Name) -> Int { turns.count(name) }
 }
 
 extension DocumentService.Name {

@@ -45,7 +45,7 @@ package final class DocumentWrite {
     }
 
     package func start(on loop: isolated EventLoop) {
-        documents.inTurn(name, on: loop) { next in
+        documents.inTurn(name) { next in
             self.next = next
             self.write(on: loop)
         }

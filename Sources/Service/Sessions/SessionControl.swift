@@ -28,33 +28,15 @@ package final class SessionControl {
         case unknownAgent([String])
     }
 
-    /// A setting to write, or to reset to its default.
-    package enum Setting: Sendable, Equatable {
-        case set(String)
-        case clear
-    }
-
-    package struct Change: Sendable, Equatable {
-        package var label: Setting?
-        package var model: Setting?
-        package var thinking: Setting?
-        package var verbose: Setting?
-        package var unread: Bool?
-        package var pinned: Bool?
-        package var archived: Bool?
-
-        package init() {}
-    }
-
     package struct NewSession: Sendable {
         package var agent: String?
-        package var change: Change
+        package var change: SessionChange
         /// The last part of the session key, if the gateway does not choose one.
         package var id: String
         /// Whether a repeat of the request yields the same id, so that an existing session of that id is the one meant.
         package var isRepeatable: Bool
 
-        package init(agent: String?, change: Change, id: String, isRepeatable: Bool) {
+        package init(agent: String?, change: SessionChange, id: String, isRepeatable: Bool) {
             self.agent = agent
             self.change = change
             self.id = id
@@ -92,8 +74,7 @@ package final class SessionControl {
     private let outbox: OutboxService
     private let lists: GatewayLists
     private let models: ModelService
-    /// Changes waiting for the current one, by key.
-    private var queues: [String: [() -> Void]] = [:]
+    private let turns = TurnQueues<String>()
 
     init(
         gateway: any GatewayCalls,
@@ -142,13 +123,13 @@ package final class SessionControl {
 
     package func patch(
         _ key: String,
-        _ change: Change,
+        _ change: SessionChange,
         if isMeant: @escaping Condition,
         on loop: isolated EventLoop,
         completion: @escaping Completion<Patched>
     ) {
         if let fault = obstacle(to: change) { return completion(.failure(.gateway(fault))) }
-        inTurn(key, completion, on: loop) { finish in
+        inTurn(key, completion) { finish in
             self.check(change.model, finish, on: loop) {
                 self.check(key, if: isMeant, finish, on: loop) { before in
                     self.patch(before, change, on: loop, finish)
@@ -159,7 +140,7 @@ package final class SessionControl {
 
     private func patch(
         _ before: SessionInfo,
-        _ change: Change,
+        _ change: SessionChange,
         on loop: isolated EventLoop,
         _ finish: @escaping Completion<Patched>
     ) {
@@ -185,7 +166,7 @@ package final class SessionControl {
     /// - Parameter id: the conversation that the gateway changed.
     private func patched(
         _ before: SessionInfo,
-        _ change: Change,
+        _ change: SessionChange,
         by id: String?,
         on loop: isolated EventLoop,
         _ finish: @escaping Completion<Patched>
@@ -206,7 +187,7 @@ package final class SessionControl {
         let key = "agent:\(agent):ladle:\(new.id)"
         lists.missing(agent: agent, on: loop) { known in
             if let known { return completion(.failure(.unknownAgent(known))) }
-            self.inTurn(key, completion, on: loop) { finish in
+            self.inTurn(key, completion) { finish in
                 self.check(new.change.model, finish, on: loop) {
                     guard new.isRepeatable else { return self.make(agent, key, new, on: loop, finish) }
                     self.find(key, on: loop) { result in
@@ -245,7 +226,7 @@ package final class SessionControl {
                 let key = self.runs.canonical(written).text
                 var rest = change
                 (rest.label, rest.model) = (nil, nil)
-                if rest == Change() {
+                if rest == SessionChange() {
                     self.made(key, on: loop, completion)
                 } else {
                     self.complete(key, rest, on: loop, completion)
@@ -257,7 +238,7 @@ package final class SessionControl {
     /// Sets the settings that the creating call does not take; in the oldest releases this also creates the session.
     private func complete(
         _ key: String,
-        _ change: Change,
+        _ change: SessionChange,
         on loop: isolated EventLoop,
         _ completion: @escaping Completion<Made>
     ) {
@@ -286,7 +267,7 @@ package final class SessionControl {
         completion: @escaping Completion<SessionInfo>
     ) {
         if let fault = gateway.obstacle(to: .sessionsReset) { return completion(.failure(.gateway(fault))) }
-        inTurn(key, completion, on: loop) { finish in
+        inTurn(key, completion) { finish in
             self.check(key, if: isMeant, finish, on: loop) { _ in self.reset(key, on: loop, finish) }
         }
     }
@@ -324,7 +305,7 @@ package final class SessionControl {
     ) {
         if let fault = gateway.obstacle(to: .sessionsDelete) { return completion(.failure(.gateway(fault))) }
         guard key != runs.defaults.mainSession.text else { return completion(.failure(.mainSession)) }
-        inTurn(key, completion, on: loop) { finish in
+        inTurn(key, completion) { finish in
             self.check(key, if: isMeant, finish, on: loop) { before in
                 let waiting = self.outbox.summary(of: [key], now: loop.wallClock).counts.pending
                 guard isForced || waiting == 0 else { return finish(.failure(.outboxNotEmpty(waiting))) }
@@ -372,7 +353,7 @@ package final class SessionControl {
             isOpen = false
             completion(result)
         }
-        inTurn(key, answer, on: loop) { finish in
+        inTurn(key, answer) { finish in
             self.check(key, if: isMeant, finish, on: loop) { _ in
                 let timer = loop.after(milliseconds: Self.compactionWaitMs) { answer(.success(.underWay)) }
                 self.compact(key, on: loop) { result in
@@ -402,7 +383,7 @@ package final class SessionControl {
 
     // MARK: Steps
 
-    private func obstacle(to change: Change, needing capability: Capability = .sessionsPatch) -> GatewayFault? {
+    private func obstacle(to change: SessionChange, needing capability: Capability = .sessionsPatch) -> GatewayFault? {
         if let fault = gateway.obstacle(to: capability) { return fault }
         return SessionsPatch.Change(change).isLater ? gateway.obstacle(to: .sessionsArchive) : nil
     }
@@ -433,7 +414,7 @@ package final class SessionControl {
     /// Checks a model's name: gateways accept any name, and every run of the session would fail from then on. Without a
     /// list to check against, the gateway decides.
     private func check<Value>(
-        _ model: Setting?,
+        _ model: SessionChange.Setting?,
         _ finish: @escaping Completion<Value>,
         on loop: isolated EventLoop,
         then proceed: @escaping () -> Void
@@ -460,29 +441,14 @@ package final class SessionControl {
     private func inTurn<Value>(
         _ key: String,
         _ completion: @escaping Completion<Value>,
-        on loop: isolated EventLoop,
         _ work: @escaping (@escaping Completion<Value>) -> Void
     ) {
-        let start = {
+        turns.run(key) { end in
             work { result in
                 completion(result)
-                self.next(key)
+                end()
             }
         }
-        guard queues[key] == nil else {
-            queues[key]?.append(start)
-            return
-        }
-        queues[key] = []
-        start()
-    }
-
-    private func next(_ key: String) {
-        guard queues[key]?.isEmpty == false, let start = queues[key]?.removeFirst() else {
-            queues[key] = nil
-            return
-        }
-        start()
     }
 }
 
@@ -499,44 +465,5 @@ extension SessionControl.Refusal {
         case .busy: self = .busy
         case .moved: self = .moved
         }
-    }
-}
-
-extension SessionControl.Setting {
-    var text: String? { if case .set(let text) = self { text } else { nil } }
-
-    var wire: SessionsPatch.Setting<String> {
-        switch self {
-        case .set(let text): .set(text)
-        case .clear: .clear
-        }
-    }
-}
-
-extension SessionsPatch.Change {
-    init(_ change: SessionControl.Change) {
-        self.init()
-        label = change.label?.wire
-        model = change.model?.wire
-        thinking = change.thinking?.wire
-        verbose = change.verbose?.wire
-        unread = change.unread
-        pinned = change.pinned
-        archived = change.archived
-    }
-}
-
-extension SessionControl.Change {
-    /// The settings that changed without being requested.
-    func others(from before: SessionInfo, to after: SessionInfo) -> [String] {
-        var names: [String] = []
-        if label == nil, before.label != after.label { names.append("label") }
-        if model == nil, before.model != after.model { names.append("model") }
-        if model == nil, before.provider != after.provider { names.append("provider") }
-        if thinking == nil, before.thinking != after.thinking { names.append("thinking") }
-        if before.thinkingLevels != after.thinkingLevels { names.append("thinkingLevels") }
-        if verbose == nil, before.verbose != after.verbose { names.append("verbose") }
-        if before.contextTokens != after.contextTokens { names.append("contextTokens") }
-        return names
     }
 }
