@@ -1,4 +1,3 @@
-import Compression
 import EventLoops
 import HTTP1
 import HTTPModel
@@ -46,10 +45,9 @@ final class HTTP1Connection: WireProtocol, ExchangeSink, YieldedWork {
     private var isGathering = false
     private var ending = Ending.keepAlive
     private var phase: Phase?
-    private var isStream = false
-    /// True if the body is sent in chunks. For an HTTP/1.0 peer the end of the connection ends the body.
-    private var isChunked = false
-    private var coder: GzipStream?
+    /// The body of the open answer, if that is a stream.
+    private var body: StreamBody?
+    private var isStream: Bool { body != nil }
 
     init(_ connection: HTTPConnection) {
         self.connection = connection
@@ -225,7 +223,7 @@ final class HTTP1Connection: WireProtocol, ExchangeSink, YieldedWork {
         self.exchange = nil
         isDeferred = false
         if isStream { server.counters.openStreams -= 1 }
-        isStream = false
+        body = nil
         server.responder.finished(exchange, on: loop)
     }
 
@@ -248,15 +246,14 @@ final class HTTP1Connection: WireProtocol, ExchangeSink, YieldedWork {
         // The connection ends with the body even so. Chunks help clients such as Python's requests: they read a body
         // without chunks in blocks of fixed size, so an event would wait until later events fill the block.
         ending = .closeAfterAnswer
-        isChunked = if case .http10 = exchange.version { false } else { exchange.method != .head }
-        isStream = true
-        coder = exchange.method == .head ? nil : ContentCoding.coder(for: head)
+        let body = StreamBody(of: exchange, head)
+        self.body = body
         pipelined = []
         exchange.connection.memo = nil
         server.counters.openStreams += 1
         let isGathered = isGathering
         if !isGathered { beginGathering() }
-        AnswerWriter.appendStreamHead(head, isChunked: isChunked, server: server, into: &out, on: loop)
+        AnswerWriter.appendStreamHead(head, isChunked: body.isChunked, server: server, into: &out, on: loop)
         parser.releaseHead()
         // With input paused, the end of the connection would go unnoticed.
         if isPaused {
@@ -269,26 +266,15 @@ final class HTTP1Connection: WireProtocol, ExchangeSink, YieldedWork {
     }
 
     func write(_ bytes: Span<UInt8>, for exchange: Exchange, on loop: isolated EventLoop) -> WriteOutcome {
-        guard self.exchange === exchange else { return .gone }
-        guard let coder else { return passChunk(bytes, on: loop) }
-        // Compressed bytes must be sent, because later pieces refer to them.
-        guard isGathering || stream.hasRoom(for: coder.most(for: bytes.count) + HTTP1Encoder.chunkFrameBytes) else {
-            return .full
-        }
-        var coded: [UInt8] = []
-        coder.compress(bytes, into: &coded)
-        return passChunk(coded.span, on: loop)
-    }
-
-    private func passChunk(_ bytes: Span<UInt8>, on loop: isolated EventLoop) -> WriteOutcome {
-        guard isChunked else { return pass(bytes, on: loop) }
-        var chunk: [UInt8] = []
-        HTTP1Encoder.appendChunk(bytes, to: &chunk)
-        return pass(chunk.span, on: loop)
+        guard self.exchange === exchange, let body else { return .gone }
+        if let room = body.roomNeeded(for: bytes.count), !isGathering, !stream.hasRoom(for: room) { return .full }
+        var encoded: [UInt8] = []
+        body.append(bytes, to: &encoded)
+        return pass(encoded.span, on: loop)
     }
 
     func outlet(for exchange: Exchange) -> SharedBytesTarget? {
-        coder == nil ? SharedBytesTarget(isChunked ? .chunk : .plain, to: stream) : nil
+        body?.sharedForm.map { SharedBytesTarget($0, to: stream) }
     }
 
     func outletWaits(for exchange: Exchange, on loop: isolated EventLoop) {
@@ -307,15 +293,9 @@ final class HTTP1Connection: WireProtocol, ExchangeSink, YieldedWork {
 
     func end(_ exchange: Exchange, on loop: isolated EventLoop) {
         guard self.exchange === exchange else { return }
-        if let coder {
-            var rest: [UInt8] = []
-            coder.finish(into: &rest)
-            _ = passChunk(rest.span, on: loop)
-        }
-        if isChunked {
-            let last = HTTP1Encoder.lastChunk
-            _ = pass(last.span, on: loop)
-        }
+        var rest: [UInt8] = []
+        body?.appendEnd(to: &rest)
+        if !rest.isEmpty { _ = pass(rest.span, on: loop) }
         // If `pass` finds the peer gone, it has already ended the exchange.
         guard self.exchange === exchange else { return }
         answered(exchange, on: loop)
@@ -399,11 +379,7 @@ final class HTTP1Connection: WireProtocol, ExchangeSink, YieldedWork {
         // A peer that starts with such bytes could not read an HTTP/1 answer. For an HTTP/2 client closing is a valid
         // answer (RFC 9113 §3.4).
         let isAnswered = error != .notHTTP || stream.takenBytes > 0 || !out.isEmpty
-        refuse(
-            Problem(error),
-            isAnswered: isAnswered,
-            on: loop
-        )
+        refuse(Problem(error), isAnswered: isAnswered, on: loop)
     }
 
     func refuse(_ problem: Problem, on loop: isolated EventLoop) {
