@@ -27,6 +27,7 @@ final class DemoRun {
     private let frames: RunFrames
     private let text: StreamedText
     private let transcript: RunTranscript
+    private let tools: RunTools
     private let failures: RunFailures
     private let onEnd: (DemoRun, Ending) -> Void
     private let acceptedAt: Int64
@@ -38,16 +39,9 @@ final class DemoRun {
     private var thinking = ""
     private var isSilent = false
     private var usedTools = false
-    private var toolStarts: [String: Int64] = [:]
-    /// The start of commands that had to be allowed first, which is later than their tool's.
-    private var commandStarts: [String: Int64] = [:]
-    private var runningTools: [RunTimeline.PlannedCall] = []
     private var burst: Burst?
     /// The command that is waiting for an approval.
     private var asking: RunTimeline.PlannedCall?
-    private var verdicts: [String: ToolVerdict] = [:]
-    private var lastOutput = ""
-    private var refusedMeta: String?
 
     private var release: DemoRelease { host.release }
     private var clock: DemoClock { host.clock }
@@ -66,6 +60,7 @@ final class DemoRun {
         frames = RunFrames(id, session, host)
         text = StreamedText(frames, host)
         transcript = RunTranscript(message, session, host)
+        tools = RunTools(frames, transcript, session, host)
         failures = RunFailures(frames, transcript, session, host)
         ownerDevice = message.ownerDevice
         rawKey = message.rawKey
@@ -109,16 +104,16 @@ final class DemoRun {
         case .text(let piece): text.say(piece)
         case .commitCalls(let calls): commitCalls(calls)
         case .toolStart(let planned):
-            startTool(planned)
+            tools.start(planned, to: recipients)
             if let ask = policy(of: planned.call) { return askLater(planned, ask) }
             if let question = planned.call.asks, release.hasQuestions { return self.ask(planned, question) }
-        case .toolUpdate(let planned, let output): updateTool(planned, output)
-        case .toolResult(let planned): endTool(planned)
+        case .toolUpdate(let planned, let output): tools.update(planned, output, to: recipients)
+        case .toolResult(let planned): tools.end(planned, to: recipients)
         case .burst(let count, let perSecond, let stream):
             burst = Burst(count: count, perSecond: perSecond, stream: stream, startedAt: clock.now.monotonic)
             return playBurst()
         case .fail(let failure): return fail(failure)
-        case .sayOutput: timeline.say("Done: \(lastOutput)", at: place)
+        case .sayOutput: timeline.say("Done: \(tools.lastOutput)", at: place)
         case .silent: isSilent = true
         case .finishing: finishing()
         case .end: return complete()
@@ -175,77 +170,6 @@ final class DemoRun {
         usedTools = true
     }
 
-    private func startTool(_ planned: RunTimeline.PlannedCall) {
-        toolStarts[planned.id] = clock.wallMs
-        runningTools.append(planned)
-        frames.tool(
-            ["phase": "start", "name": planned.call.name, "toolCallId": planned.id, "args": planned.call.arguments],
-            to: recipients
-        )
-        frames.items(planned, "start", ["startedAt": clock.wallMs])
-    }
-
-    private func updateTool(_ planned: RunTimeline.PlannedCall, _ output: String) {
-        let partial: WireValue = [
-            "content": [wireObject(["type": "text", "text": output])],
-            "details": wireObject([
-                "status": "running", "sessionId": "demo-brook", "pid": 4_242,
-                "startedAt": commandStarts[planned.id] ?? toolStarts[planned.id] ?? clock.wallMs,
-                "cwd": workspacePath, "tail": output,
-            ]),
-        ]
-        frames.tool(
-            [
-                "phase": "update", "name": planned.call.name, "toolCallId": planned.id,
-                "partialResult": showsOutput ? partial : nil,
-            ],
-            to: recipients
-        )
-        let text = output.last == "\n" ? String(output.dropLast()) : output
-        frames.items(planned, "update", [:], command: ["progressText": text])
-        frames.commandOutput(planned, ["phase": "delta", "output": text, "status": "running"])
-    }
-
-    private func endTool(_ planned: RunTimeline.PlannedCall) {
-        if let verdict = verdicts[planned.id] { return endTool(planned, verdict) }
-        let call = planned.call
-        lastOutput = call.output
-        runningTools.removeAll { $0.id == planned.id }
-        let started = toolStarts[planned.id] ?? clock.wallMs
-        let duration = max(clock.wallMs - (commandStarts[planned.id] ?? started), 1)
-        // Earlier releases report only failures of the tool itself; a command's exit code appears only in the details.
-        let failed = release >= .june && (call.exitCode ?? 0) != 0
-        let result: WireValue = [
-            "content": [wireObject(["type": "text", "text": call.output])],
-            "details": call.isCommand
-                ? wireObject([
-                    "status": "completed", "exitCode": call.exitCode, "durationMs": duration,
-                    "aggregated": call.output, "cwd": workspacePath,
-                ]) : nil,
-        ]
-        frames.tool(
-            [
-                "phase": "result", "name": call.name, "toolCallId": planned.id, "meta": meta(of: call),
-                "isError": failed, "result": showsOutput ? result : nil,
-            ],
-            to: recipients
-        )
-        let status = failed ? "failed" : "completed"
-        let firstLine = call.output.split(separator: "\n").first.map(String.init) ?? call.output
-        let error: WireValue = ["error": failed ? firstLine : nil]
-        let times: WireValue = ["startedAt": started, "endedAt": clock.wallMs]
-        frames.items(planned, "end", times.adding(error), status: status, command: ["summary": call.output])
-        frames.commandOutput(
-            planned,
-            [
-                "phase": "end", "output": call.output, "status": status, "exitCode": call.exitCode,
-                "durationMs": duration, "cwd": workspacePath,
-            ]
-        )
-        if let effect = call.effect { host.agents.apply(effect, agent: session.agentID) }
-        transcript.append(.toolResult(callID: planned.id, name: call.name, isError: false), [.text(call.output)])
-    }
-
     // MARK: - Approvals
 
     /// The policy that requires an approval for the call; nil if none is needed.
@@ -265,7 +189,7 @@ final class DemoRun {
             text: planned.call.command ?? "",
             ask: ask,
             lifeMs: planned.call.approvalLifeMs,
-            workspace: workspacePath,
+            workspace: tools.workspacePath,
             session: session,
             runID: id,
             callID: planned.id,
@@ -281,11 +205,9 @@ final class DemoRun {
             guard let self, !isOver else { return }
             asking = nil
             if decision == .allowOnce || decision == .allowAlways {
-                // The command starts now.
-                commandStarts[planned.id] = clock.wallMs
+                tools.commandAllowed(planned.id)
             } else {
-                verdicts[planned.id] = .refused(record, decision)
-                timeline.endAtOnce(planned.id, from: place, after: 75)
+                decide(planned, .refused(record, decision), after: 75)
             }
             playLater()
         }
@@ -303,12 +225,12 @@ final class DemoRun {
         host.questions.ask(asked) { [weak self] answers in
             guard let self, !isOver else { return }
             let text = question.isSecret && answers != nil ? "a secret" : answers?.joined(separator: ", ")
-            verdicts[planned.id] = ToolVerdict(
+            let verdict = ToolVerdict(
                 text: text ?? "Nobody answered.",
                 details: ["status": answers == nil ? "unanswered" : "answered"],
                 isRefusal: false
             )
-            timeline.endAtOnce(planned.id, from: place, after: 75)
+            decide(planned, verdict, after: 75)
             playLater()
         }
     }
@@ -332,70 +254,15 @@ final class DemoRun {
             }
         }
         asking = nil
-        verdicts[planned.id] = .pending(record, release)
-        timeline.endAtOnce(planned.id, from: place, after: 3)
+        decide(planned, .pending(record, release), after: 3)
         playLater()
     }
 
-    private func endTool(_ planned: RunTimeline.PlannedCall, _ verdict: ToolVerdict) {
-        let (call, text) = (planned.call, verdict.text)
-        let hasFailed = verdict.isRefusal
-        runningTools.removeAll { $0.id == planned.id }
-        lastOutput = text
-        let result: WireValue = ["content": [wireObject(["type": "text", "text": text])], "details": verdict.details]
-        frames.tool(
-            [
-                "phase": "result", "name": call.name, "toolCallId": planned.id, "meta": meta(of: call),
-                "isError": hasFailed, "result": showsOutput ? result : nil,
-            ],
-            to: recipients
-        )
-        let status = hasFailed ? "failed" : "completed"
-        let error: WireValue = ["error": hasFailed ? text : nil]
-        let times: WireValue = ["startedAt": toolStarts[planned.id] ?? clock.wallMs, "endedAt": clock.wallMs]
-        frames.items(planned, "end", times.adding(error), status: status, command: ["summary": text])
-        frames.commandOutput(
-            planned,
-            [
-                "phase": "end", "output": text, "status": status, "exitCode": WireValue.null, "durationMs": 0,
-                "cwd": workspacePath,
-            ]
-        )
-        if hasFailed {
-            frames.agent(
-                "approval",
-                [
-                    "phase": "resolved", "kind": "exec", "status": "denied", "title": "Command approval resolved",
-                    "itemId": "command:\(planned.id)", "toolCallId": planned.id, "message": call.command,
-                ]
-            )
-            refusedMeta = call.meta
-        }
-        transcript.append(.toolResult(callID: planned.id, name: call.name, isError: hasFailed), [.text(text)])
+    /// The call's result follows at once, without the command's output.
+    private func decide(_ planned: RunTimeline.PlannedCall, _ verdict: ToolVerdict, after delay: Int) {
+        tools.decide(planned.id, verdict)
+        timeline.endAtOnce(planned.id, from: place, after: delay)
     }
-
-    /// Reports a refused command once more, after the run's end.
-    private func tellRefusal() {
-        guard let meta = refusedMeta else { return }
-        let text = "⚠️ 🛠️ `\(meta)` failed"
-        let payload: WireValue = [
-            "runId": id, "sessionKey": session.key, "seq": 1, "state": "error", "errorMessage": text,
-            "message": frames.message(text),
-        ]
-        let connections = host.connections
-        clock.after(ms: clock.paced(30)) { connections.broadcastToReaders("chat", payload) }
-    }
-
-    /// The gateway's description of the call. Earlier releases add the command to it.
-    private func meta(of call: DemoScript.ToolCall) -> String {
-        guard let command = call.command, release < .june else { return call.meta }
-        return "\(call.meta)\(release == .march ? "\n\n" : ", ")`\(command)`"
-    }
-
-    /// Whether events carry output. In earlier releases the session's verbose level decides.
-    private var showsOutput: Bool { !release.hidesToolOutput || session.verboseLevel == "full" }
-
-    private var workspacePath: String { host.agents[session.agentID]?.path ?? "/home/demo/.openclaw/workspace" }
 
     // MARK: - Endings
 
@@ -448,7 +315,7 @@ final class DemoRun {
             "state": "final", "stopReason": release >= .june ? "stop" : nil,
             "message": isSilent || text.shown.isEmpty ? nil : frames.message(text.shown),
         ])
-        tellRefusal()
+        tools.tellRefusal()
         end(.completed)
     }
 
@@ -482,7 +349,7 @@ final class DemoRun {
                 reason: reason,
                 partial: partial,
                 blocks: blocks,
-                tool: runningTools.last.map { ($0, toolStarts[$0.id] ?? clock.wallMs) },
+                tool: tools.last,
                 isAsking: asking != nil
             ),
             session,
