@@ -2,7 +2,7 @@
 /// behind another run counts as a run until it is answered.
 struct BusySessions: Sendable {
     private var heardMs: [String: [String: Int64]] = [:]
-    /// The end of each session's last run; in other sessions no run has ended since the link was opened.
+    /// The time at which each session's last run ended. A session without one had no run since the link was opened.
     private var endedMs: [String: Int64] = [:]
     private var openedMs: Int64 = .min / 2
     /// The most ends kept before old ones are cleared.

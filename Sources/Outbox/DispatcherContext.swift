@@ -14,9 +14,9 @@ struct DispatcherContext: Sendable {
     var timers = DispatcherTimers()
     var writes = DispatcherWrites()
     var looks = HistoryLooks()
-    /// The gateway refused to run a message that it had acknowledged. Until the queues are empty a session's messages go one at a
-    /// time, each after the run of the one before: behind a run the gateway refuses all of them, also after a cure, and puts each
-    /// into its transcript.
+    /// The gateway refused to run a message that it had acknowledged. Until the queues are empty, a session sends one
+    /// message at a time, each after the run of the one before: the gateway refuses every message that comes during a
+    /// run, even after the conflict is cured, and writes each into its transcript.
     var refusesRuns = false
     private var actions: [DispatcherAction] = []
     private var random: UInt64
@@ -70,8 +70,8 @@ struct DispatcherContext: Sendable {
         queues.markChanged(QueueKey(session: session, isControl: false))
     }
 
-    /// Protocol 3 answers a send into a busy session under another run's id, so the session's run must end first; so it must where
-    /// the gateway refuses runs.
+    /// Whether the session's run must end before its next message is sent. Protocol 3 answers a message to a busy
+    /// session under another run's id; other gateways may refuse to run it.
     mutating func mustWaitForRun(_ queue: QueueKey, _ facts: LinkFacts) -> Bool {
         guard facts.protocolVersion <= 3 || refusesRuns else { return false }
         let until = runs.busyUntilMs(

@@ -12,8 +12,8 @@ package struct GatewayRejection: Sendable, Equatable {
         self.retryAfterMs = retryAfterMs
     }
 
-    /// Whether to try again. `retryable: false` wins over any code; `retryable: true` never over a scope or validation
-    /// code. Unknown errors are tried again.
+    /// Whether to try again. `retryable: false` wins over any code. `retryable: true` is ignored for scope and
+    /// validation codes. Unknown errors are tried again.
     package var isTransient: Bool {
         if retryable == false || isDefinite { return false }
         if retryable == true { return true }

@@ -100,7 +100,7 @@ package struct HistoryScan: Sendable {
         if sightings > 0, showsKeys { mayBeThere = true }
         let counted = resumptions + (showsKeys ? 0 : sightings)
         let others = resumptions > 0 ? sameTextBefore : sameText
-        // No more rows than other entries with this text: any of them may be ours, or none.
+        // There are no more rows than other entries with this text, so each row may be another entry's.
         if counted > 0, counted <= others { mayBeThere = true }
         if counted > others {
             return ScanReport(proof: .textMatch, isComplete: isComplete, hasActiveRun: hasActiveRun)

@@ -16,8 +16,8 @@ package struct LinkFacts: Sendable, Equatable {
     package var protocolVersion: Int
     /// The uptime in the hello.
     package var uptimeMs: Int64?
-    /// The pause of a session after a run, before its next message. Releases of spring 2026 that send transcript rows
-    /// put a message that arrives within milliseconds behind later ones, and end it with an empty answer.
+    /// The pause after a session's run, before its next message. Releases of spring 2026 that send transcript rows put
+    /// a message that arrives within milliseconds behind later ones, and answer it with an empty text.
     package var pauseAfterRunMs: Int64
     /// The gateway may acknowledge a message and then refuse to run it (2026.6.11).
     package var refusesLate: Bool

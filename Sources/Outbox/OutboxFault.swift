@@ -28,7 +28,8 @@ extension OutboxFault {
     static func unsupported(_ kind: OutboxKind) -> OutboxFault {
         OutboxFault(code: "UNSUPPORTED_KIND", detail: "this version does not know commands of kind \(kind.rawValue)")
     }
-    /// The gateway acknowledged the message and then refused to run it, as 2026.6.11 does in older sessions after a restart.
+    /// The gateway acknowledged the message and then refused to run it, as 2026.6.11 does in older sessions after a
+    /// restart.
     package static func sessionConflict(_ reason: String) -> OutboxFault {
         OutboxFault(
             code: sessionConflictCode,

@@ -55,8 +55,9 @@ package struct OutboxPolicy: Sendable, Equatable {
     /// message behind a run still in progress, and the answer is found; a run without signs of life must not block the
     /// session for long.
     var runPatienceMs: Int64 = 30_000
-    /// A late refusal comes within a tenth of a second of the acknowledgement, on a busy machine within a few. Behind a run that goes
-    /// on nobody waits for it: the later messages would be refused, too.
+    /// The time in which the gateway may refuse a message that it acknowledged: usually a tenth of a second, on a busy
+    /// machine a few seconds. While a run is in progress Ladle does not wait for it: the gateway would refuse the later
+    /// messages too.
     var lateRefusalMs: Int64 = 10_000
 
     var maxAttempts: Int { scheduleMs.count + 1 }

@@ -1,12 +1,12 @@
 package import Basics
 
-/// The user's row of a message as the history shows it. A gateway that refuses to run a message writes its row all the same, so the
-/// row alone does not show that the agent ever had the message.
+/// A message's own row in the history. A gateway writes the row even if it refuses to run the message, so the row alone
+/// does not show that the agent got it.
 package struct OwnRow: Sendable, Equatable {
-    /// Rows of an answer stand behind it.
+    /// Rows of an answer follow it.
     package var isAnswered: Bool
-    /// No other message stands behind it.
+    /// No other message follows it.
     package var isLast: Bool
-    /// When the newest message was sent, where no answer stands behind this row at all.
+    /// The time of the newest message; nil if an answer follows this row.
     package var newestAt: Timestamp?
 }

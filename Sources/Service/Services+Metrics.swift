@@ -6,7 +6,7 @@ import Runs
 import Store
 
 extension Services {
-    /// The figures of the link, the outbox, the runs and the store.
+    /// Writes the metrics of the link, the outbox, the runs and the store.
     package func writeMetrics(to page: inout MetricsPage, now: Timestamp) {
         gateway.writeMetrics(to: &page)
         writeOutbox(to: &page, now: now)

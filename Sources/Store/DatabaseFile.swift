@@ -89,7 +89,7 @@ struct DatabaseFile {
             connection.close()
             return missing.map { "the database or its log is damaged or older than it was: \($0) are missing" }
         } catch {
-            // The real opening finds the reason, and the remedy.
+            // The opening for writing finds the reason and acts on it.
             return nil
         }
     }

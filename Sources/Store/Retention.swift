@@ -45,7 +45,7 @@ struct Retention {
             notBefore: oldestAllowed,
             slice: eventSlice
         )
-        // A run without its events is only history.
+        // Runs are kept as long as their events.
         let oldest = try events.oldestTime(among: eventSlice).map { $0 < now ? $0 : oldestAllowed }
         let runLimit = max(oldestAllowed, oldest ?? oldestAllowed)
         let runsGone = try transaction.runs.prune(endedBefore: runLimit, slice: runSlice)

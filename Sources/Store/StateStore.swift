@@ -353,7 +353,7 @@ package actor StateStore: Journal {
             }
         ) { [weak self] result, _ in
             guard let self else { return }
-            // Also after a failure: a disk that is full now may take it after the next events.
+            // A failed pruning counts too: the next events start another one, when the disk may have room.
             assumeIsolated { $0.retention.pruned() }
             guard case .success(let outcome) = result else { return }
             shared.withLock { $0.oldest = outcome.oldest }

@@ -11,8 +11,8 @@ package final class HostRules {
     }
 
     private let names: [String]
-    /// Names in the certificates in use: clients may use any of them over TLS. In cleartext a name proves nothing: another machine may
-    /// give it out for itself first, and then for this one.
+    /// Names in the certificates in use: clients may use any of them over TLS. In cleartext a name proves nothing:
+    /// another machine may give it out for itself first, and then for this one.
     package var certificateNames: [String] = [] {
         didSet { known = [:] }
     }

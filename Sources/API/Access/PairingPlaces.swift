@@ -2,7 +2,7 @@ import Access
 package import Basics
 package import EventLoops
 
-/// The addresses at which a device finds this Ladle, the best first: the tailnet, then the network, encrypted before
+/// The addresses at which a device reaches this Ladle, best first: the tailnet before the network, encrypted before
 /// cleartext.
 package struct PairingPlaces: Sendable, Equatable {
     /// The range from which an address can be reached.
@@ -46,7 +46,7 @@ package struct PairingPlaces: Sendable, Equatable {
     ///   - listening: the addresses of all listeners.
     ///   - interfaces: this host's addresses, for a listener on all of them.
     ///   - tailnetNames: this host's names in the tailnet.
-    ///   - certificates: of a listener; none where it speaks cleartext.
+    ///   - certificates: the certificates of a listener; empty in cleartext.
     package init(
         listening: [SocketAddress],
         interfaces: [NetworkAddress],
@@ -82,8 +82,8 @@ package struct PairingPlaces: Sendable, Equatable {
         places = best
     }
 
-    /// Authorities sign names and not addresses, so a device in the tailnet asks by name where it can. By address it gets
-    /// the first certificate.
+    /// Authorities sign names, not addresses, so a device in the tailnet uses a name if there is one. A request by
+    /// address gets the first certificate.
     private static func choice(
         for reach: Reach,
         _ certificates: [ShownCertificate],
@@ -92,7 +92,7 @@ package struct PairingPlaces: Sendable, Equatable {
     ) -> (name: String?, ShownCertificate?) {
         if reach == .tailnet {
             for certificate in certificates where !certificate.isSelfSigned && now < certificate.period.notAfter {
-                // tailscaled has named this host before it had the certificate issued, and may be silent now.
+                // tailscaled named this host before the certificate was issued, and may not answer now.
                 let isNamed = certificate.source == .tailnet && tailnetNames.isEmpty
                 let own = certificate.names.first { isNamed || tailnetNames.contains($0) }
                 if let own { return (own, certificate) }

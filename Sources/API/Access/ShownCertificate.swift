@@ -2,14 +2,14 @@ package import Access
 import Basics
 package import JSONBytes
 
-/// A certificate that a listener presents, as far as a device must know it before it connects.
+/// The facts about a listener's certificate that a device needs before it connects.
 package struct ShownCertificate: Sendable, Equatable {
     package enum Source: String, Sendable {
         /// The files of `tls.cert`.
         case files
-        /// Ladle has made it.
+        /// Made by Ladle.
         case own
-        /// tailscaled has had it issued for this host's name in the tailnet.
+        /// Issued through tailscaled for this host's name in the tailnet.
         case tailnet
     }
 
@@ -17,8 +17,8 @@ package struct ShownCertificate: Sendable, Equatable {
     /// DNS names, without wildcards.
     package var names: [String]
     package var sha256: [UInt8]
-    /// A self-signed certificate must be known by its SHA-256. One from an authority changes its SHA-256 at each
-    /// renewal.
+    /// A device trusts a self-signed certificate by its SHA-256. A certificate of an authority gets another SHA-256
+    /// with each renewal.
     package var isSelfSigned: Bool
     package var period: CertificatePeriod
 
@@ -50,19 +50,19 @@ extension ShownCertificate: JSONWritable {
     }
 }
 
-/// The certificates of the listeners, and how it stands with the one of tailscaled.
+/// The certificates of the listeners, and the state of the one from tailscaled.
 package struct CertificateReport: Sendable, Equatable {
-    /// The answer to the last question.
+    /// tailscaled's last answer.
     package enum Tailnet: Sendable, Equatable {
         /// `tls.tailnet` is off.
         case unwanted
-        /// The first answer is still to come.
+        /// tailscaled has not answered yet.
         case waiting
         case issued
         case missing(CertificateObstacle)
     }
 
-    /// The first one is for clients that ask for no name of the others.
+    /// The first one is for clients that name no host, or none of the others.
     package var certificates: [ShownCertificate]
     package var tailnet: Tailnet
 

@@ -7,8 +7,8 @@ import Server
 import Service
 import TLS
 
-/// `/v1/automations`: the jobs that the gateway runs by their schedules. They belong to no session, so a token limited to sessions is
-/// refused.
+/// `/v1/automations`: the jobs that the gateway runs by their schedules. They belong to no session, so a token limited
+/// to sessions is refused.
 enum AutomationOperations {
     /// Keys the tags, so that nobody can guess a job's text from its tag.
     private static let secret = SecureRandom.bytes(16)

@@ -8,7 +8,8 @@ import Runs
 import Server
 import Service
 
-/// `POST /v1/messages` with `Accept: text/event-stream`: the events of this message and its run, up to the terminal one.
+/// `POST /v1/messages` with `Accept: text/event-stream`: the events of this message and its run, up to the terminal
+/// one.
 final class EntryStream: OpenRequest, ExchangeOwner {
     private static let heartbeatMilliseconds: Int64 = 15_000
 

@@ -105,8 +105,8 @@ package final class EventFeed {
 
     private static let readAgainMilliseconds: Int64 = 1000
 
-    /// Reads what an earlier process saved under `name`. A failed read is logged, once for each reason, and repeated every
-    /// second until it succeeds; `failed` gets each reason, `completion` the value.
+    /// Reads what an earlier process saved under `name`. A failed read is logged, once for each reason, and repeated
+    /// every second until it succeeds; `failed` gets each reason, `completion` the value.
     func readSaved<Value: Sendable>(
         _ name: String,
         on loop: isolated EventLoop,

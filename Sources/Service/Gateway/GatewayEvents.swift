@@ -4,8 +4,8 @@ package import Gateway
 package import Observability
 package import Upstream
 
-/// Turns the link's events into events of the services. The log gets one line for each change that matters, not one for each
-/// attempt while the gateway is away.
+/// Turns the link's events into events of the services. The log gets one line for each change that matters, not one for
+/// each attempt while the gateway is away.
 package final class GatewayEvents: UpstreamLinkHandler {
     /// The possible remaining difference between two clocks after comparison.
     package static let slackMilliseconds: Int64 = 2000

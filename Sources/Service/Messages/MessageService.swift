@@ -252,7 +252,7 @@ package final class MessageService {
 
     // MARK: Events
 
-    /// Publishes the new state of one of our messages: on its way, arrived, or failed. A cancelled one was never said.
+    /// Publishes the new state of one of our messages: on its way, arrived, or failed. A cancelled one was never sent.
     package func entryChanged(_ entry: OutboxEntry, on loop: isolated EventLoop) {
         transcripts.changed(entry.session, on: loop)
         guard entry.kind == .message, let state = ChatMessage.State(entry.state), published[entry.id] != state,
@@ -394,7 +394,7 @@ extension ChatMessage {
 }
 
 extension ChatMessage.State {
-    /// nil for a cancelled message, which was never said.
+    /// Nil for a cancelled message, which was never sent.
     init?(_ state: OutboxState) {
         switch state {
         case .queued, .sending, .retrying, .accepted, .unconfirmed: self = .sending

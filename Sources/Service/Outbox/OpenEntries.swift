@@ -13,10 +13,10 @@ struct OpenEntries {
     private var open: [String: Open] = [:]
     private var counts = OutboxCounts()
     private var refused = 0
-    /// When the oldest waiting entry was made; nil after it has left, until it is looked for again.
+    /// The creation time of the oldest waiting entry; nil after that entry has ended, until the next one is looked up.
     private var oldest: Int64?
 
-    /// - Returns: the state in which the entry was counted before; nil where it was not.
+    /// - Returns: the state in which the entry was counted before; nil for a new entry.
     @discardableResult
     mutating func note(_ entry: OutboxEntry) -> OutboxState? {
         let before = open[entry.id]
@@ -52,7 +52,7 @@ struct OpenEntries {
         return summary
     }
 
-    /// Of these sessions only; seldom asked for, so it is counted anew.
+    /// The summary of some sessions. Few callers ask for it, so the entries are counted each time.
     func summary(of sessions: Set<String>, now: Timestamp) -> OutboxSummary {
         var summary = OutboxSummary()
         var oldest = Int64.max

@@ -2,14 +2,14 @@ package import EventLoops
 package import Outbox
 import Store
 
-/// Entries as the database has them.
+/// Reads entries from the database.
 package final class OutboxReader {
     package struct Query: Sendable {
-        /// Nil stands for all of them.
+        /// Nil means all sessions.
         package var sessions: [String?]
-        /// None stands for all of them.
+        /// Empty means all states.
         package var states: [OutboxState]
-        /// The last entry of the page before.
+        /// The last entry of the previous page.
         package var before: String?
         package var limit: Int
 
@@ -22,7 +22,7 @@ package final class OutboxReader {
     }
 
     package struct Page: Sendable {
-        /// Newest first.
+        /// The newest entry comes first.
         package let entries: [OutboxEntry]
         package let counts: OutboxCounts
     }
@@ -33,7 +33,7 @@ package final class OutboxReader {
         self.feed = feed
     }
 
-    /// Gives nil where `before` is no entry of these sessions.
+    /// Reads a page; nil if `before` is not an entry of these sessions.
     package func page(
         _ query: Query,
         on loop: isolated EventLoop,
@@ -62,10 +62,10 @@ package final class OutboxReader {
         }
     }
 
-    /// Entries of a session that a repeated request may be about.
+    /// The most entries of a session that are compared with a repeated request.
     private static let mostRepeated = 100
 
-    /// The newest message of the same session, sender and words; nil where there is none.
+    /// The newest message with the same session, sender and text; nil if there is none.
     package func newest(
         like message: NewMessage,
         on loop: isolated EventLoop,
@@ -83,7 +83,7 @@ package final class OutboxReader {
         }
     }
 
-    /// One entry with its attempts; nil where there is none.
+    /// One entry with its attempts; nil if it does not exist.
     package func read(
         _ id: String,
         on loop: isolated EventLoop,

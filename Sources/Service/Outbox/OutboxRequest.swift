@@ -4,12 +4,12 @@ import Outbox
 import Store
 import Upstream
 
-/// The gateway request that an entry becomes.
+/// The gateway request for an entry.
 struct OutboxRequest {
     let method: String
     let params: [UInt8]
 
-    /// nil for a kind this version does not know; such an entry fails visibly.
+    /// Nil for a kind that this version does not know; such an entry fails visibly.
     init?(_ entry: OutboxEntry, key: String, _ payload: OutboxTable.Payload) {
         switch entry.kind {
         case .message:

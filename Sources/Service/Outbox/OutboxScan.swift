@@ -7,13 +7,13 @@ import Upstream
 /// Looks for one entry in a session's history: ever larger pages, since only newer gateways can page back.
 final class OutboxScan {
     private static let pages = [50, 200, 1000]
-    /// Gateways let old rows fall off a page of 6 MiB.
+    /// Gateways drop old rows from a page of more than 6 MiB.
     private static let wholeBytes = 4 << 20
 
-    /// Result of one look.
+    /// The result of a search.
     enum Finding {
         case report(ScanReport)
-        /// The row is there, and the gateway refused to run its message.
+        /// The transcript has the message's row, but the gateway refused to run it.
         case refused(reason: String)
     }
 
@@ -31,7 +31,7 @@ final class OutboxScan {
         scan = HistoryScan(
             key: order.entry.upstreamKey,
             text: InboundEnvelope.stripped(order.entry.text ?? ""),
-            // Rows bear the gateway's time.
+            // The times of rows are on the gateway's clock.
             since: order.since.adding(milliseconds: gateway.clockSkewMs),
             sameText: order.sameText,
             sameTextBefore: order.sameTextBefore
@@ -60,8 +60,8 @@ final class OutboxScan {
         }
     }
 
-    /// Asks what became of the message whose row was found. A process that does not know its key is not the one that took it, or has
-    /// forgotten; then the page has to tell.
+    /// Asks the gateway what became of the message whose row was found. A gateway process that does not know the key
+    /// has forgotten the message, or never took it; then the page decides.
     private func judge(
         _ row: OwnRow,
         _ found: ScanReport,
@@ -73,7 +73,7 @@ final class OutboxScan {
             switch result {
             case .success(.failed(let reason?)) where GatewayError.isSessionConflict(reason):
                 answer(.refused(reason: reason))
-            // A refusal takes its time between the row and the end.
+            // A run that will be refused is shown as running for a moment.
             case .success(.running) where Self.isUnrun(row, page):
                 answer(.report(ScanReport(isComplete: false, hasActiveRun: true)))
             case .success(.ended), .success(.failed), .success(.running): answer(.report(found))
@@ -87,15 +87,15 @@ final class OutboxScan {
     private static func finding(_ row: OwnRow, _ found: ScanReport, _ page: ChatHistory.Output) -> Finding {
         if row.isAnswered { return .report(found) }
         let unknown = ScanReport(isComplete: false, hasActiveRun: page.hasActiveRun == true)
-        // The run under way may be its own, which another process has taken up.
+        // The run in progress may be this message's, continued by another gateway process.
         if page.hasActiveRun == true { return .report(unknown) }
         guard isUnrun(row, page) else { return .report(row.isLast ? found : unknown) }
-        // A run that was interrupted may be that of a row before the newest.
+        // The message of an interrupted run may be older than the newest row.
         return page.lastRunEnd == nil ? .report(unknown) : .refused(reason: notRun)
     }
 
-    /// No run has begun in the session since its newest message was sent. As the start of one that it refuses, 2026.6.11 notes the
-    /// time of the message itself.
+    /// Whether no run has begun in the session since its newest message was sent. For a run that it refuses, 2026.6.11
+    /// gives the time of the message itself as the run's start.
     private static func isUnrun(_ row: OwnRow, _ page: ChatHistory.Output) -> Bool {
         guard let start = page.lastRunStart, let sent = row.newestAt else { return false }
         return start < sent || (start == sent && page.lastRunEnd == .failed)
@@ -103,8 +103,9 @@ final class OutboxScan {
 
     private static let notRun = "no run has begun in its session since it was sent"
 
-    /// Rows that nobody is to see are taken out after the newest were counted off: fewer than were asked for may not be all.
-    /// Where the gateway does not say so, they are when asking for more brings no more.
+    /// Whether the page has all rows of the session. The gateway counts hidden rows too before it removes them, so a
+    /// page with fewer rows than requested may lack older ones. If the gateway does not report whether there are more,
+    /// the page has all of them when a longer page brings no further rows.
     static func isWhole(_ page: ChatHistory.Output, rowsBefore: Int?) -> Bool {
         if let hasMore = page.hasMore { return !hasMore }
         return page.messageCount == rowsBefore && page.byteCount < wholeBytes
@@ -112,7 +113,7 @@ final class OutboxScan {
 
     static func rows(_ rows: [HistoryRow]) -> [HistoryScan.Row] {
         rows.map { row in
-            // Its own key first: the run that a row names may be the gateway's, which answers it under an id of its own.
+            // The row's own key comes first: the named run may be the gateway's, which answers under an id of its own.
             HistoryScan.Row(
                 key: row.idempotencyKey ?? row.runKey,
                 isUser: row.role == .user,

@@ -7,7 +7,7 @@ import Runs
 import Store
 package import Upstream
 
-/// Gives the dispatcher its inputs and does what it decides: writes go to the store, orders to the link.
+/// Gives the dispatcher its inputs and carries out its decisions: changes go to the store, requests to the link.
 package final class OutboxService {
     private var dispatcher: Dispatcher
     private let feed: EventFeed
@@ -21,14 +21,15 @@ package final class OutboxService {
     /// Calls given up as unanswered whose answer may still come over the same connection.
     private var overdue: [CallID: AttemptID] = [:]
     private var resets = PendingResets()
-    /// A conflict of sessions is not cured by waiting; the message is tried again this late without a sign of a cure.
+    /// The wait before a message refused because of a session conflict is tried again. Waiting does not cure the
+    /// conflict, so the message usually goes out earlier, when a cure is seen.
     private static let conflictMilliseconds: Int64 = 1_800_000
-    /// The reference client's figure.
+    /// The time that the reference client waits for an answer.
     private static let answerMilliseconds: Int64 = 30_000
-    /// Attempts since the start, by how they ended, and entries by the state they ended in.
+    /// Counts since the start: attempts by their outcome, and entries by their last state.
     package private(set) var attempts: [AttemptClass: UInt64] = [:]
     package private(set) var ended: [OutboxState: UInt64] = [:]
-    /// Why the saved entries could not be read; nothing is sent until they are.
+    /// The reason why the saved entries could not be read; nothing is sent until they are.
     package private(set) var fault: String?
 
     package init(
@@ -48,7 +49,7 @@ package final class OutboxService {
 
     package var blockedReason: String? { dispatcher.blockedReason }
 
-    /// - Parameter sessions: nil stands for all; the attempts are counted for all of them only.
+    /// - Parameter sessions: nil for all. Only that summary includes the attempts.
     package func summary(of sessions: Set<String>? = nil, now: Timestamp) -> OutboxSummary {
         var report = sessions.map { open.summary(of: $0, now: now) } ?? open.summary(now: now)
         if sessions == nil { report.attempts = attempts }
@@ -57,12 +58,12 @@ package final class OutboxService {
         return report
     }
 
-    /// The oldest entry that needs a person: it failed, it is too late for it, or nobody knows whether it arrived.
+    /// The oldest entry that needs a person: it failed or expired, or may not have arrived.
     func oldestTroubled(of sessions: Set<String>?) -> String? { open.oldestTroubled(of: sessions) }
 
     // MARK: Inputs
 
-    /// Loads the entries of an earlier process. Until they are loaded nothing is sent.
+    /// Loads the entries of an earlier process. Nothing is sent before they are loaded.
     package func load(on loop: isolated EventLoop) {
         feed.readSaved("outbox", on: loop) { tables in
             try tables.outbox.open()
@@ -92,8 +93,8 @@ package final class OutboxService {
         give(.run(session: session, run: run, phase: phase), on: loop)
     }
 
-    /// The gateway goes on with an interrupted run under another id. A message that was delivered long ago names that run from
-    /// now on, because it has the answer.
+    /// The gateway continues an interrupted run under another id. A message that was delivered long ago takes that id,
+    /// because its answer comes from that run.
     private func adopt(_ answer: String, after run: String, on loop: isolated EventLoop) {
         guard dispatcher.entry(id: OutboxEntry.entryID(ofKey: run)) == nil else { return }
         feed.read(on: loop) { tables in
@@ -112,23 +113,23 @@ package final class OutboxService {
         }
     }
 
-    /// The session was reset or deleted: the entries that wait for it were meant for the former conversation.
+    /// The session was reset or deleted: its waiting entries were meant for the former conversation.
     package func routeChanged(_ session: String, detail: String, on loop: isolated EventLoop) {
         give(.routeChanged(session: session, detail: detail), on: loop)
     }
 
-    /// An answer after its time.
+    /// The answer to a call that had timed out.
     package func learned(_ outcome: CallOutcome, of call: CallID, on loop: isolated EventLoop) {
         guard let attempt = overdue.removeValue(forKey: call) else { return }
         give(.outcome(attempt, AttemptOutcome(outcome)), on: loop)
     }
 
-    /// Whether a reset of the session was ordered by an entry of ours. The entries behind that one are meant for the new
+    /// Whether an entry of ours ordered this reset of the session. The entries after that one are meant for the new
     /// conversation.
     func asked(toReset session: String, now: Timestamp) -> Bool { resets.take(session, now: now) }
 
-    /// An event of the run with this key, or any other sign that the gateway has the message in memory. That is no proof:
-    /// the entry becomes `accepted`, never `delivered`.
+    /// Called after an event of the run with this key, or another sign that the gateway has the message in memory. This
+    /// is no proof: the entry becomes `accepted`, never `delivered`.
     package func taken(key: String, on loop: isolated EventLoop) {
         give(.taken(key: key), on: loop)
     }
@@ -138,14 +139,14 @@ package final class OutboxService {
         give(.evidence(key: key, proof), on: loop)
     }
 
-    /// The gateway acknowledged the message with this key and then refused to run it. It is sent again under a new key, late
-    /// or when `bringForward` says so; it stays at the head of its session's queue.
+    /// The gateway acknowledged the message with this key and then refused to run it. It is sent again under a new key,
+    /// after a long wait or when `bringForward` is called. It stays at the head of its session's queue.
     package func refusedByRun(key: String, reason: String, on loop: isolated EventLoop) {
         let fault = OutboxFault.sessionConflict(reason)
         give(.refusedByRun(key: key, fault, retryAfterMs: Self.conflictMilliseconds), on: loop)
     }
 
-    /// Entries that wait because of this fault are due now: it is cured, or worth another try.
+    /// Makes the entries that wait because of this fault due now: the fault is cured, or another try may succeed.
     package func bringForward(faultCode: String, on loop: isolated EventLoop) {
         give(.bringForward(faultCode: faultCode), on: loop)
     }
@@ -161,7 +162,8 @@ package final class OutboxService {
         give(.cancel(id: id, force: force, expectedVersion: expectedVersion, token), on: loop)
     }
 
-    /// Takes back what waits for a session that somebody deleted all the same. What is at the gateway already is left to it.
+    /// Cancels the waiting entries of a session that was deleted. Messages that the gateway already has are not
+    /// recalled.
     func cancelAll(of session: String, on loop: isolated EventLoop) {
         for entry in dispatcher.entries(of: session) {
             cancel(entry.id, force: true, expectedVersion: nil, on: loop) { _ in }
@@ -225,7 +227,8 @@ package final class OutboxService {
         }
     }
 
-    /// The text is on disk only, and a gateway whose history shows no keys can be asked for nothing else.
+    /// Completes the order with the entry's text, which only the database has. A gateway whose history shows no keys
+    /// can be searched only by text.
     private func scan(_ order: ScanOrder, on loop: isolated EventLoop) {
         feed.read(on: loop) { tables -> ScanOrder? in
             var order = order
@@ -238,7 +241,7 @@ package final class OutboxService {
             return order
         } completion: { [weak self] result in
             guard let self else { return }
-            // Without its text the message would not be found where it is.
+            // Without its text an existing row would not be recognized.
             guard let filled = try? result.get() else { return self.give(.scanned(order.id, .failed), on: loop) }
             let scan = OutboxScan(filled, transcript: self.transcript, gateway: self.gateway)
             scan.start(on: loop) { [weak self] finding in
@@ -260,13 +263,13 @@ package final class OutboxService {
     private func count(_ change: OutboxChange) {
         let before = open.note(change.entry)
         if let attempt = change.attempt { attempts[attempt.outcome, default: 0] += 1 }
-        // A delivered entry that takes its answer's run has ended before.
+        // A delivered entry that changes its run id had ended before.
         guard before != nil, change.entry.state.isTerminal else { return }
         ended[change.entry.state, default: 0] += 1
     }
 
     private func dispatch(_ order: DispatchOrder, on loop: isolated EventLoop) {
-        // The request is made where the payload is read: a large one takes its time.
+        // The request is made on the store's queue, because a large payload takes time.
         feed.read(on: loop) { tables -> (request: OutboxRequest?, text: String?)? in
             guard let payload = try tables.outbox.payload(id: order.entry.id) else { return nil }
             return (OutboxRequest(order.entry, key: order.attempt.key, payload), payload.text)

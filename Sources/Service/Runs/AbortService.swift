@@ -7,22 +7,22 @@ import Runs
 import Store
 import TLS
 
-/// Stops runs. The run is always named to the gateway: releases disagree about which spelling of a session's key they match.
+/// Stops runs. Each call names the run, because releases disagree about the spelling of a session's key.
 package final class AbortService {
     package enum Outcome {
-        /// The runs that were stopped; none where nothing was running.
+        /// The stopped runs; empty if none was in progress.
         case stopped([String])
-        /// The gateway is away: the orders wait in the outbox.
+        /// The gateway is away, so the aborts wait in the outbox.
         case queued([OutboxEntry])
         case outboxFull(OutboxLimits)
     }
 
     package typealias Completion = (Result<Outcome, ServiceFault>) -> Void
 
-    /// Nobody wants an abort any more that comes later than this.
+    /// An abort that arrives later than this is no longer wanted.
     private static let ttlMilliseconds: Int64 = 600_000
 
-    /// Answers of the gateway to one request, which may name several runs.
+    /// The gateway's answers to one request, which may stop several runs.
     private final class Answers {
         var stopped: [String] = []
         var failure: CallFailure?
@@ -54,7 +54,7 @@ package final class AbortService {
     }
 
     /// Stops every run of a session.
-    /// - Parameter owner: the token of the caller, for an order that has to wait.
+    /// - Parameter owner: the caller's token, for aborts that wait in the outbox.
     package func stopAll(
         in session: String,
         owner: String?,
@@ -64,7 +64,7 @@ package final class AbortService {
         let known = runs.runs(activeOnly: true, session: session).map(\.id)
         guard known.isEmpty else { return stop(known, in: session, owner: owner, on: loop, completion: completion) }
         guard gateway.isOnline else { return completion(.success(.stopped([]))) }
-        // A newer gateway tells of a run that began before this link did.
+        // Newer gateways name a run that began before this connection.
         gateway.call(ChatHistory(sessionKey: session, limit: 1), on: loop) { [self] result in
             guard case .success(let page) = result, let run = page.inFlightRunId else {
                 return completion(.success(.stopped([])))
@@ -102,7 +102,7 @@ package final class AbortService {
         }
     }
 
-    /// Orders overtake the messages that wait in the session.
+    /// Puts the aborts into the outbox, where they overtake the session's waiting messages.
     private func enqueue(
         _ runs: [String],
         in session: String,

@@ -6,14 +6,14 @@ package import Outbox
 package import Runs
 import Store
 
-/// A run as the database has it.
+/// A run read from the database.
 package struct ArchivedRun: Sendable {
     package let id: String
     package let session: String
     package let state: String
     package let startedAt: Timestamp
     package let endedAt: Timestamp?
-    /// The run of the API without its steps.
+    /// The run as the API shows it, without its steps.
     package let summary: [UInt8]
     private let steps: [[UInt8]]
 
@@ -31,14 +31,14 @@ package struct ArchivedRun: Sendable {
     package var error: String? { member("error") }
     package var isInterrupted: Bool { member("code") == Run.Code.interrupted.rawValue }
 
-    /// The gateway's process ended during the run, and no other was seen to go on with it.
+    /// Whether the gateway's process ended during the run and no other process continued it.
     var isGivenUp: Bool { isInterrupted && error == Run.givenUp }
 
     private func member(_ name: String) -> String? {
         (try? JSONDocument(parsing: summary).root)?[name]?.string
     }
 
-    /// The run of the API. The steps come in before the closing brace.
+    /// The run as the API shows it; its steps are inserted before the closing brace.
     package var json: [UInt8] {
         var bytes = summary
         guard bytes.last == UInt8(ascii: "}") else { return bytes }
@@ -53,7 +53,7 @@ package struct ArchivedRun: Sendable {
     }
 }
 
-/// A run in memory, which knows more, or in the database.
+/// A run from memory, which is the newest state, or from the database.
 package enum KnownRun: JSONWritable {
     case live(Run)
     case archived(ArchivedRun)
@@ -79,7 +79,7 @@ package enum KnownRun: JSONWritable {
         }
     }
 
-    /// The gateway's process ended during the run.
+    /// Whether the gateway's process ended during the run.
     package var isInterrupted: Bool {
         switch self {
         case .live(let run): run.code == .interrupted
@@ -123,11 +123,11 @@ package enum KnownRun: JSONWritable {
     }
 }
 
-/// Finds runs, those in memory and those that only the database has.
+/// Finds runs in memory and in the database.
 package final class RunArchive {
     package enum Found {
         case run(KnownRun)
-        /// A message that has no run yet.
+        /// The message exists, but its run does not yet.
         case waiting(OutboxEntry)
 
         package var session: String {
@@ -140,7 +140,7 @@ package final class RunArchive {
 
     package struct Page {
         package let runs: [KnownRun]
-        /// There may be older ones.
+        /// Whether there may be older runs.
         package let hasMore: Bool
     }
 
@@ -152,7 +152,7 @@ package final class RunArchive {
         self.runs = runs
     }
 
-    /// By the run's own id, or by the id or key of the message it answers; nil where there is none.
+    /// Finds a run by its own id, or by the id or key of its message; nil if there is none.
     package func find(
         _ id: String,
         on loop: isolated EventLoop,
@@ -166,7 +166,7 @@ package final class RunArchive {
         } completion: { [runs] result in
             completion(
                 result.map { archived, entry in
-                    // It may have come into memory meanwhile.
+                    // The run may have begun meanwhile.
                     if let run = (archived?.id ?? entry?.runID).flatMap({ runs.run($0) }) { return .run(.live(run)) }
                     return archived.map { .run(.archived($0)) } ?? entry.map { .waiting($0) }
                 }
@@ -174,7 +174,7 @@ package final class RunArchive {
         }
     }
 
-    /// A run that is no longer in memory; nil where there is none.
+    /// Reads a run that is no longer in memory; nil if there is none.
     package func read(
         _ id: String,
         on loop: isolated EventLoop,
@@ -195,7 +195,7 @@ package final class RunArchive {
 
     private struct Rows: Sendable {
         var runs: [ArchivedRun] = []
-        /// The last run of the page before.
+        /// The last run of the previous page.
         var before: RowPlace?
         var isKnownPlace = true
     }
@@ -204,11 +204,11 @@ package final class RunArchive {
         sessions.contains { $0 == nil || $0 == session }
     }
 
-    /// The newest runs first.
+    /// Reads a page of runs, newest first.
     /// - Parameters:
-    ///   - sessions: nil stands for all of them.
-    ///   - before: the last run of the page before.
-    ///   - completion: gets nil where `before` is no run of these sessions.
+    ///   - sessions: nil means all sessions.
+    ///   - before: the last run of the previous page.
+    ///   - completion: gets nil if `before` is not a run of these sessions.
     package func page(
         sessions: [String?],
         before: String?,
@@ -216,9 +216,9 @@ package final class RunArchive {
         on loop: isolated EventLoop,
         completion: @escaping (Result<Page?, any Error>) -> Void
     ) {
-        // A run that ends while the table is read may be in neither of the two.
+        // Taken before the read: a run that ends meanwhile may be missing from both the rows and the memory.
         let known = recent
-        // A run that waits for its turn has no row yet.
+        // A run that waits for its turn has no row yet, so memory gives its place.
         let waiting = before.flatMap { runs.run($0) }.flatMap { run in
             Self.has(run.session.text, sessions) ? RowPlace(run.startedAt, run.id) : nil
         }
@@ -248,7 +248,7 @@ package final class RunArchive {
         }
     }
 
-    /// Active runs only, from memory; nil where `before` is none of them.
+    /// A page of the active runs, from memory; nil if `before` is not one of them.
     package func activePage(sessions: [String?], before: String?, limit: Int) -> Page? {
         var active = runs.runs(activeOnly: true).filter { $0.isOf(sessions) }[...]
         if let before {
@@ -259,10 +259,10 @@ package final class RunArchive {
         return Page(runs: shown.map { .live($0) }, hasMore: shown.count < active.count)
     }
 
-    /// Runs of which the table may know less than memory does.
+    /// Runs whose rows may be older than their state in memory.
     private var recent: [Run] { runs.runs(activeOnly: true) + runs.ending }
 
-    /// A row is written when a run begins and when it ends, a moment behind memory, which knows more between.
+    /// Prefers memory: a row is written only when a run begins and ends, and a moment later.
     private static func merge(_ rows: Rows, with recent: [Run]) -> [KnownRun] {
         var live = Dictionary(recent.map { ($0.id, $0) }) { first, _ in first }
         var shown: [KnownRun] = rows.runs.map { run in

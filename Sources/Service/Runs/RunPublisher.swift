@@ -10,9 +10,9 @@ final class RunPublisher {
     private let feed: EventFeed
     /// Runs that have begun and not ended, in the order they began.
     private(set) var active: [Run] = []
-    /// Runs whose end is on its way to the subscribers. Their last pieces of text may be too.
+    /// Runs whose end, and perhaps last text, has not reached the subscribers yet.
     private(set) var ending: [Run] = []
-    /// One leaves with its event; where the disk took no event, with time.
+    /// The most such runs: one whose event was never stored is dropped by this limit.
     private static let mostEnding = 64
     /// Bytes of the text of each active run that its row has.
     private var keptBytes: [String: Int] = [:]
@@ -26,13 +26,13 @@ final class RunPublisher {
         self.feed = feed
     }
 
-    /// The end of a run has reached the streams.
+    /// Called when an event has reached the streams; a run's end is then over.
     func published(_ event: StreamEvent) {
         guard !ending.isEmpty, event.type == "run.ended" else { return }
         ending.removeAll { $0.id == event.run }
     }
 
-    /// A run of an earlier process: its row and its start are there already.
+    /// Takes over a run of an earlier process, whose row and start event exist already.
     func resume(_ run: Run) {
         keep(run)
     }

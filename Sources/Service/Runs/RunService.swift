@@ -7,21 +7,22 @@ package import Outbox
 package import Runs
 import Store
 
-/// Follows the runs of the gateway: its events and history go to the run tracker, changes go to rows and events, and the
-/// outbox learns what proves its entries and which sessions are busy.
+/// Follows the gateway's runs. Events and history go to the run tracker, its changes become rows and events, and the
+/// outbox learns which entries are proven and which sessions are busy.
 package final class RunService {
     private static let tickMilliseconds: Int64 = 1_000
-    /// While rows are awaited that no event brings.
+    /// The pause between ticks while rows are expected that no event reports.
     private static let fastTickMilliseconds: Int64 = 500
     private static let pageRows = RunTracker.pageRows
-    /// Sessions whose history is on its way at a time, so that other questions find room.
+    /// The most histories requested at one time, to leave room for other requests.
     private static let mostLooks = 16
-    /// A gateway answers one question at a time, 2026.6.11 in 70 ms and more: looks of many sessions must leave it time for its work.
+    /// The work for looks that a gateway gets at one time. It answers one request after the other, 2026.6.11 in 70 ms
+    /// or more, and needs time for its own work.
     private static let looksMilliseconds: Int64 = 250
-    /// At a start, runs are looked for that began this long ago, among the newest messages that the gateway took.
+    /// At the start Ladle looks for unseen runs of the newest messages, up to this age and this many.
     private static let recoveryMilliseconds: Int64 = 600_000
     private static let recoveryEntries = 100
-    /// The end of a run is its last event, and the gateway may have been away for a night after it.
+    /// The age up to which runs that were given up are remembered: the gateway may have been away for a night.
     private static let givenUpMilliseconds: Int64 = 86_400_000
 
     private unowned let gateway: any GatewayCalls
@@ -32,17 +33,17 @@ package final class RunService {
     private let publisher: RunPublisher
     private var tracker: RunTracker
     private var looking: Set<SessionKey> = []
-    /// How long the gateway took for the last look.
+    /// The time that the gateway took for the last look.
     private var lookMilliseconds: Int64 = 0
     private var ticker: TimerID?
     private var isOnline = false
-    /// Whether the gateway's process is the one before the last connection; nil where that cannot be known.
+    /// Whether the last connection reached the same gateway process as the one before; nil if unknown.
     private(set) var isGatewayTheSame: Bool?
     private var process: GatewayProcess?
-    /// The gateway refused a message because of a conflict of sessions, and no cure was seen.
+    /// The gateway refused a message because of a session conflict, and no cure was seen since.
     private var hasConflict = false
     private var afterRestart: TimerID?
-    /// Why the runs of the earlier process could not be read; the link stays closed until they are.
+    /// The reason why the runs of the earlier process could not be read; the link stays closed until they are.
     package private(set) var fault: String?
 
     package init(
@@ -71,25 +72,25 @@ package final class RunService {
     package func session(named text: String) -> String? { (try? defaults.canonical(text))?.text }
     package func resolved(_ run: String) -> String { tracker.resolved(run) }
     package func run(_ id: String) -> Run? { tracker.run(id) }
-    /// Runs that have begun and not ended, in the order in which they began.
+    /// Runs in progress, in the order in which they began.
     package var active: [Run] { publisher.active }
     /// Runs whose end is on its way to the streams.
     package var ending: [Run] { publisher.ending }
-    /// Also counts messages that wait for their turn at the gateway.
+    /// The number of runs in progress and of messages that wait for their turn at the gateway.
     package var activeCount: Int { tracker.activeCount }
 
-    /// Newest first.
+    /// The runs in memory, newest first.
     package func runs(activeOnly: Bool = false, session: String? = nil) -> [Run] {
         tracker.runs(activeOnly: activeOnly, session: session.map { SessionKey(canonical: $0) })
     }
 
-    /// Reads the tracker as it stands.
+    /// Gives read access to the tracker.
     package func reading<Value>(_ body: (RunTracker) -> Value) -> Value { body(tracker) }
 
-    /// A run of Ladle's own housekeeping: never shown.
+    /// Hides a run that Ladle itself caused, such as a write of a file by chat.
     package func hide(_ id: String) { tracker.hide(id) }
     package func isHidden(_ id: String) -> Bool { tracker.isHidden(id) }
-    /// The canonical form of a key in a frame, whatever its spelling.
+    /// The session that a frame means, however it spells the key.
     package func canonical(_ key: String) -> SessionKey { tracker.defaults.tolerant(key) }
 
     // MARK: Events
@@ -99,12 +100,12 @@ package final class RunService {
         tracker.sent(key, session: session, text: entry.text ?? "", now: loop.wallClock)
     }
 
-    /// An approval that a list shows.
+    /// Handles an approval from a list like an event.
     func listed(_ approval: ApprovalEvent, on loop: isolated EventLoop) {
         publish(tracker.receive(.approval(approval), now: loop.wallClock), on: loop)
     }
 
-    /// Its step waits no more, also where no event told how it ended.
+    /// Ends the wait of the approval's step, even if no event reported the end.
     func approvalEnded(_ id: String, _ decision: ApprovalEvent.Decision, on loop: isolated EventLoop) {
         publish(tracker.approvalEnded(id, decision, now: loop.wallClock), on: loop)
     }
@@ -141,11 +142,11 @@ package final class RunService {
         isGatewayTheSame = isSameProcess(hello, on: loop)
         tracker.linkOpened(isSameProcess: isGatewayTheSame, startedAt: process?.startedAt, now: loop.wallClock)
         if isGatewayTheSame == false { sendRefusedAgain(on: loop) }
-        // The outbox has to wait for runs that go on, also for the ones that began before this connection.
+        // The outbox waits for runs in progress, including runs that began before this connection.
         for run in tracker.busyRuns { report(run, on: loop) }
     }
 
-    /// Nil where that cannot be known.
+    /// Nil if the gateway does not report its uptime, or no earlier process is known.
     private func isSameProcess(_ hello: Hello, on loop: isolated EventLoop) -> Bool? {
         guard let age = hello.uptimeMs else { return nil }
         let now = GatewayProcess(
@@ -163,7 +164,7 @@ package final class RunService {
         return isSame
     }
 
-    /// After the outbox has heard of the link.
+    /// Called after the outbox has been told of the link.
     func resumeWatching(on loop: isolated EventLoop) {
         look(on: loop)
         keepTicking(on: loop)
@@ -187,7 +188,7 @@ package final class RunService {
         outbox.run(run.id, in: run.session.text, run.isDeferred ? .deferred : .active, on: loop)
     }
 
-    /// Any event of a run whose id is one of our keys shows that the gateway took the message.
+    /// An event of a run whose id is one of our keys shows that the gateway has the message.
     private func noteTaken(_ event: GatewayEventPayload, on loop: isolated EventLoop) {
         let key: String? =
             switch event {
@@ -232,21 +233,22 @@ package final class RunService {
 
     // MARK: A gateway that refuses to run messages
 
-    /// 2026.6.11 after a restart: it acknowledges the second message of each older session and does not run it. A run in a session
-    /// that is new to it cures all of them.
+    /// Looks for the cure of a session conflict. After a restart 2026.6.11 acknowledges the second message of each
+    /// older session and does not run it. A completed run in a session that is new to this gateway process cures all
+    /// sessions.
     private func lookForCure(behind run: Run, on loop: isolated EventLoop) {
         guard hasConflict, run.state == .completed, gateway.isOnline else { return }
         transcript.read(run.session.text, rows: Self.pageRows, on: loop) { [weak self] result in
             guard let self, case .success(let page) = result else { return }
-            // The first turn of its session, and no page that begins in the middle.
+            // The page must show the first turn of the session: a page that begins later proves nothing.
             guard page.rows.first?.role == .user, page.rows.count(where: { $0.role == .user }) == 1 else { return }
             self.hasConflict = false
             self.outbox.bringForward(faultCode: OutboxFault.sessionConflictCode, on: loop)
         }
     }
 
-    /// A gateway that has started again runs the next message of each session. It may also take up by itself what it refused, so
-    /// that has its time first.
+    /// A restarted gateway runs the next message of each session, so refused messages are sent again. The gateway may
+    /// also run them by itself, so Ladle waits for that first.
     private func sendRefusedAgain(on loop: isolated EventLoop) {
         if let afterRestart { loop.cancel(afterRestart) }
         afterRestart = loop.after(milliseconds: GatewayTraits.resumeMilliseconds) { [weak self] in
@@ -266,7 +268,7 @@ package final class RunService {
             guard let self else { return }
             self.ticker = nil
             self.publish(self.tracker.tick(now: loop.wallClock), on: loop)
-            // While the gateway is away nothing is known of its runs; the next connection reports those still under way.
+            // While the gateway is away, its runs are unknown; the next connection reports those in progress.
             for run in self.tracker.takeChangedBusyRuns() where self.isOnline { self.report(run, on: loop) }
             self.publisher.keepTexts(on: loop)
             self.look(on: loop)
@@ -274,7 +276,7 @@ package final class RunService {
         }
     }
 
-    /// Reads the transcripts that the tracker wants to see.
+    /// Reads the transcripts that the tracker needs.
     private func look(on loop: isolated EventLoop) {
         guard gateway.isOnline else { return }
         let now = loop.wallClock
@@ -294,7 +296,7 @@ package final class RunService {
         }
     }
 
-    /// Asks about the runs that a page did not settle.
+    /// Asks the gateway about the runs that the page left open.
     private func ask(about session: SessionKey, on loop: isolated EventLoop) {
         for run in tracker.questions(session, now: loop.wallClock) {
             gateway.call(AgentWait(runId: run), on: loop) { [weak self] result in
@@ -311,26 +313,26 @@ package final class RunService {
         struct Open: Sendable {
             var run: StoredRun
             var steps: [Step]
-            /// The text of the message that it answers, where that is ours.
+            /// The text of the run's message, if Ladle sent it.
             var message: String?
-            /// Of its message.
+            /// The state of that message.
             var delivery: OutboxState?
         }
 
-        /// Runs without an end.
+        /// Runs that have not ended.
         var runs: [Open]
         /// Runs that ended because the gateway's process was gone.
         var givenUp: [GivenUpRun]
-        /// Messages that the gateway took, or may have taken, and whose run nobody saw.
+        /// Messages that the gateway has, or may have, and whose run was never seen.
         var entries: [OutboxEntry]
-        /// A message waits for the cure of a session conflict.
+        /// Whether a message waits for the cure of a session conflict.
         var hasConflict: Bool
         var process: GatewayProcess?
     }
 
-    /// Takes up runs that an earlier process left without an end, and runs that began unseen.
-    /// - Parameter completion: called once the runs are read, when the link may open. Earlier, an event of a run that goes
-    ///   on would make it a new run.
+    /// Continues the open runs of an earlier process, and looks for runs that began unseen.
+    /// - Parameter completion: called once the runs are read, when the link may open. An earlier event of an open run
+    ///   would start it anew.
     package func load(on loop: isolated EventLoop, completion: @escaping () -> Void) {
         let now = loop.wallClock
         let since = now.adding(milliseconds: -Self.recoveryMilliseconds)
@@ -347,7 +349,7 @@ package final class RunService {
             let process = try GatewayProcess.kept(in: tables)
             let givenUp = try Self.givenUp(now: now, process: process, tables)
             var recent = OutboxTable.Query()
-            // One in doubt may be at work, too; its run must not end while its message may be sent again.
+            // A message in doubt may have a run too, which must not end while the message may be sent again.
             recent.states = [.delivered, .accepted, .sending, .unconfirmed]
             recent.limit = Self.recoveryEntries
             let entries = try tables.outbox.list(recent).filter { entry in
@@ -376,7 +378,8 @@ package final class RunService {
         }
     }
 
-    /// Only a run of our own message is named by the gateway when it takes it up.
+    /// Runs that ended with the gateway's process. Only runs of our own messages: the gateway names no others when it
+    /// continues them.
     private static func givenUp(
         now: Timestamp,
         process: GatewayProcess?,
@@ -427,7 +430,7 @@ package final class RunService {
         }
     }
 
-    /// The outbox learned something of a message. Where its run was never seen, history has to show it.
+    /// Called when an entry has changed. If the run of a delivered message was never seen, history must show it.
     package func entryChanged(_ entry: OutboxEntry, on loop: isolated EventLoop) {
         guard entry.kind == .message else { return }
         if entry.state.isTerminal { tracker.deliveryIsOver(entry.runID ?? entry.upstreamKey) }
@@ -443,14 +446,14 @@ package final class RunService {
             switch result {
             case .success(let filled?): self?.recover(filled, on: loop)
             case .success(nil): break
-            // A disk that cannot be read shows no run either: history decides.
+            // If the disk cannot be read, history decides.
             case .failure: self?.recover(entry, on: loop)
             }
         }
     }
 
-    /// Also true of a message that we sent and never heard of while the transcript has it: its run may have come and gone
-    /// while the link was down.
+    /// Whether the message's run was never seen. Also true for a waiting run whose message the transcript already has:
+    /// the run may have begun and ended while the link was down.
     private func isUnknown(_ entry: OutboxEntry) -> Bool {
         let id = entry.runID ?? entry.upstreamKey
         guard !tracker.isHidden(id) else { return false }
@@ -458,10 +461,10 @@ package final class RunService {
         return run.state == .queued && [.history, .textMatch].contains(entry.proof)
     }
 
-    /// The message went to an earlier process of the gateway than the one that answers now.
+    /// Whether the message went to an earlier process of the gateway.
     private func wasTakenBefore(_ entry: OutboxEntry) -> Bool {
         guard isOnline, let process else { return false }
-        // Where it was refused, or seemed absent, the time of its sending is not kept.
+        // After a refusal, or an apparent absence, the dispatch time is not known.
         let sent = entry.firstDispatchAt ?? entry.createdAt
         return sent.adding(milliseconds: gateway.clockSkewMs) < process.startedAt
     }

@@ -4,7 +4,7 @@ import Labels
 import Runs
 
 extension Step {
-    /// As an earlier process wrote it; nil where it is not whole.
+    /// A step as an earlier process wrote it; nil if incomplete.
     init?(kept json: [UInt8]) {
         guard let value = try? JSONDocument(parsing: json).root, let id = value["id"]?.string,
             let runID = value["runId"]?.string, let sequence = value["seq"]?.int,
