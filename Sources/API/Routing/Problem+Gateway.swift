@@ -42,10 +42,6 @@ extension Problem {
     /// - Parameter what: the file or answer that was requested.
     init(_ fault: GatewayFault, reading what: String) {
         switch fault {
-        case .missingScope(let scope, let required, let hint, let capability):
-            self.init(scope: scope, required: required, hint: hint, capability)
-        case .unsupported(let capability, let needs, let gateway):
-            self.init(unsupported: capability, needs: needs, by: gateway)
         case .refused(let refusal):
             self.init(
                 refusal.isUnknownAgent ? .unknownAgent : .gatewayRefused,
@@ -60,7 +56,7 @@ extension Problem {
                 "The gateway cannot be asked now: \(what) could not be read or written.",
                 retryAfterMs: 3000
             )
-        case .unreadable(let method, let missing): self.init(method: method, lacks: missing)
+        case .missingScope, .unsupported, .unreadable: self.init(fault, doing: what)
         }
     }
 
