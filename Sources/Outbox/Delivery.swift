@@ -39,7 +39,7 @@ struct Delivery: Sendable {
     /// Monotonic time of the next attempt, as it will be once the disk has the change.
     private var nextDueMs: Int64? { writer.isIdle ? dueAtMs : writer.pending?.dueAtMs }
 
-    // MARK: Coming into care
+    // MARK: The beginning
 
     mutating func begin(_ context: inout DispatcherContext) {
         remindOfDeadline(&context)

@@ -44,7 +44,7 @@ struct DispatcherContext: Sendable {
         return actions
     }
 
-    // MARK: The link, and the runs that are heard of over it
+    // MARK: The link and its runs
 
     mutating func linkChanged(to condition: LinkCondition) {
         if isOnline {

@@ -369,7 +369,7 @@ package struct OutboxRules: Sendable {
         change(entry, now: now) { $0.runID = run }
     }
 
-    // MARK: Ends that no attempt brings about
+    // MARK: Ends without an attempt
 
     /// The calendar time at which the entry ends if nothing else moves it. An acknowledged entry was sent in time, and
     /// its run may take long; an entry in doubt is searched for at least once.

@@ -84,7 +84,7 @@ package final class AccessService {
         return authenticator.tokens.authenticate(token, now: now)?.id == caller.id
     }
 
-    // MARK: What is under way
+    // MARK: Work in progress
 
     func began(_ exchange: Exchange, by caller: Caller, on loop: isolated EventLoop) {
         if let id = caller.tokenID { underWay[id, default: [:]][ObjectIdentifier(exchange)] = exchange }

@@ -53,7 +53,7 @@ enum EntryAnswer {
         }.adding(fields)
     }
 
-    /// nil while a run may still follow.
+    /// Nil while a run may still follow.
     static func failure(of entry: OutboxEntry) -> Problem? {
         let fault = entry.fault
         let problem: Problem

@@ -71,7 +71,7 @@ final class EntryStream: OpenRequest, ExchangeOwner {
         beat(on: loop)
     }
 
-    // MARK: Which events
+    // MARK: Types and filters
 
     private var runID: String { api.runs.run(answering: entry) }
 

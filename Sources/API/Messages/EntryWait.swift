@@ -60,7 +60,7 @@ final class EntryWait: OpenRequest, ExchangeOwner {
         }
     }
 
-    // MARK: What happens
+    // MARK: Events
 
     func entryChanged(_ changed: OutboxEntry, on loop: isolated EventLoop) {
         entry = changed

@@ -10,7 +10,7 @@ import Server
 /// repeats its request is recognized by that, until any token changes.
 final class AccessMemo {
     private let host: [UInt8]
-    /// nil until the caller was identified; open routes need no caller.
+    /// Nil until the caller is identified; open routes need no caller.
     private(set) var caller: Caller?
     /// The last request; an identical head asks for the same.
     private var request: Request?

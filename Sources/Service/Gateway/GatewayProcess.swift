@@ -31,7 +31,7 @@ struct GatewayProcess: Sendable, Equatable {
         return now.ageMs >= seen.ageMs + (now.atMs - seen.atMs) - Self.tolerance
     }
 
-    // MARK: Kept from one process of Ladle to the next
+    // MARK: Stored across restarts
 
     private static let space = "gateway"
     private static let name = "process"

@@ -67,7 +67,7 @@ package enum GlanceEncoder {
     private static func json(_ glance: Glance, _ form: GlanceForm, at: Timestamp, _ room: Room) -> Encoded {
         var content = JSONWriter(capacity: mostBytes)
         content.object { write(glance, form, room, to: &$0) }
-        // Without the time, which alone is no change.
+        // The version leaves the time out, since a new time alone is no change.
         let rev = FNV1a.name(content.bytes)
         var writer = JSONWriter(capacity: mostBytes)
         writer.object { object in

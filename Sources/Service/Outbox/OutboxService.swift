@@ -195,7 +195,7 @@ package final class OutboxService {
         for action in dispatcher.receive(input, now: now) { perform(action, on: loop) }
     }
 
-    // MARK: Doing
+    // MARK: Carrying out
 
     private func perform(_ action: DispatcherAction, on loop: isolated EventLoop) {
         switch action {

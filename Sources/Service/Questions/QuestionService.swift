@@ -274,7 +274,7 @@ package final class QuestionService {
         }
     }
 
-    // MARK: Events of ours
+    // MARK: Publishing
 
     /// Publishes each question; callers waiting for the end are answered once the event is durable.
     private func publish(_ news: [Question], on loop: isolated EventLoop) {

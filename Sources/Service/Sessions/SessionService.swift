@@ -117,7 +117,7 @@ package final class SessionService {
         publish(.reset, info, on: loop)
     }
 
-    // MARK: What Ladle did itself
+    // MARK: Changes by Ladle
 
     /// Publishes a change requested through Ladle; the gateway's own event about it, if any, is not published again.
     func patched(_ info: SessionInfo, on loop: isolated EventLoop) {

@@ -152,7 +152,7 @@ package struct MessageTable {
         )
     }
 
-    /// nil for a message that is not cached.
+    /// Nil for a message that is not cached.
     package func place(session: String, id: String) throws(SQLiteError) -> Place? {
         try message(session: session, id: id).map { Place(at: $0.at, ordinal: $0.ordinal) }
     }
