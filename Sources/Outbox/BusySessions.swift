@@ -2,6 +2,8 @@
 /// behind another run counts as a run until it is answered.
 struct BusySessions: Sendable {
     private var heardMs: [String: [String: Int64]] = [:]
+    /// Runs that a restart of the gateway interrupted and that it may go on with, each with the time at which that was learned.
+    private var interruptedMs: [String: [String: Int64]] = [:]
     /// The time at which each session's last run ended. A session without one had no run since the link was opened.
     private var endedMs: [String: Int64] = [:]
     private var openedMs: Int64 = .min / 2
@@ -9,12 +11,18 @@ struct BusySessions: Sendable {
     private static let mostEnds = 1_024
 
     mutating func heard(_ run: String, in session: String, atMs: Int64) {
+        Self.forget(run, in: session, &interruptedMs)
         heardMs[session, default: [:]][run] = atMs
     }
 
+    mutating func interrupted(_ run: String, in session: String, atMs: Int64) {
+        Self.forget(run, in: session, &heardMs)
+        if interruptedMs[session]?[run] == nil { interruptedMs[session, default: [:]][run] = atMs }
+    }
+
     mutating func ended(_ run: String, in session: String, atMs: Int64, pauseMs: Int64) {
-        heardMs[session]?[run] = nil
-        if heardMs[session]?.isEmpty == true { heardMs[session] = nil }
+        Self.forget(run, in: session, &heardMs)
+        Self.forget(run, in: session, &interruptedMs)
         guard pauseMs > 0 else { return }
         if endedMs.count >= Self.mostEnds { endedMs = endedMs.filter { atMs - $0.value < pauseMs } }
         endedMs[session] = atMs
@@ -23,6 +31,7 @@ struct BusySessions: Sendable {
     /// Forgets all runs, since nothing is known about them after the link was lost.
     mutating func removeAll() {
         heardMs.removeAll()
+        interruptedMs.removeAll()
         endedMs.removeAll()
     }
 
@@ -32,15 +41,30 @@ struct BusySessions: Sendable {
     /// the pause after its last run is over. Nil for a free session. A run that was silent for so long is forgotten, so
     /// that a missed end does not block the session for ever.
     mutating func busyUntilMs(_ session: String, nowMs: Int64, patienceMs: Int64, pauseMs: Int64) -> Int64? {
-        if let known = heardMs[session] {
-            let live = known.filter { nowMs - $0.value < patienceMs }
-            heardMs[session] = live.isEmpty ? nil : live
-            if let oldest = live.values.min() { return oldest + patienceMs }
-        }
+        if let until = Self.untilMs(session, &heardMs, nowMs: nowMs, patienceMs: patienceMs) { return until }
         let ended = endedMs[session] ?? openedMs
         if nowMs - ended < pauseMs { return ended + pauseMs }
         endedMs[session] = nil
         return nil
+    }
+
+    /// The time at which the gateway will have had `patienceMs` to go on with the session's first interrupted run. Nil if none is left.
+    mutating func interruptedUntilMs(_ session: String, nowMs: Int64, patienceMs: Int64) -> Int64? {
+        Self.untilMs(session, &interruptedMs, nowMs: nowMs, patienceMs: patienceMs)
+    }
+
+    private typealias Times = [String: [String: Int64]]
+
+    private static func untilMs(_ session: String, _ times: inout Times, nowMs: Int64, patienceMs: Int64) -> Int64? {
+        guard let known = times[session] else { return nil }
+        let live = known.filter { nowMs - $0.value < patienceMs }
+        times[session] = live.isEmpty ? nil : live
+        return live.values.min().map { $0 + patienceMs }
+    }
+
+    private static func forget(_ run: String, in session: String, _ times: inout Times) {
+        times[session]?[run] = nil
+        if times[session]?.isEmpty == true { times[session] = nil }
     }
 
     /// Whether a run of the session, other than this one, gave a recent sign of life and has not ended.

@@ -93,7 +93,10 @@ struct Delivery: Sendable {
         case .proof(let key, let proof):
             guard entry.goes(by: key), let change = rules.proven(entry, by: proof, now: now) else { return }
             // The row does not show how far the run is.
-            if proof != .runEnd { run.markBusy(entry, &context) }
+            if proof != .runEnd {
+                run.markBusy(entry, &context)
+                run.markInterrupted(entry, &context)
+            }
             endAttempt(&context)
             writer.write(change, &context)
         case .continued(let key, let answer):

@@ -190,6 +190,7 @@ package struct Dispatcher: Sendable {
         case .active:
             context.heard(run, in: session)
             with(owner) { $0.runBegan(run, &$1) }
+        case .interrupted: context.interrupted(run, in: session)
         case .ended:
             context.ended(run, in: session)
             with(owner) { delivery, _ in delivery.runEnded(run) }

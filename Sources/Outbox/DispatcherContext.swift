@@ -70,19 +70,29 @@ struct DispatcherContext: Sendable {
         queues.markChanged(QueueKey(session: session, isControl: false))
     }
 
-    /// Whether the session's run must end before its next message is sent. Protocol 3 answers a message to a busy
-    /// session under another run's id; other gateways may refuse to run it.
+    mutating func interrupted(_ run: String, in session: String) {
+        runs.interrupted(run, in: session, atMs: now.monotonicMs)
+    }
+
+    /// Whether the session's run must end before its next message is sent.
     mutating func mustWaitForRun(_ queue: QueueKey, _ facts: LinkFacts) -> Bool {
-        guard facts.protocolVersion <= 3 || refusesRuns else { return false }
-        let until = runs.busyUntilMs(
-            queue.session,
-            nowMs: now.monotonicMs,
+        guard let until = busyUntilMs(queue.session, facts) else { return false }
+        timers.wake(.queue(queue), atMs: until)
+        return true
+    }
+
+    private mutating func busyUntilMs(_ session: String, _ facts: LinkFacts) -> Int64? {
+        let nowMs = now.monotonicMs
+        // The gateway goes on with an interrupted run by itself if no message comes before that.
+        if let until = runs.interruptedUntilMs(session, nowMs: nowMs, patienceMs: facts.resumesRunsMs) { return until }
+        // Protocol 3 answers a message to a busy session under another run's id; other gateways may refuse to run it.
+        guard facts.protocolVersion <= 3 || refusesRuns else { return nil }
+        return runs.busyUntilMs(
+            session,
+            nowMs: nowMs,
             patienceMs: policy.runPatienceMs,
             pauseMs: facts.pauseAfterRunMs
         )
-        guard let until else { return false }
-        timers.wake(.queue(queue), atMs: until)
-        return true
     }
 
     func isBusy(_ session: String, besides own: String? = nil) -> Bool {

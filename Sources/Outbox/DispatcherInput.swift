@@ -36,6 +36,8 @@ package enum DispatcherInput: Sendable, Equatable {
 /// The phase of a run. Only `continued` says anything about the transcript.
 package enum RunPhase: Sendable, Equatable {
     case active
+    /// The gateway's process that worked on it is gone. The next one may go on with it.
+    case interrupted
     case ended
     /// The message was accepted during another run: the answer comes later, under a run id of the gateway's own
     /// (protocol 3).

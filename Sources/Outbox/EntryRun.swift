@@ -81,6 +81,12 @@ struct EntryRun: Sendable {
         context.heard(run ?? entry.runID ?? entry.upstreamKey, in: entry.session)
     }
 
+    /// Records that the gateway's process that had the message is gone. The next process may go on with its run.
+    func markInterrupted(_ entry: OutboxEntry, _ context: inout DispatcherContext) {
+        guard entry.kind.startsRun, !hasEnded, gatewayProcess(entry, context) == .other else { return }
+        context.interrupted(entry.runID ?? entry.upstreamKey, in: entry.session)
+    }
+
     /// After an acknowledgement the session has a run, even before the change is on disk.
     func markBusy(_ entry: OutboxEntry, after outcome: AttemptOutcome, _ context: inout DispatcherContext) {
         guard case .acknowledged(let answer) = outcome, !answer.status.isOfEarlierRun else { return }

@@ -21,17 +21,22 @@ package struct LinkFacts: Sendable, Equatable {
     package var pauseAfterRunMs: Int64
     /// The gateway may acknowledge a message and then refuse to run it (2026.6.11).
     package var refusesLate: Bool
+    /// After its start the gateway may go on for this long with a run that a restart interrupted; 0 if it never does. A message
+    /// that comes first takes the interrupted message into its own prompt, which then gets no answer (2026.6.11).
+    package var resumesRunsMs: Int64
 
     package init(
         protocolVersion: Int,
         uptimeMs: Int64? = nil,
         pauseAfterRunMs: Int64 = 0,
-        refusesLate: Bool = false
+        refusesLate: Bool = false,
+        resumesRunsMs: Int64 = 0
     ) {
         self.protocolVersion = protocolVersion
         self.uptimeMs = uptimeMs
         self.pauseAfterRunMs = pauseAfterRunMs
         self.refusesLate = refusesLate
+        self.resumesRunsMs = resumesRunsMs
     }
 }
 

@@ -20,5 +20,5 @@ package struct GatewayTraits: Sendable, Equatable {
     /// already in the pause before the next try, which takes up to a minute; the last try ends with an event.
     var waitsForRetry: Bool { !sendsRows }
     /// After a restart the gateway resumes interrupted runs by itself, as runs with new ids; 2026.3.1 never does.
-    var resumesRuns: Bool { sendsRows }
+    package var resumesRuns: Bool { sendsRows }
 }

@@ -135,7 +135,12 @@ struct RunMemory: Sendable {
                 // A run that the gateway may resume keeps its session busy; a message that we send again does not.
                 let mayGoOn = !reducer.contact.isProcessGone || (resumesRuns && !reducer.message.awaitsDelivery)
                 guard isDeferred || (goesOn && mayGoOn) else { return nil }
-                return BusyRun(id: id, session: session, isDeferred: isDeferred)
+                return BusyRun(
+                    id: id,
+                    session: session,
+                    isDeferred: isDeferred,
+                    isInterrupted: reducer.contact.isProcessGone
+                )
             }
         }
     }

@@ -379,11 +379,22 @@ extension LinkCondition {
 
 extension LinkFacts {
     init(_ hello: Hello) {
+        let traits = GatewayTraits(hello)
         self.init(
             protocolVersion: hello.protocolVersion,
             uptimeMs: hello.uptimeMs,
-            pauseAfterRunMs: hello.protocolVersion <= 3 && hello.methods.contains("sessions.subscribe") ? 500 : 0,
-            refusesLate: hello.serverVersion?.hasPrefix("2026.6.") ?? false
+            pauseAfterRunMs: hello.protocolVersion <= 3 && traits.sendsRows ? 500 : 0,
+            refusesLate: hello.serverVersion?.hasPrefix("2026.6.") ?? false,
+            resumesRunsMs: traits.resumesRuns ? GatewayTraits.resumeMilliseconds : 0
+        )
+    }
+}
+
+extension GatewayTraits {
+    init(_ hello: Hello) {
+        self.init(
+            sendsRows: hello.methods.contains(SessionsSubscribe.method),
+            pagesTellRuns: hello.protocolVersion >= 4
         )
     }
 }

@@ -122,6 +122,39 @@ struct `Order` {
         #expect(world.sent == ["a", "a", "b", "c"])
     }
 
+    /// 2026.6.11 takes a message without an answer into the prompt of the next one, and then nobody answers it.
+    @Test func `behind a restart a message waits for the run that the gateway may go on with`() {
+        for end in [RunPhase.ended, .continued(as: "own"), nil] {
+            var world = World()
+            world.online(resumesRunsMs: 60_000)
+            world.enqueue("a")
+            world.acknowledge("a")
+            world.run("a", .active)
+            world.offline()
+            world.enqueue("b")
+            world.online(uptimeMs: 100, resumesRunsMs: 60_000)
+            world.report(ScanReport(proof: .history, isComplete: true))
+            #expect(world.state("a") == .delivered)
+            #expect(world.sent == ["a"])
+            world.pass(59_999)
+            #expect(world.sent == ["a"])
+            if let end { world.run("a", end) } else { world.pass(1) }
+            #expect(world.sent == ["a", "b"])
+            #expect(world.violations == [])
+        }
+    }
+
+    @Test func `a message waits for a run that a restart interrupted, also one that was delivered before`() {
+        var world = World()
+        world.run("elsewhere", .interrupted)
+        world.online(resumesRunsMs: 60_000)
+        world.enqueue("a")
+        #expect(world.sent == [])
+        world.run("elsewhere", .active)
+        world.enqueue("b")
+        #expect(world.sent == ["a"], "its run goes on, and the gateway puts messages behind it")
+    }
+
     @Test func `a message whose run has begun is refused no more`() {
         var world = World()
         world.online(refusesLate: true)

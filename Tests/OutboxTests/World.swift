@@ -129,13 +129,15 @@ struct World {
         protocol version: Int = 4,
         uptimeMs: Int64? = 1_000_000,
         pauseMs: Int64 = 0,
-        refusesLate: Bool = false
+        refusesLate: Bool = false,
+        resumesRunsMs: Int64 = 0
     ) {
         let facts = LinkFacts(
             protocolVersion: version,
             uptimeMs: uptimeMs,
             pauseAfterRunMs: pauseMs,
-            refusesLate: refusesLate
+            refusesLate: refusesLate,
+            resumesRunsMs: resumesRunsMs
         )
         send(.link(.online(facts)))
     }

@@ -357,6 +357,35 @@ struct RunServiceTests {
         }
     }
 
+    /// 2026.6.11 takes an interrupted message into the prompt of the next one, and then nobody answers it.
+    @Test(arguments: [true, false])
+    func `behind a restart the next message waits for the interrupted one`(goesOn: Bool) async throws {
+        try await withLinkedServices { bench, loop in
+            let id = try await bench.accept("hello", on: loop) ?? ""
+            try await bench.event("agent", Frame.start(id), on: loop)
+            bench.gateway.rows[Self.main] = [Row.user("hello", key: id)]
+            try await bench.drop(on: loop)
+            try await bench.accept("two", on: loop)
+            try await bench.open(uptimeMs: 100, on: loop)
+            try await bench.advance(6_000, on: loop)
+            #expect(try await bench.state(id) == .delivered)
+            #expect(bench.gateway.sentTexts == ["hello"])
+            if goesOn {
+                let now = bench.clock.wall.milliseconds
+                try await bench.event("agent", Frame.start("run-own", at: now), on: loop)
+                let note =
+                    "[System] Your previous turn was interrupted by a gateway restart while OpenClaw was waiting."
+                let mark = "[Queued user message that arrived while the previous turn was still active]"
+                try await bench.row(Row.user("\(mark)\nhello\n\n\(note)", id: "r2", at: now), on: loop)
+            } else {
+                // What broke off in a tool is failed some seconds after the start.
+                bench.gateway.historyMembers = #","sessionInfo":{"status":"failed","hasActiveRun":false}"#
+                try await bench.advance(5_000, on: loop)
+            }
+            #expect(bench.gateway.sentTexts == ["hello", "two"])
+        }
+    }
+
     /// Ladle was killed before the answer to its send came; the run was seen after that.
     @Test func `a run whose message is in doubt does not end before its message is sent again`() async throws {
         try await withLinkedServices { bench, loop in

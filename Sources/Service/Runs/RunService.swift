@@ -134,10 +134,7 @@ package final class RunService {
             tracker.defaults = defaults
             events.notify(.defaultsChanged(defaults), on: loop)
         }
-        tracker.traits = GatewayTraits(
-            sendsRows: hello.methods.contains(SessionsSubscribe.method),
-            pagesTellRuns: hello.protocolVersion >= 4
-        )
+        tracker.traits = GatewayTraits(hello)
         tracker.clockSkewMs = gateway.clockSkewMs
         isGatewayTheSame = isSameProcess(hello, on: loop)
         tracker.linkOpened(isSameProcess: isGatewayTheSame, startedAt: process?.startedAt, now: loop.wallClock)
@@ -185,7 +182,8 @@ package final class RunService {
     package func published(_ event: StreamEvent) { publisher.published(event) }
 
     private func report(_ run: BusyRun, on loop: isolated EventLoop) {
-        outbox.run(run.id, in: run.session.text, run.isDeferred ? .deferred : .active, on: loop)
+        let phase: RunPhase = run.isDeferred ? .deferred : run.isInterrupted ? .interrupted : .active
+        outbox.run(run.id, in: run.session.text, phase, on: loop)
     }
 
     /// An event of a run whose id is one of our keys shows that the gateway has the message.
