@@ -92,6 +92,22 @@ struct HistoryRowTests {
         #expect(InboundEnvelope.stripped(text) == expected)
     }
 
+    /// 2026.4.26 puts a stamp before its notice, and its mark before a notice that is interrupted itself.
+    @Test func `a prompt to resume a turn shows whether it names the turn`() throws {
+        let mark = #"[Queued user message that arrived while the previous turn was still active]\n"#
+        let notice =
+            "[Wed 2026-11-25 04:33 UTC] [System] Your previous turn was interrupted by a gateway restart. Go on."
+        func prompt(_ text: String) throws -> HistoryRow { try row("{\"role\":\"user\",\"content\":\"\(text)\"}") }
+        for text in [notice, mark + notice, mark + mark + notice + #"\n\n"# + notice] {
+            let row = try prompt(text)
+            #expect(row.resumesTurn && row.resumesUnnamedTurn)
+            #expect(row.words.hasPrefix("[System] Your previous turn"))
+        }
+        let named = try prompt(mark + #"slow story\n\n"# + notice)
+        #expect(named.resumesTurn && !named.resumesUnnamedTurn)
+        #expect(named.words == "slow story")
+    }
+
     @Test func `a row tells where the gateway cut its text or left it out`() throws {
         let words = String(repeating: "w00001 ", count: 300)
         func content(_ text: String) -> String { "{\"role\":\"assistant\",\"content\":\"\(text)\"}" }

@@ -154,6 +154,31 @@ struct UnseenRunTests {
         }
     }
 
+    /// 2026.4.26, seen live: after the first restart its prompt has no words, and each further restart adds its mark and its notice.
+    @Test func `a run that restarts interrupt without a word of the message names the next one`() {
+        let mark = #"[Queued user message that arrived while the previous turn was still active]\n"#
+        let notice =
+            "[Wed 2026-11-25 04:33 UTC] [System] Your previous turn was interrupted by a gateway restart. Go on."
+        var tracker = RunTracker()
+        tracker.traits = GatewayTraits(sendsRows: true, pagesTellRuns: false)
+        tracker.sent(own, session: main, text: "hi", now: now)
+        _ = tracker.receive(event: "agent", payload: AgentFrame.start(own), now: now)
+        var before = own
+        for (number, run) in ["first", "second", "third"].enumerated() {
+            let at = Int64(number + 1) * 30_000
+            tracker.relink(isSameProcess: false, now: now.adding(milliseconds: at))
+            let notices = Array(repeating: notice, count: number + 1).joined(separator: #"\n\n"#)
+            let text = String(repeating: mark, count: number) + notices
+            let start = now.adding(milliseconds: at + 20_000)
+            _ = tracker.receive(event: "agent", payload: AgentFrame.start(run, start.milliseconds), now: start)
+            let row = #"{"role":"user","content":"\#(text)","timestamp":\#(start.milliseconds)}"#
+            let event = json(#"{"sessionKey":"agent:main:main","messageId":"m\#(number)","message":\#(row)}"#)
+            let changes = tracker.receive(event: "session.message", payload: event, now: start)
+            #expect(changes.contains(.reassigned(from: before, to: run)))
+            before = run
+        }
+    }
+
     /// The link came back after it: no event told of the gateway's own run.
     @Test func `a message that the gateway took up and answered unseen has that answer`() {
         let row = turn(own, "", at: 10)[0]

@@ -124,7 +124,7 @@ package struct HistoryRow: Sendable {
     }
 
     /// Whether such a prompt is only the notice, so that it does not show which turn it resumes.
-    package var resumesUnnamedTurn: Bool { resumesTurn && text.hasPrefix(InboundEnvelope.interruptionNotice) }
+    package var resumesUnnamedTurn: Bool { resumesTurn && InboundEnvelope.isOnlyNotices(text) }
 
     package var toolCallId: String? {
         (value["toolCallId"] ?? value["tool_call_id"] ?? value["tool_use_id"])?.identifier

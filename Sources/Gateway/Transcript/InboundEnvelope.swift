@@ -33,13 +33,25 @@ package enum InboundEnvelope {
             // The gateway's notice is the last paragraph; the user's words may contain the same line.
             var end: Substring.Index?
             var from: Substring.Index?
-            while let found = rest.rangeOfText("\n\n" + interruptionNotice, from: from) {
-                end = found.lowerBound
-                from = found.upperBound
+            while let gap = rest.rangeOfText("\n\n", from: from) {
+                if isNotice(rest[gap.upperBound...]) { end = gap.lowerBound }
+                from = rest.index(after: gap.lowerBound)
             }
             if let end { rest = rest[..<end] }
         }
         return rest
+    }
+
+    /// Whether a prompt to resume a turn has nothing but notices, so that it does not show which turn it resumes. 2026.4.26 puts its
+    /// mark before such a prompt when it is interrupted itself.
+    static func isOnlyNotices(_ text: String) -> Bool {
+        var rest = text[...]
+        while rest.hasPrefix(queuedMark) { rest = rest.dropFirst(queuedMark.count) }
+        return isNotice(rest)
+    }
+
+    private static func isNotice(_ paragraph: Substring) -> Bool {
+        (withoutStamp(paragraph) ?? paragraph).hasPrefix(interruptionNotice)
     }
 
     /// The text after the notices, which precede the stamp one per line; a notice may be followed by a command's
