@@ -77,8 +77,9 @@ struct PageReader: Sendable {
         in memory: inout RunMemory,
         to changes: inout [RunChange]
     ) -> String? {
-        guard let written = page.inFlightRunId, !memory.isHidden(written), !written.isEmpty else { return nil }
+        guard let written = page.inFlightRunId, memory.mayShow(written) else { return nil }
         let id = memory.resolved(written)
+        guard memory[id].map({ $0.session == session }) ?? true else { return nil }
         let text = page.inFlightText ?? ""
         guard memory[id]?.isClosed != true else { return id }
         let others = memory[session: session]?.active.contains { $0 != id && memory[$0]?.hasBegun == true } ?? false

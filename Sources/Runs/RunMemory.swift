@@ -9,8 +9,9 @@ struct RunMemory: Sendable {
     private(set) var sessions: [SessionKey: SessionRuns] = [:]
     /// Ids of our deferred sends, with the runs that answer them.
     private var aliases: [String: String] = [:]
-    /// Runs of Ladle's own housekeeping, which are not shown.
+    /// Runs of Ladle's own housekeeping, which are not shown; the oldest are forgotten first.
     private var hidden: Set<String> = []
+    private var hiddenInOrder: [String] = []
     /// Memory of all reducers, in bytes.
     private var weight = 0
     /// Ends of runs that had to make room, until the caller takes them.
@@ -33,6 +34,11 @@ struct RunMemory: Sendable {
     func resolved(_ id: String) -> String { aliases[id] ?? id }
     func has(_ id: String) -> Bool { reducers.index(forKey: id) != nil }
     func isHidden(_ id: String) -> Bool { hidden.contains(id) }
+
+    /// Whether a gateway's id may name a run that is shown. Notes that people inject into a transcript have ids of their own kind.
+    func mayShow(_ id: String) -> Bool {
+        !id.isEmpty && !id.hasPrefix("inject-") && id.utf8.count <= GatewayLimits.identifierBytes && !isHidden(id)
+    }
 
     /// The run that a key in the transcript names; nil if it is hidden or unknown.
     func run(named key: String) -> String? {
@@ -59,8 +65,8 @@ struct RunMemory: Sendable {
     }
 
     mutating func hide(_ id: String) {
-        if hidden.count >= ActivityLimits.hiddenRuns { hidden.removeAll() }
-        hidden.insert(id)
+        if hidden.insert(id).inserted { hiddenInOrder.append(id) }
+        if hiddenInOrder.count > ActivityLimits.hiddenRuns { hidden.remove(hiddenInOrder.removeFirst()) }
         forget(id)
     }
 

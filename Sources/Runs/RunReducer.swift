@@ -361,7 +361,8 @@ struct RunReducer: Sendable {
         steps.abandonOpen()
         text.beginAgain()
         times.forgetEnd()
-        (endHeldUntil, wasHeld, hasGap, needsRows) = (nil, false, false, false)
+        (overAt, endHeldUntil) = (nil, nil)
+        (wasHeld, hasGap, needsRows) = (false, false, false)
     }
 
     // MARK: An earlier process of Ladle

@@ -85,7 +85,9 @@ struct RunTies: Sendable {
                 return reducer.times.starts.contains { abs($0.milliseconds - time.milliseconds) <= 1_000 }
             }
             guard let answer else { continue }
-            guard let id = interrupted(by: user, runs, in: memory), id != answer else { continue }
+            guard let id = interrupted(by: user, runs, in: memory), id != answer,
+                memory[session: session]?.interrupted.contains(id) == true
+            else { continue }
             memory[session: session]?.interrupted.removeAll { $0 == id }
             // Another restart may interrupt the new run too, so it keeps the message's words.
             let text = memory[id]?.message.text

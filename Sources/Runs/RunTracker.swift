@@ -351,9 +351,7 @@ package struct RunTracker: Sendable {
     /// Adds a run that another client or the gateway itself started. Only an event that starts or continues a run adds it: the end
     /// of an unknown run is ignored.
     private mutating func adopt(_ event: some RunEvent, opens: Bool, now: Timestamp) -> String? {
-        guard opens, let id = event.runId, !id.isEmpty, !id.hasPrefix("inject-"),
-            id.utf8.count <= GatewayLimits.identifierBytes, !isHidden(id), let key = event.sessionKey
-        else { return nil }
+        guard opens, let id = event.runId, memory.mayShow(id), let key = event.sessionKey else { return nil }
         memory.make(id, session: defaults.tolerant(key), now: now)
         return id
     }

@@ -106,6 +106,25 @@ struct RunTrackerTests {
         #expect(tracker.runs().isEmpty)
     }
 
+    @Test func `of many hidden runs the oldest is forgotten first`() {
+        var tracker = RunTracker()
+        for number in 0...ActivityLimits.hiddenRuns { tracker.hide("house-\(number)") }
+        #expect(!tracker.isHidden("house-0"))
+        for number in [1, ActivityLimits.hiddenRuns] { #expect(tracker.isHidden("house-\(number)")) }
+    }
+
+    @Test func `a page makes no run of an id that is too long, and no run of another session's`() {
+        var tracker = RunTracker()
+        let other = tracker.defaults.tolerant("agent:main:other")
+        tracker.sent("mine", session: other, text: "hi", now: now)
+        for id in ["mine", "inject-1", String(repeating: "x", count: 100_000)] {
+            let page = json(#"{"messages":[],"inFlightRun":{"runId":"\#(id)","text":"Half"}}"#)
+            #expect(tracker.receive(history: page, session: main, now: now).isEmpty)
+        }
+        #expect(tracker.runs().map(\.id) == ["mine"])
+        #expect(tracker.run("mine")?.state == .queued)
+    }
+
     @Test func `a send that waits behind the run at work has not begun, though the page names it`() {
         var tracker = RunTracker()
         for id in ["a", "b"] { tracker.sent(id, session: main, text: id, now: now) }

@@ -437,6 +437,11 @@ struct ApprovalServiceTests {
             #expect(bench.states(of: "a") == ["pending"])
             try await bench.advance(200_000, on: loop)
             #expect(bench.gateway.requests("exec.approval.list").count == 3)
+            // The gateway answered, so the next silence begins with the short wait.
+            bench.services.events.notify(.framesLost, on: loop)
+            try await bench.settle(on: loop)
+            try await bench.advance(2_000, on: loop)
+            #expect(bench.gateway.requests("exec.approval.list").count == 5)
         }
     }
 

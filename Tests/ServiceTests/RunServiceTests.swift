@@ -378,7 +378,7 @@ struct RunServiceTests {
                 let mark = "[Queued user message that arrived while the previous turn was still active]"
                 try await bench.row(Row.user("\(mark)\nhello\n\n\(note)", id: "r2", at: now), on: loop)
             } else {
-                // What broke off in a tool is failed some seconds after the start.
+                // A run that broke off in a tool is failed some seconds after the start.
                 bench.gateway.historyMembers = #","sessionInfo":{"status":"failed","hasActiveRun":false}"#
                 try await bench.advance(5_000, on: loop)
             }

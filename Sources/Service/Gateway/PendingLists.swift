@@ -53,7 +53,7 @@ package final class PendingLists {
 
     func linkOpened() {
         isConnected = true
-        resetWait()
+        waitMs = Self.firstWaitMs
     }
 
     func linkLost() {
@@ -81,9 +81,10 @@ package final class PendingLists {
 
     func isCurrent(_ request: Int) -> Bool { request == self.request && isConnected }
 
-    func settle(as sight: Sight) { self.sight = sight }
-
-    func resetWait() { waitMs = Self.firstWaitMs }
+    func settle(as sight: Sight) {
+        self.sight = sight
+        waitMs = Self.firstWaitMs
+    }
 
     /// The gateway did not answer: asks again later, unless another request begins first.
     func unanswered(_ request: Int, on loop: isolated EventLoop, again: @escaping () -> Void) {

@@ -216,7 +216,6 @@ package final class QuestionService {
         switch result {
         case .success(let rows):
             list.settle(as: .whole)
-            list.resetWait()
             let now = approvals.gatewayTime(on: loop)
             let waiting = rows.filter { $0.status == nil || $0.status == "pending" }
             let questions = waiting.compactMap { question($0, now: now) }
