@@ -232,6 +232,25 @@ struct HistoryTests {
         }
     }
 
+    /// 2026.4.26, seen live after a restart of Ladle: the entry names the run with which the gateway went on.
+    @Test func `the gateway's own prompt is not shown as the message whose answer follows it`() {
+        let notice =
+            #"[Queued user message that arrived while the previous turn was still active]\n[Wed 2026-11-25 04:33 UTC] [System] "#
+            + "Your previous turn was interrupted by a gateway restart while OpenClaw was waiting on tool/model work. Continue."
+        let rows = [
+            said("slow story", 1_795_346_200_000), said(notice, 1_795_346_240_000),
+            #"{"role":"assistant","content":"Whole.","stopReason":"stop","timestamp":1795346245000}"#,
+        ]
+        var tracker = RunTracker()
+        tracker.resume("own-run", session: main, startedAt: Timestamp(milliseconds: 1_795_346_240_000), now: now)
+        var message = sent("a", "slow story", at: 1_795_346_190_000)
+        message.keys.append("own-run")
+        let shown = page(rows.joined(separator: ","), tracker: tracker, sent: [message])
+        #expect(shown.map(\.text) == ["slow story", "Whole."])
+        #expect(shown.first?.id == "a")
+        #expect(shown.last?.runID == "own-run")
+    }
+
     @Test func `a message that a restarted gateway took up again shows its words alone`() {
         let rows =
             #"{"role":"user","content":[{"type":"text","text":"[Queued user message that arrived while the previous turn was still active]\nslow story\n\n[System] Your previous turn was interrupted by a gateway restart while OpenClaw was waiting on tool/model work. Continue from the existing transcript and finish the interrupted response."}],"timestamp":1795346204847,"__openclaw":{"id":"32ee8f23","seq":3}}"#

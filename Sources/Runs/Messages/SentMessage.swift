@@ -69,7 +69,8 @@ struct SentMessages {
         guard !sent.isEmpty else { return }
         var free = sent.indices.map { $0 }
         for (place, turn) in turns.enumerated() {
-            guard let user = turn.user else { continue }
+            // The answer to a gateway's own prompt may be our message's; the prompt is not.
+            guard let user = turn.user, !user.resumesUnnamedTurn else { continue }
             let keys = [user.runKey, runs[place]].compactMap { $0 }
             let found = sent.firstIndex { message in
                 keys.contains { message.owns($0) } || message.row == user.identity
