@@ -68,7 +68,7 @@ struct RunJudge: Sendable {
             // The run began while Ladle was away. The gateway may resume it.
             judged.began(at: reducer.times.start)
         }
-        let mayResume = traits.resumesRuns && page.lastRunEnd == nil && reducer.message.isStored
+        let mayResume = traits.resumesRuns && page.lastRunEnd == nil && reducer.message.isInTranscript
         let hasTime = now.milliseconds - gone.milliseconds < GatewayTraits.resumeMilliseconds
         if !reducer.message.awaitsDelivery, !(mayResume && hasTime) { judged.end(.processGone, now: now) }
         return .judged(judged, isInterrupted: beganUnseen)

@@ -13,6 +13,10 @@ struct RunMessage: Sendable {
     /// A row that was seen while the message could still be refused. It is proof as soon as the agent is seen at work.
     private var seenRow: RunProof?
 
+    /// The transcript holds the message, although perhaps no page has shown it: its row may have come as an event. A gateway that goes
+    /// on with the run replaces that row.
+    var isInTranscript: Bool { isStored || (text != nil && !awaitsDelivery) }
+
     /// June releases acknowledge a message before its run begins. They may still refuse the message, and they write a row even for
     /// a refused message.
     var mayBeRefused: Bool { text != nil && awaitsDelivery && !wasSeenAtWork }

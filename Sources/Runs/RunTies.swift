@@ -86,7 +86,8 @@ struct RunTies: Sendable {
             }
             guard let answer else { continue }
             guard let id = interrupted(by: user, runs, in: memory), id != answer,
-                memory[session: session]?.interrupted.contains(id) == true
+                memory[session: session]?.interrupted.contains(id) == true,
+                isResumed(id, by: answer, at: time, in: memory)
             else { continue }
             memory[session: session]?.interrupted.removeAll { $0 == id }
             // Another restart may interrupt the new run too, so it keeps the message's words.
@@ -97,6 +98,16 @@ struct RunTies: Sendable {
             if memory[id]?.mayContinue == true { memory[id]?.end(.continued(as: answer), now: time) }
             memory.publish(id, to: &changes)
         }
+    }
+
+    /// Whether a run with a prompt of this time can go on with the interrupted one. A prompt from before its start, and a run that
+    /// answers another message, cannot.
+    private func isResumed(_ id: String, by answer: String, at prompt: Timestamp, in memory: RunMemory) -> Bool {
+        guard let reducer = memory[id] else { return false }
+        let start = reducer.times.starts.last ?? onGatewayClock(reducer.times.start)
+        let tolerance = reducer.times.starts.isEmpty ? TurnMatch.clockTolerance : 0
+        let words = memory[answer]?.message.text
+        return prompt.milliseconds >= start.milliseconds - tolerance && (words == nil || words == reducer.message.text)
     }
 
     /// Interrupted runs that the gateway resumed and answered in a run that Ladle did not see, by the place of the answering turn.

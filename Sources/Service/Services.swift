@@ -378,6 +378,9 @@ extension LinkCondition {
 }
 
 extension LinkFacts {
+    /// A run that was not resumed ends some seconds after its time, with a page. Messages of its session are sent after that end.
+    private static let decisionMilliseconds: Int64 = 15_000
+
     init(_ hello: Hello) {
         let traits = GatewayTraits(hello)
         self.init(
@@ -385,7 +388,7 @@ extension LinkFacts {
             uptimeMs: hello.uptimeMs,
             pauseAfterRunMs: hello.protocolVersion <= 3 && traits.sendsRows ? 500 : 0,
             refusesLate: hello.serverVersion?.hasPrefix("2026.6.") ?? false,
-            resumesRunsMs: traits.resumesRuns ? GatewayTraits.resumeMilliseconds : 0
+            resumesRunsMs: traits.resumesRuns ? GatewayTraits.resumeMilliseconds + Self.decisionMilliseconds : 0
         )
     }
 }

@@ -154,6 +154,44 @@ struct UnseenRunTests {
         }
     }
 
+    /// 2026.4.26, seen live: the page after the restart begins with a prompt of an earlier restart, and its answer.
+    @Test func `the prompt of an earlier restart does not go on with a later message`() {
+        let notice = "[System] Your previous turn was interrupted by a gateway restart. Go on."
+        for text in [notice, #"hi\n\n"# + notice] {
+            var tracker = RunTracker()
+            tracker.traits = GatewayTraits(sendsRows: true, pagesTellRuns: false)
+            _ = tracker.receive(event: "agent", payload: AgentFrame.start("earlier"), now: now)
+            _ = tracker.receive(event: "chat", payload: ChatFrame.final("earlier", 9, "The one before."), now: now)
+            let sent = now.adding(milliseconds: 30_000)
+            tracker.sent(own, session: main, text: "hi", now: sent)
+            _ = tracker.receive(event: "agent", payload: AgentFrame.start(own, sent.milliseconds), now: sent)
+            tracker.deliveryIsOver(own)
+            tracker.relink(isSameProcess: false, now: now.adding(milliseconds: 40_000))
+            let rows = [
+                #"{"role":"user","content":"\#(text)","timestamp":\#(now.milliseconds)}"#,
+                turn(other, "The one before.", at: 10)[1],
+                #"{"role":"user","content":"hi","timestamp":\#(sent.milliseconds)}"#,
+            ]
+            let changes = tracker.receive(history: page(rows), session: main, now: now.adding(milliseconds: 41_000))
+            #expect(!changes.contains { if case .reassigned = $0 { true } else { false } })
+            #expect(tracker.run(own)?.state == .running)
+        }
+    }
+
+    /// 2026.6.11, seen live: two restarts while the link was down, each with a prompt in place of the user's row.
+    @Test func `a delivered message whose row no page has shown may still be taken up`() {
+        var tracker = RunTracker()
+        tracker.sent(own, session: main, text: "hi", now: now)
+        _ = tracker.receive(event: "agent", payload: AgentFrame.start(own), now: now)
+        tracker.deliveryIsOver(own)
+        tracker.relink(isSameProcess: false, now: now.adding(milliseconds: 35_000))
+        let rows = [prompt("hi", restarts: 2, at: 30_000)]
+        let early = tracker.receive(history: page(rows), session: main, now: now.adding(milliseconds: 36_000))
+        #expect(!published(early).contains { $0.hasPrefix("failed") })
+        let late = tracker.receive(history: page(rows), session: main, now: now.adding(milliseconds: 95_001))
+        #expect(published(late).last == "failed ")
+    }
+
     /// 2026.4.26, seen live: after the first restart its prompt has no words, and each further restart adds its mark and its notice.
     @Test func `a run that restarts interrupt without a word of the message names the next one`() {
         let mark = #"[Queued user message that arrived while the previous turn was still active]\n"#
