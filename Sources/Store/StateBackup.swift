@@ -72,7 +72,8 @@ package struct StateBackup: Sendable {
             try source.run("VACUUM INTO ?", target)
         } catch {
             try? FileSystem.remove(target)
-            throw error
+            guard error.kind == .corrupt else { throw error }
+            throw StoreError.unavailable("\(database) is no database, or it is damaged")
         }
     }
 

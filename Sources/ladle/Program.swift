@@ -52,9 +52,9 @@ enum Program {
                 return await ServeCommand.run(settings, places: places)
             case "doctor":
                 let (settings, problems, _) = loader.load()
-                let named = [command["--socket"], io.environment["LADLE_SOCKET"]].compactMap(\.self).first {
-                    !$0.isEmpty
-                }
+                // The state directory that the user names wins over the environment, as for the client commands.
+                let fallback = command["--state"] == nil ? io.environment["LADLE_SOCKET"] : nil
+                let named = [command["--socket"], fallback].compactMap(\.self).first { !$0.isEmpty }
                 let doctor = Doctor(
                     settings: settings,
                     problems: problems,

@@ -118,6 +118,8 @@ for number in (2, 3):
 finds("a refusing gateway", doctor(state=serve.state), "outbox", "refuses to run 1 message", "ladle send --session new-", 75)
 text = serve.call("GET", "/v1/status", headers={"Accept": "text/plain"})[2].decode()
 tally.check("1 refused by the gateway" in text, f"so does the status: {text}")
+glance = serve.json("GET", "/v1/glance")[1]
+tally.check(glance["state"] == "attention" and glance["attention"]["outbox"] == 1, f"and the glance: {glance}")
 command = doctor(state=serve.state)[1]["outbox"]["hint"].replace("ladle send", f"{LADLE} send --socket {serve.state}/ladle.sock")
 subprocess.run(command, shell=True, check=True, capture_output=True)
 until(lambda: entries()[0]["state"] == "delivered", what="the cure")

@@ -221,6 +221,8 @@ struct RunServiceTests {
             let run = try #require(bench.data("run.ended").first?["run"])
             #expect(run["code"]?.string == "RUN_INTERRUPTED")
             #expect(run["text"]?.string == "Once upon a time")
+            try await bench.advance(10_000, on: loop)
+            #expect(bench.data("message").isEmpty, "no transcript has it, so no list would")
         }
     }
 

@@ -120,7 +120,7 @@ enum InvitationOperations {
                 call.respond(response.unkept, on: loop)
             case .failure(let error):
                 api.access.invitations.redemptionFailed(invitation.id)
-                call.fail(.storeUnavailable("\(error)"), on: loop)
+                call.fail(.storeUnavailable(error), on: loop)
             }
         }
     }

@@ -103,7 +103,7 @@ enum PairingOperations {
                 call.respond(response.unkept, on: loop)
             case .failure(let error):
                 api.access.pairing.deliveryFailed(id)
-                call.fail(.storeUnavailable("\(error)"), on: loop)
+                call.fail(.storeUnavailable(error), on: loop)
             }
         }
     }

@@ -54,7 +54,7 @@ enum TokenOperations {
         api.access.revoke(id, asked: call.exchange, on: loop) { result in
             switch result {
             case .success: call.respond(Response(.noContent), on: loop)
-            case .failure(let error): call.fail(.storeUnavailable("\(error)"), on: loop)
+            case .failure(let error): call.fail(.storeUnavailable(error), on: loop)
             }
         }
     }
@@ -82,7 +82,7 @@ enum TokenOperations {
             }
             call.respond(response.unkept, on: loop)
         case .failure(let error):
-            call.fail(.storeUnavailable("\(error)"), on: loop)
+            call.fail(.storeUnavailable(error), on: loop)
         }
     }
 }

@@ -180,7 +180,8 @@ extension MessageRequest {
             try readForm(call, now: now)
         } else if type.isSameEssence(as: .plain) {
             if let charset = type.parameter("charset")?.lowercased(), charset != "utf-8", charset != "us-ascii" {
-                throw .unsupportedMediaType(Self.types)
+                let detail = "Text has to be UTF-8; this body says charset=\(charset)."
+                throw .unsupportedMediaType(Self.types, detail: detail)
             }
             try Self.checkLength(call.exchange.body.count)
             text = try Self.text(call.exchange.body)

@@ -26,9 +26,9 @@ extension Problem {
         Problem(.notAcceptable, "This resource answers with \(types.map(\.essence).joined(separator: ", ")).")
     }
 
-    package static func unsupportedMediaType(_ types: [MediaType]) -> Problem {
+    package static func unsupportedMediaType(_ types: [MediaType], detail: String? = nil) -> Problem {
         let list = types.map(\.essence).joined(separator: ", ")
-        return Problem(.unsupportedMediaType, "This operation takes \(list).").adding(.accept, list)
+        return Problem(.unsupportedMediaType, detail ?? "This operation takes \(list).").adding(.accept, list)
     }
 
     static let shuttingDown = Problem(.shuttingDown, "This process is ending and accepts no more messages.")
@@ -54,6 +54,16 @@ extension Problem {
         Problem(.storeUnavailable, "The database cannot be used now: \(detail).")
     }
 
+    static func storeUnavailable(_ error: any Error) -> Problem {
+        switch error as? StoreError {
+        case .storageFull: storeUnavailable("the disk is full")
+        case .outboxClosed(let reason), .unavailable(let reason): storeUnavailable(reason)
+        case .overloaded: storeUnavailable("too many operations wait for the disk")
+        case .closed: shuttingDown
+        case nil: storeUnavailable("\(error)")
+        }
+    }
+
     /// The database failed: nothing was read, or nothing was stored.
     static func storage(_ error: any Error) -> Problem {
         switch error as? StoreError {
@@ -66,10 +76,7 @@ extension Problem {
                 hint: "ladle outbox recover",
                 retryable: false
             )
-        case .unavailable(let detail): .storeUnavailable(detail)
-        case .overloaded: .storeUnavailable("too many operations wait for the disk")
-        case .closed: .shuttingDown
-        case nil: .storeUnavailable("\(error)")
+        case .unavailable, .overloaded, .closed, nil: .storeUnavailable(error)
         }
     }
 

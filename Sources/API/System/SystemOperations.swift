@@ -18,7 +18,7 @@ enum SystemOperations {
     /// repair it.
     static func readiness(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
         api.feed.probe(on: loop) { fault in
-            if let fault { return call.fail(.storeUnavailable("\(fault)"), on: loop) }
+            if let fault { return call.fail(.storeUnavailable(fault), on: loop) }
             let response = Response.json { $0.object { $0.member("status", "ready") } }
             call.respond(response.adding(.cacheControl, "no-store"), on: loop)
         }

@@ -83,15 +83,18 @@ package struct Glance: Sendable, Equatable {
         package var failed: Int
         /// The number of messages that may or may not have arrived.
         package var unconfirmed: Int
+        /// The number of messages that the gateway refused to run.
+        package var refused: Int
 
-        package init(pending: Int, failed: Int, unconfirmed: Int) {
+        package init(pending: Int, failed: Int, unconfirmed: Int, refused: Int = 0) {
             self.pending = pending
             self.failed = failed
             self.unconfirmed = unconfirmed
+            self.refused = refused
         }
 
         /// The number of messages that need a person.
-        var troubled: Int { failed + unconfirmed }
+        var troubled: Int { failed + unconfirmed + refused }
     }
 
     package var link: LinkState

@@ -164,6 +164,7 @@ package enum GlanceEncoder {
         count(glance.questions, "question", "questions")
         count(glance.outbox?.failed, "failed", "failed")
         count(glance.outbox?.unconfirmed, "unconfirmed", "unconfirmed")
+        count(glance.outbox?.refused, "refused", "refused")
         if parts.isEmpty { parts.append("idle") }
         if glance.state == .offline { count(glance.outbox?.pending, "queued", "queued") }
         if let usage = glance.usage.first {

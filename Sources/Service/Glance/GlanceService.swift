@@ -211,7 +211,8 @@ package final class GlanceService {
             glance.outbox = Glance.Outbox(
                 pending: entries.counts.pending,
                 failed: entries.counts.failed,
-                unconfirmed: entries.counts.unconfirmed
+                unconfirmed: entries.counts.unconfirmed,
+                refused: entries.refused
             )
         }
         let calls =

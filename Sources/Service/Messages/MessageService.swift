@@ -291,7 +291,8 @@ package final class MessageService {
                 return
             }
             for message in found { self.publish(message, session, on: loop) }
-            if !hasAnswer, isLast { self.publish(ChatMessage(run), session, on: loop) }
+            // The transcript never gets the partial text of an interrupted run, so no list would have that message.
+            if !hasAnswer, isLast, run.code != .interrupted { self.publish(ChatMessage(run), session, on: loop) }
         }
     }
 

@@ -59,3 +59,15 @@ package struct DeviceIdentity: DeviceSigner, Sendable {
 
     package func sign(_ message: [UInt8]) -> [UInt8]? { try? key.sign(message) }
 }
+
+extension DeviceIdentity.Problem: CustomStringConvertible {
+    package var description: String {
+        switch self {
+        case .file(let error): "the device key cannot be read: \(error)"
+        case .damaged(let path):
+            "\(path) holds no key. Put the key back from a backup, or move the file away: a new key needs the approval "
+                + "of the gateway's operator"
+        case .library(let error): "no device key can be made: \(error)"
+        }
+    }
+}

@@ -90,9 +90,15 @@ enum LinkCheck {
         }
         // Connects only with the key that `serve` uses: a new key would leave a pairing request at the gateway.
         let key = SavedState.deviceKey(in: state)
-        guard FileSystem.exists(key), let device = try? DeviceIdentity.loadOrCreate(at: key) else {
+        guard FileSystem.exists(key) else {
             guard case .none(let rejection, _) = target else { return [] }
             return [.wrong("gateway", rejection.detail, rejection.hint ?? "ladle discover")]
+        }
+        let device: DeviceIdentity
+        do {
+            device = try DeviceIdentity.loadOrCreate(at: key)
+        } catch {
+            return [.wrong("gateway", "\(error)", "mv \(key) \(key).old")]
         }
         let stored = try? SavedState.deviceTokenFile(in: state).read().map { try DeviceTokenStore(parsing: $0) }
         guard let loop = try? EventLoop(label: "ladle.doctor") else { return [] }
