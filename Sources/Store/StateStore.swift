@@ -2,6 +2,7 @@ package import Basics
 import Dispatch
 package import EventStream
 import Outbox
+import POSIX
 import SQLite
 import Synchronization
 
@@ -17,6 +18,8 @@ package actor StateStore: Journal {
     private let queue: CommitQueue
     private let shared: Mutex<Shared>
     private let epoch: EventEpoch
+    /// The identity of the database file that was opened.
+    private let file: String?
     private var lastSequence: Int64
     private var retention: Retention
     private var checkpoints = CheckpointPlan()
@@ -94,6 +97,7 @@ package actor StateStore: Journal {
         self.queue = CommitQueue()
         self.shared = Mutex(Shared(health: health, oldest: bounds.oldest?.sequence ?? 0))
         self.epoch = bounds.epoch
+        self.file = try? FileSystem.facts(configuration.directory.databasePath).identity
         self.lastSequence = bounds.newest.sequence
         self.retention = Retention()
     }
@@ -214,6 +218,7 @@ package actor StateStore: Journal {
         var sequence = lastSequence
         let refusal = health.refusal
         do {
+            try checkPlace()
             try connection.execute("BEGIN IMMEDIATE")
             for operation in batch {
                 var transaction = StoreTransaction(
@@ -253,6 +258,13 @@ package actor StateStore: Journal {
             if $0.oldest == 0, sequence >= first { $0.oldest = first }
         }
         for report in reports { report() }
+    }
+
+    /// SQLite goes on writing to a file that somebody has deleted, and everything in it is lost with this process.
+    private func checkPlace() throws(StoreError) {
+        let path = configuration.directory.databasePath
+        guard let file, (try? FileSystem.facts(path).identity) != file else { return }
+        throw .unavailable("\(path) was deleted or replaced while Ladle runs; put it back, or restart Ladle")
     }
 
     /// Written before any report, so that the witness includes every answered operation.

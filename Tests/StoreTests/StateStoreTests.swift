@@ -305,6 +305,18 @@ struct `The store` {
         #expect(throws: StoreError.overloaded) { try results.values.first?.get() }
     }
 
+    @Test func `takes nothing while its file is away`() async throws {
+        let fixture = try StoreFixture()
+        let (store, _) = try fixture.open()
+        _ = try await store.enqueue(fixture.entry("a"))
+        let path = fixture.scratch.file("state/ladle.db")
+        try FileSystem.rename(path, to: path + ".moved")
+        await #expect(throws: StoreError.self) { _ = try await store.enqueue(fixture.entry("b")) }
+        try FileSystem.rename(path + ".moved", to: path)
+        _ = try await store.enqueue(fixture.entry("c"))
+        await fixture.end(store)
+    }
+
     @Test func `copies its log when it is idle`() async throws {
         let fixture = try StoreFixture()
         let (store, _) = try fixture.open()
