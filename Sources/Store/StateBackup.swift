@@ -73,7 +73,7 @@ package struct StateBackup: Sendable {
         } catch {
             try? FileSystem.remove(target)
             guard error.kind == .corrupt else { throw error }
-            throw StoreError.unavailable("\(database) is no database, or it is damaged")
+            throw StoreError.unavailable("it is no database, or it is damaged")
         }
     }
 

@@ -22,7 +22,7 @@ enum Program {
             version: Version.text,
             discover: { ServiceCredentials.found(io.environment) },
             secretFault: secretFault,
-            listenFault: { ListenAddress.fault(of: $0, $1)?.description }
+            startProblem: { ServeConfiguration.problem($0, places: SettingsPlaces(environment: io.environment)) }
         )
         services.noteOnInterrupt = { note in
             Signals().watch(.interrupt) {

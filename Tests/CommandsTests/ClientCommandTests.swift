@@ -419,7 +419,11 @@ struct ClientCommandTests {
 
     @Test func `a listener that serve would refuse is an error of the configuration`() {
         let io = RecordedIO()
-        let services = CommandServices(version: "1", listenFault: { text, _ in text == "0.0.0.0:80" ? "no TLS" : nil })
+        var services = CommandServices(version: "1")
+        services.startProblem = { settings in
+            settings.list(.listen) == ["0.0.0.0:80"]
+                ? ConfigurationProblem(origin: .flag("--listen"), message: "listen: no TLS") : nil
+        }
         _ = CommandRunner(io: io, services: services).run(["config", "check", "--listen", "127.0.0.1:80"])
         #expect(io.output.contains("is fine"))
         _ = CommandRunner(io: io, services: services).run(["config", "check", "--listen", "0.0.0.0:80"])

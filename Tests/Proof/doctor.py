@@ -192,7 +192,11 @@ os.chmod(empty, 0o700)
 found = doctor("--demo", "--listen", "0.0.0.0:0", "--insecure-lan", state=empty)
 finds("exposed", found, "exposure", "open to the network in cleartext", "ladle tls self-signed", 69)
 found = doctor("--demo", "--listen", "0.0.0.0:0", state=empty)
-finds("exposed without leave", found, "listen", "others on the network could read along", "ladle serve --listen tailnet", 69)
+finds("exposed without leave", found, "configuration", "others on the network could read along", "ladle serve --listen tailnet", 78)
+sinks = pathlib.Path(scratch(), "sinks.json5")
+sinks.write_text('{notifications: {sinks: {phone: {kind: "ntfy"}}}}')
+found = doctor("--demo", "--config", str(sinks), state=empty)
+finds("a sink without an address", found, "configuration", f"{sinks}:1:", "ladle config reference", 78)
 
 # OpenClaw's own configuration, found on this host: its token is not used while others may read it.
 home = pathlib.Path(scratch())

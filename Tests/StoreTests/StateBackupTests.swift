@@ -50,7 +50,7 @@ struct StateBackupTests {
         defer { directory.release() }
         for bytes in [[], Array("no database at all, but long enough to be looked at".utf8)] {
             try PrivateFile(backup.path).replace(with: bytes)
-            let problem = bytes.isEmpty ? "it is no backup of Ladle" : "\(backup.path) is no database, or it is damaged"
+            let problem = bytes.isEmpty ? "it is no backup of Ladle" : "it is no database, or it is damaged"
             #expect(throws: StoreError.unavailable(problem)) {
                 try backup.restore(into: directory, epoch: epoch, at: fixture.clock.now)
             }

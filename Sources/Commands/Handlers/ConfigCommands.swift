@@ -6,7 +6,8 @@ import ReadableText
 enum ConfigCommands {
     static func check(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {
         var (settings, problems, file) = invocation.settings()
-        problems += listeners(settings, invocation.services)
+        // Values that are wrong by themselves are left out of the settings, so these are told first.
+        if problems.isEmpty, let problem = invocation.services.startProblem(settings) { problems.append(problem) }
         if invocation.json {
             var writer = JSONWriter()
             writer.object { object in
@@ -57,12 +58,6 @@ enum ConfigCommands {
     static func reference(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {
         invocation.print(ConfigurationTable.markdownReference())
         return .ok
-    }
-
-    private static func listeners(_ settings: Settings, _ services: CommandServices) -> [ConfigurationProblem] {
-        guard let origin = settings[.listen]?.origin else { return [] }
-        return settings.list(.listen).compactMap { services.listenFault($0, settings) }
-            .map { ConfigurationProblem(origin: origin, message: "listen: \($0)") }
     }
 
     private static func report(_ problems: [ConfigurationProblem], to io: any CommandIO) {

@@ -10,8 +10,8 @@ package struct CommandServices {
     package var discover: () -> [SettingsSources.Found]
     /// The fault of a secret file, or nil.
     package var secretFault: (_ path: String) -> (message: String, hint: String?)?
-    /// The fault of a listener in these settings, or nil.
-    package var listenFault: (_ listener: String, _ settings: Settings) -> String?
+    /// Why `serve` would not start with these settings, or nil.
+    package var startProblem: (_ settings: Settings) -> ConfigurationProblem?
     /// Prints the result of `note` before the first Ctrl-C ends the process.
     package var noteOnInterrupt: (_ note: @escaping @Sendable () -> String) -> Void = { _ in }
 
@@ -19,12 +19,12 @@ package struct CommandServices {
         version: String,
         discover: @escaping () -> [SettingsSources.Found] = { [] },
         secretFault: @escaping (String) -> (message: String, hint: String?)? = { _ in nil },
-        listenFault: @escaping (String, Settings) -> String? = { _, _ in nil }
+        startProblem: @escaping (Settings) -> ConfigurationProblem? = { _ in nil }
     ) {
         self.version = version
         self.discover = discover
         self.secretFault = secretFault
-        self.listenFault = listenFault
+        self.startProblem = startProblem
     }
 }
 

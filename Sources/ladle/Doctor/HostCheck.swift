@@ -130,12 +130,7 @@ enum HostCheck {
     static func exposure(_ settings: Settings, state: String) -> [Finding] {
         var open = [ListenAddress.control(in: state).address]
         if let path = settings.text(.accessTailnetServe) { open.append(.unix(path: path)) }
-        var faults = exposure(settings, of: open + addresses(settings))
-        for text in settings.list(.listen) {
-            guard let fault = ListenAddress.fault(of: text, settings) else { continue }
-            faults.append(.wrong("listen", "\(fault)", "ladle serve --listen tailnet", .configuration))
-        }
-        return faults
+        return exposure(settings, of: open + addresses(settings))
     }
 
     /// Cleartext on a network is a fault even if `insecureLan` allows it.

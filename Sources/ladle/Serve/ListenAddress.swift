@@ -71,17 +71,6 @@ struct ListenAddress: Sendable, Equatable {
         return [ListenAddress(kind: .tcp, address: .ip(address, port: port))]
     }
 
-    /// The fault of a configured listener. Sockets of the service manager are not checked: only the process that it starts has them.
-    static func fault(of text: String, _ settings: Settings) -> Fault? {
-        guard !text.hasPrefix("fd:") else { return nil }
-        do throws(Fault) {
-            _ = try parse(text, Rules(allowsNetwork: settings.bool(.insecureLAN) || settings.hasTLS))
-            return nil
-        } catch {
-            return error
-        }
-    }
-
     /// The port of `tailnet[:PORT]`; nil for another form.
     static func tailnetPort(_ text: String) throws(Fault) -> UInt16? {
         guard text == "tailnet" || text.hasPrefix("tailnet:") else { return nil }

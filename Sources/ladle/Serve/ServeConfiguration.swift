@@ -32,7 +32,8 @@ struct ServeConfiguration: Sendable {
     let notifications: NotificationSettings
     let nodes: NodePolicy
 
-    init(_ settings: Settings, places: SettingsPlaces) throws {
+    /// - Parameter isStart: false for a check by hand, which has no sockets of a service manager.
+    init(_ settings: Settings, places: SettingsPlaces, isStart: Bool = true) throws {
         guard let state = places.stateDirectory(settings) else {
             throw StartFailure(
                 message: "no state directory: set HOME, XDG_STATE_HOME or --state",
@@ -48,7 +49,7 @@ struct ServeConfiguration: Sendable {
             tailnet: { NetworkInterface.tailnetAddresses(NetworkInterface.all()) },
             inherited: InheritedSocket.all(Program.environment) + InheritedSocket.launchd()
         )
-        (listen, tailnetPorts) = try Self.listeners(settings, listenRules, state: state)
+        (listen, tailnetPorts) = try Self.listeners(settings, listenRules, state: state, isStart: isStart)
         if settings.bool(.advertise), !listen.contains(where: \.mayFaceNetwork) {
             let others = settings.list(.listen).joined(separator: ", ")
             throw StartFailure(
@@ -64,6 +65,23 @@ struct ServeConfiguration: Sendable {
             if case .ip(_, let port) = listen.address { port } else { nil }
         }
         notifications = try NotificationConfiguration.read(settings, ownPorts: Set(ports + tailnetPorts))
+    }
+
+    /// Why `serve` would not start with these settings, and where the setting comes from; nil if it would.
+    static func problem(_ settings: Settings, places: SettingsPlaces) -> ConfigurationProblem? {
+        do {
+            _ = try ServeConfiguration(settings, places: places, isStart: false)
+            return nil
+        } catch {
+            let message = (error as? StartFailure)?.message ?? "\(error)"
+            let named = ConfigurationTable.keys.filter { message.hasPrefix($0.name) }
+            let key = named.max { $0.name.count < $1.name.count }
+            return ConfigurationProblem(
+                origin: key.flatMap { settings[$0]?.origin } ?? .fallback,
+                message: message,
+                hint: key == .listen ? "ladle serve --listen tailnet" : nil
+            )
+        }
     }
 
     static func nodePolicy(_ settings: Settings) throws(StartFailure) -> NodePolicy {
@@ -215,14 +233,15 @@ struct ServeConfiguration: Sendable {
     private static func listeners(
         _ settings: Settings,
         _ rules: ListenAddress.Rules,
-        state: String
+        state: String,
+        isStart: Bool
     ) throws -> (listen: [ListenAddress], tailnetPorts: [UInt16]) {
         // Sockets from the service manager replace the default listener.
         let takesInherited = !rules.inherited.isEmpty && !settings.isSet(.listen)
         var listen = [ListenAddress.control(in: state)]
         var tailnetPorts: [UInt16] = []
         do throws(ListenAddress.Fault) {
-            for text in takesInherited ? ["fd:"] : settings.list(.listen) {
+            for text in takesInherited ? ["fd:"] : settings.list(.listen) where isStart || !text.hasPrefix("fd:") {
                 // An address that is named twice is opened once. Port 0 may be named more than once: each time is a new free port.
                 listen += try ListenAddress.parse(text, rules).filter { place in
                     if case .inherited = place.source { return true }
@@ -232,7 +251,7 @@ struct ServeConfiguration: Sendable {
             }
             if let path = settings.text(.accessTailnetServe) { listen.append(try ListenAddress.serve(path)) }
         } catch {
-            throw StartFailure(message: "--listen \(error)", status: .configuration)
+            throw StartFailure(message: "listen: \(error)", status: .configuration)
         }
         let owner = try socketOwner(settings)
         let mode = settings.text(.unixMode).flatMap { UInt32($0, radix: 8) } ?? 0o600
