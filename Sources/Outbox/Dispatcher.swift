@@ -18,17 +18,19 @@ package struct Dispatcher: Sendable {
 
     package var rules: OutboxRules { context.rules }
 
-    /// The reason why waiting entries do not move; one for all of them, so it is not stored with each.
-    package var blockedReason: String? {
+    /// The reason why the waiting entries of a session do not move. It is not stored with each of them.
+    package func blockedReason(session: String) -> String? {
         if let fault = startup.fault { return "the waiting entries could not be read: \(fault)" }
         let holds = context.policy.offline == .hold
         return switch context.link {
         case .blocked(let reason): reason
         case .offline(let detail): holds ? "gateway offline: \(detail)" : nil
         case .connecting: holds ? "connecting to the gateway" : nil
-        case .online: nil
+        case .online: context.waitsForInterruptedRun(session) ? Self.interruptedReason : nil
         }
     }
+
+    private static let interruptedReason = "the gateway was restarted during a run of this session and may go on with it"
 
     /// The number of entries that are not final.
     package var count: Int { deliveries.count }

@@ -81,6 +81,12 @@ struct DispatcherContext: Sendable {
         return true
     }
 
+    func waitsForInterruptedRun(_ session: String) -> Bool {
+        var runs = runs
+        let patience = link.facts?.resumesRunsMs ?? 0
+        return runs.interruptedUntilMs(session, nowMs: now.monotonicMs, patienceMs: patience) != nil
+    }
+
     private mutating func busyUntilMs(_ session: String, _ facts: LinkFacts) -> Int64? {
         let nowMs = now.monotonicMs
         // The gateway goes on with an interrupted run by itself if no message comes before that.

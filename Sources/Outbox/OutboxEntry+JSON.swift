@@ -1,7 +1,7 @@
 package import JSONBytes
 
 extension OutboxEntry {
-    /// The entry as the API shows it. `blockedReason` is the same for every waiting entry, so it is not stored;
+    /// The entry as the API shows it. `blockedReason` is the same for all waiting entries of a session, so it is not stored;
     /// `attempts` is only included for a single entry.
     package func write(
         to writer: inout JSONWriter,

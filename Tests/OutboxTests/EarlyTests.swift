@@ -50,9 +50,9 @@ struct `Before what waits has been read` {
             #expect(world.answers[CommandToken(1)] == refusal)
             world.send(.retry(id: "a", expectedVersion: nil, CommandToken(2)))
             #expect(world.answers[CommandToken(2)] == refusal)
-            #expect(world.dispatcher.blockedReason?.contains("bad sector") == true)
+            #expect(world.dispatcher.blockedReason(session: "main")?.contains("bad sector") == true)
         }
-        #expect(world.dispatcher.blockedReason == "connecting to the gateway")
+        #expect(world.dispatcher.blockedReason(session: "main") == "connecting to the gateway")
         world.send(.cancel(id: "a", force: false, CommandToken(3)))
         #expect(world.state("a") == .cancelled)
     }

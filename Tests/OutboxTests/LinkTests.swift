@@ -77,13 +77,13 @@ struct `The link` {
         var world = World()
         world.enqueue("a")
         world.send(.link(.blocked(reason: "waiting for approval")))
-        #expect(world.dispatcher.blockedReason == "waiting for approval")
+        #expect(world.dispatcher.blockedReason(session: "main") == "waiting for approval")
         world.pass(24 * 3_600_000)
         #expect(world.disk["a"]?.attemptCount == 0)
         #expect(world.state("a") == .queued)
         world.online()
         #expect(world.sent == ["a"])
-        #expect(world.dispatcher.blockedReason == nil)
+        #expect(world.dispatcher.blockedReason(session: "main") == nil)
     }
 
     @Test func `a dispatch that finds no connection is free, once a connection`() {
@@ -111,7 +111,7 @@ struct `The link` {
         world.enqueue("a")
         world.pass(48 * 3_600_000 - 1_000)
         #expect(world.disk["a"]?.attemptCount == 0)
-        #expect(world.dispatcher.blockedReason?.contains("offline") == true)
+        #expect(world.dispatcher.blockedReason(session: "main")?.contains("offline") == true)
         world.pass(2_000)
         #expect(world.state("a") == .expired)
     }

@@ -38,7 +38,8 @@ struct OutboxOutageTests {
             let id = try await bench.accept("hello", on: loop)
             try await bench.advance(3_600_000, on: loop)
             #expect(try await bench.entry(id).attemptCount == 0)
-            #expect(bench.services.outbox.blockedReason == "gateway offline: the test says so")
+            let reason = bench.services.outbox.blockedReason(session: "agent:main:main")
+            #expect(reason == "gateway offline: the test says so")
             try await bench.open(on: loop)
             #expect(try await bench.attempts(id) == [.accepted])
         }
@@ -50,7 +51,7 @@ struct OutboxOutageTests {
             let id = try await bench.accept("hello", on: loop)
             try await bench.advance(60_000, on: loop)
             #expect(try await bench.entry(id).attemptCount == 0)
-            #expect(bench.services.outbox.blockedReason == "PAIRING_REQUIRED")
+            #expect(bench.services.outbox.blockedReason(session: "agent:main:main") == "PAIRING_REQUIRED")
         }
     }
 
@@ -154,7 +155,7 @@ struct OutboxOutageTests {
             let id = try await bench.accept("meanwhile", on: loop)
             #expect(bench.gateway.sentTexts.isEmpty)
             #expect(bench.services.outbox.summary(now: loop.wallClock).fault == "torn page")
-            #expect(bench.services.outbox.blockedReason?.hasSuffix("torn page") == true)
+            #expect(bench.services.outbox.blockedReason(session: "agent:main:main")?.hasSuffix("torn page") == true)
             guard case .failure(.storage) = try await bench.cancel(id, on: loop) else {
                 Issue.record("a command was carried out without its entry")
                 return

@@ -372,6 +372,7 @@ struct RunServiceTests {
             try await bench.advance(6_000, on: loop)
             #expect(try await bench.state(id) == .delivered)
             #expect(bench.gateway.sentTexts == ["hello"])
+            #expect(bench.services.outbox.blockedReason(session: Self.main)?.contains("may go on") == true)
             if goesOn {
                 let now = bench.clock.wall.milliseconds
                 try await bench.event("agent", Frame.start("run-own", at: now), on: loop)

@@ -14,7 +14,7 @@ enum EntryAnswer {
         guard !call.wantsText else {
             return .text(.accepted, "queued \(entry.id)\n").adding(fields)
         }
-        let reason = api.outbox.blockedReason
+        let reason = api.outbox.blockedReason(session: entry.session)
         return Response.json(.accepted) { entry.write(to: &$0, blockedReason: reason) }.adding(fields)
     }
 

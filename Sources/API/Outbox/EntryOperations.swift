@@ -82,7 +82,7 @@ enum EntryOperations {
     }
 
     private static func answer(_ call: Call, _ entry: OutboxEntry, _ api: HTTPAPI, on loop: isolated EventLoop) {
-        let reason = api.outbox.blockedReason
+        let reason = api.outbox.blockedReason(session: entry.session)
         let response = Response.json { entry.write(to: &$0, blockedReason: reason) }
         call.respond(response.adding(.etag, entry.tag.text), on: loop)
     }

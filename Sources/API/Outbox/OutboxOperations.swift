@@ -12,10 +12,9 @@ enum OutboxOperations {
     static func list(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
         do throws(Problem) {
             let query = try query(of: call, api)
-            let reason = api.outbox.blockedReason
             api.services.outboxReader.page(query, on: loop) { result in
                 switch result {
-                case .success(let page?): answer(call, page, limit: query.limit, reason, on: loop)
+                case .success(let page?): answer(call, page, limit: query.limit, api.outbox, on: loop)
                 case .success: call.fail(.noPlace("before", "entry"), on: loop)
                 case .failure(let error): call.fail(.storage(error), on: loop)
                 }
@@ -53,7 +52,7 @@ enum OutboxOperations {
         _ call: Call,
         _ page: OutboxReader.Page,
         limit: Int,
-        _ reason: String?,
+        _ outbox: OutboxService,
         on loop: isolated EventLoop
     ) {
         let response = Response.json { writer in
@@ -62,7 +61,9 @@ enum OutboxOperations {
                 object.member("unconfirmed", page.counts.unconfirmed)
                 object.member("failed", page.counts.failed)
                 object.array("entries") { list in
-                    for entry in page.entries { entry.write(to: &list, blockedReason: reason) }
+                    for entry in page.entries {
+                        entry.write(to: &list, blockedReason: outbox.blockedReason(session: entry.session))
+                    }
                 }
                 if page.entries.count == limit { object.member("before", page.entries.last?.id) }
             }
@@ -72,7 +73,7 @@ enum OutboxOperations {
 
     static func get(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
         read(api, call, on: loop) { entry, attempts in
-            let reason = api.outbox.blockedReason
+            let reason = api.outbox.blockedReason(session: entry.session)
             let response = Response.json { entry.write(to: &$0, blockedReason: reason, attempts: attempts) }
             call.respond(response, tag: entry.tag, on: loop)
         }

@@ -47,7 +47,7 @@ package final class OutboxService {
         self.transcript = transcript
     }
 
-    package var blockedReason: String? { dispatcher.blockedReason }
+    package func blockedReason(session: String) -> String? { dispatcher.blockedReason(session: session) }
 
     /// - Parameter sessions: nil for all. Only that summary includes the attempts.
     package func summary(of sessions: Set<String>? = nil, now: Timestamp) -> OutboxSummary {
