@@ -4,6 +4,7 @@ final class RunTranscript {
     private unowned let host: DemoHost
     private let messageText: String
     private var userRow: TranscriptRow
+    private let isRecovery: Bool
     private var isCommitted = false
     private var isAnnounced = false
 
@@ -12,13 +13,15 @@ final class RunTranscript {
         self.host = host
         messageText = message.text
         userRow = message.userRow
+        isRecovery = message.isRecovery
     }
 
     /// Starts the run: writes the user's row, or keeps it for the first answer.
     func begin() {
         let shape = host.shape
         if shape.dropsUnanswered, session.rows.last?.isUser == true { session.removeLastRow() }
-        if shape.rowTime == .ofStart { userRow.timestamp = host.clock.wallMs }
+        // The prompt of a resumed run has the time of its start in all releases.
+        if isRecovery || shape.rowTime == .ofStart { userRow.timestamp = host.clock.wallMs }
         userRow.recordedAt = host.clock.wallMs
         switch host.options.storesUserRowAtOnce ? .atStart : shape.userRow {
         case .withAnswer: break

@@ -30,7 +30,8 @@ package struct Dispatcher: Sendable {
         }
     }
 
-    private static let interruptedReason = "the gateway was restarted during a run of this session and may go on with it"
+    private static let interruptedReason =
+        "the gateway was restarted during a run of this session and may go on with it"
 
     /// The number of entries that are not final.
     package var count: Int { deliveries.count }

@@ -80,11 +80,7 @@ struct RunTies: Sendable {
         guard let runs = memory[session: session], !runs.interrupted.isEmpty else { return }
         for turn in turns {
             guard let user = turn.user, user.resumesTurn, let time = turn.time else { continue }
-            let answer = runs.all.last { id in
-                guard let reducer = memory[id], !runs.interrupted.contains(id) else { return false }
-                return reducer.times.starts.contains { abs($0.milliseconds - time.milliseconds) <= 1_000 }
-            }
-            guard let answer else { continue }
+            guard let answer = resuming(at: time, runs, in: memory) else { continue }
             guard let id = interrupted(by: user, runs, in: memory), id != answer,
                 memory[session: session]?.interrupted.contains(id) == true,
                 isResumed(id, by: answer, at: time, in: memory)
@@ -99,6 +95,25 @@ struct RunTies: Sendable {
             memory.publish(id, to: &changes)
         }
     }
+
+    /// The run that began with the gateway's prompt of this time: the one whose start is nearest.
+    private func resuming(at prompt: Timestamp, _ runs: SessionRuns, in memory: RunMemory) -> String? {
+        var nearest: (id: String, distance: Int64)?
+        for id in runs.all where !runs.interrupted.contains(id) {
+            for start in memory[id]?.times.starts ?? [] {
+                let late = start.milliseconds - prompt.milliseconds
+                guard late >= -Self.earlyStart, late <= Self.lateStart, abs(late) < nearest?.distance ?? .max else {
+                    continue
+                }
+                nearest = (id, abs(late))
+            }
+        }
+        return nearest?.id
+    }
+
+    /// The prompt has the time of the run's start, to the millisecond; a busy gateway may start the run some seconds later.
+    private static let earlyStart: Int64 = 1_000
+    private static let lateStart: Int64 = 5_000
 
     /// Whether a run with a prompt of this time can go on with the interrupted one. A prompt from before its start, and a run that
     /// answers another message, cannot.

@@ -178,6 +178,22 @@ struct UnseenRunTests {
         }
     }
 
+    @Test func `a prompt goes on with the run whose start is nearest, also some seconds later`() {
+        for late in [Int64(0), 1_300, 4_900] {
+            var tracker = RunTracker()
+            tracker.sent(own, session: main, text: "hi", now: now)
+            _ = tracker.receive(event: "agent", payload: AgentFrame.start(own), now: now)
+            tracker.relink(isSameProcess: false, now: now.adding(milliseconds: 10_000))
+            let start = now.adding(milliseconds: 16_000 + late)
+            _ = tracker.receive(event: "agent", payload: AgentFrame.start("answer", start.milliseconds), now: start)
+            let row = json(
+                #"{"sessionKey":"agent:main:main","messageId":"m","message":\#(prompt("hi", restarts: 1, at: 16_000))}"#
+            )
+            let changes = tracker.receive(event: "session.message", payload: row, now: start)
+            #expect(changes.contains(.reassigned(from: own, to: "answer")))
+        }
+    }
+
     /// 2026.6.11, seen live: two restarts while the link was down, each with a prompt in place of the user's row.
     @Test func `a delivered message whose row no page has shown may still be taken up`() {
         var tracker = RunTracker()

@@ -54,7 +54,9 @@ package final class OutboxService {
         var report = sessions.map { open.summary(of: $0, now: now) } ?? open.summary(now: now)
         if sessions == nil { report.attempts = attempts }
         report.fault = fault
-        report.closed = feed.journal.health.refusal
+        let journal = feed.journal
+        report.closed =
+            journal.health.refusal ?? (journal.statistics.failing == .storageFull ? "the disk is full" : nil)
         return report
     }
 
