@@ -46,6 +46,9 @@ package struct OutboxPolicy: Sendable, Equatable {
     /// The time after which a history without the row proves absence at a gateway that has run since the dispatch:
     /// longer runs have written something by then, and keys are forgotten after half of it.
     var absenceAfterMs: Int64 = 600_000
+    /// The longest wait before a message that was lost with the gateway's process is sent again. The gateway has refused nothing; the
+    /// waits only keep a message that crashes the gateway from doing so without a pause.
+    var absentDelayMs: Int64 = 60_000
     /// Pauses after failed looks for an entry in doubt; the last one repeats. A starting gateway refuses looks for a
     /// second, or delays them for 16.
     var failedLooksMs: [Int64] = [1_000, 2_000, 5_000, 10_000, 20_000, 30_000]

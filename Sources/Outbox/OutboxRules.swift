@@ -350,10 +350,11 @@ package struct OutboxRules: Sendable {
     }
 
     /// The message is known not to have arrived: the same key is sent again. The first time at once, because the
-    /// gateway has refused nothing; then after the schedule's waits, because the message itself may crash the gateway.
+    /// gateway has refused nothing; then after the schedule's shorter waits, because the message itself may crash the gateway.
     package func absent(_ entry: OutboxEntry, now: Timestamp, vary: Double = 0) -> OutboxChange {
         let attempts = entry.attemptCount
         var delay = schedule.delay(afterAttempts: max(1, attempts - 1), retryAfterMs: nil, vary: vary)
+            .map { min($0, policy.absentDelayMs) }
         if attempts <= 1 { delay = 0 }
         if attempts >= policy.maxAttempts { delay = nil }
         return change(entry, now: now) { entry in
