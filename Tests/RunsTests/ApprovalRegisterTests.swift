@@ -55,7 +55,7 @@ struct ApprovalRegisterTests {
         #expect(register.requested(one, now: at(0)) == [one])
         #expect(register.requested(one, now: at(1)) == [])
         let number = register.askList()
-        #expect(register.listed([one], of: .exec, asked: number, now: at(2)) == [])
+        #expect(register.listed([one], asked: number, now: at(2)) { $0.kind == .exec } == [])
         let ends = register.resolved("a", "deny", by: "phone", own: "Ladle", at: at(3))
         #expect(ends.map(\.state) == [.denied])
         #expect(ends.first?.decidedBy == "phone")
@@ -69,7 +69,7 @@ struct ApprovalRegisterTests {
         for (offset, isSent) in [(Int64(-1), true), (0, false), (1, false)] {
             var register = ApprovalRegister()
             _ = register.requested(try approval("a"), now: at(0))
-            let start = register.decide("a", .deny, by: "owner", now: at(119_500 + offset))
+            let start = register.start(.deny, of: "a", by: "owner", now: at(119_500 + offset))
             if case .send = start { #expect(isSent) } else { #expect(!isSent) }
         }
     }
@@ -100,20 +100,20 @@ struct ApprovalRegisterTests {
     @Test func `an event before the answer ends it once`() throws {
         var register = ApprovalRegister()
         _ = register.requested(try approval("a"), now: at(0))
-        let attempt = try attempt(register.decide("a", .allowOnce, by: "kitchen", now: at(1)))
+        let attempt = try attempt(register.start(.allowOnce, of: "a", by: "kitchen", now: at(1)))
         let ends = register.resolved("a", "allow-once", by: "Ladle", own: "Ladle", at: at(2))
         #expect(ends.map(\.state) == [.allowed])
         #expect(ends.first?.decidedBy == "kitchen")
         #expect(ends.first?.via == .ladle)
         #expect(register.answered("a", attempt: attempt, .accepted, now: at(3)) == [])
-        #expect(register.decide("a", .allowOnce, by: "kitchen", now: at(4)) == .ended(ends[0]))
+        #expect(register.start(.allowOnce, of: "a", by: "kitchen", now: at(4)) == .ended(ends[0]))
     }
 
     @Test func `another client's decision wins over ours on its way`() throws {
         var register = ApprovalRegister()
         _ = register.requested(try approval("a"), now: at(0))
-        let attempt = try attempt(register.decide("a", .allowOnce, by: "kitchen", now: at(1)))
-        #expect(register.decide("a", .deny, by: "hall", now: at(1)) == .underWay(try approval("a")))
+        let attempt = try attempt(register.start(.allowOnce, of: "a", by: "kitchen", now: at(1)))
+        #expect(register.start(.deny, of: "a", by: "hall", now: at(1)) == .underWay(try approval("a")))
         let ends = register.resolved("a", "deny", by: "phone", own: "Ladle", at: at(2))
         #expect(ends.first?.state == .denied)
         #expect(ends.first?.via == .other)
@@ -125,7 +125,7 @@ struct ApprovalRegisterTests {
         _ = register.requested(try approval("a"), now: at(0))
         _ = register.requested(try approval("b"), now: at(0))
         for id in ["a", "b"] {
-            let attempt = try attempt(register.decide(id, .allowOnce, by: "kitchen", now: at(1)))
+            let attempt = try attempt(register.start(.allowOnce, of: id, by: "kitchen", now: at(1)))
             #expect(register.answered(id, attempt: attempt, .lost, now: at(2)) == [])
             #expect(register[id]?.isPending == true)
         }
@@ -142,7 +142,7 @@ struct ApprovalRegisterTests {
         for (refusal, time, state) in cases {
             var register = ApprovalRegister()
             _ = register.requested(try approval("a"), now: at(0))
-            let attempt = try attempt(register.decide("a", .allowOnce, by: "kitchen", now: at(time)))
+            let attempt = try attempt(register.start(.allowOnce, of: "a", by: "kitchen", now: at(time)))
             _ = register.answered("a", attempt: attempt, .refused(refusal), now: at(time))
             #expect(register["a"]?.state == state, "\(refusal)")
         }
@@ -154,7 +154,7 @@ struct ApprovalRegisterTests {
         _ = register.requested(try approval("plugin", kind: .plugin), now: at(0))
         let number = register.askList()
         _ = register.requested(try approval("new", created: 1), now: at(1))
-        let news = register.listed([], of: .exec, asked: number, now: at(2))
+        let news = register.listed([], asked: number, now: at(2)) { $0.kind == .exec }
         #expect(news.map(\.id) == ["old"])
         #expect(news.map(\.state) == [.unknown])
         #expect(register.pending.map(\.id) == ["plugin", "new"])
@@ -176,7 +176,7 @@ struct ApprovalRegisterTests {
         // A list decides, whatever became of the process: the newest releases keep approvals on disk.
         #expect(same.linkOpened(isSameProcess: false, hasList: true, now: at(9)) == [])
         let number = same.askList()
-        #expect(same.listed([try approval("a")], of: .exec, asked: number, now: at(10)) == [])
+        #expect(same.listed([try approval("a")], asked: number, now: at(10)) { $0.kind == .exec } == [])
         #expect(same.tick(now: at(121_000)).map(\.state) == [.expired])
     }
 
@@ -189,7 +189,7 @@ struct ApprovalRegisterTests {
         #expect(isAffected == (false, true))
         #expect(register["a"]?.isPending == true)
         let number = register.askList()
-        #expect(register.listed([], of: .exec, asked: number, now: at(1)).map(\.state) == [.cancelled])
+        #expect(register.listed([], asked: number, now: at(1)) { $0.kind == .exec }.map(\.state) == [.cancelled])
     }
 
     @Test func `an id that comes again with another command is another question`() throws {
@@ -198,7 +198,7 @@ struct ApprovalRegisterTests {
         let news = register.requested(try approval("a", "rm -rf /", created: 5), now: at(5))
         #expect(news.map(\.state) == [.unknown, .pending])
         #expect(register["a"]?.command == "rm -rf /")
-        #expect(register.decide("a-longer", .deny, by: "owner", now: at(6)) == .notFound)
+        #expect(register.start(.deny, of: "a-longer", by: "owner", now: at(6)) == .notFound)
     }
 
     @Test func `more than are kept wait for room, and no list makes them change places`() throws {
@@ -206,7 +206,7 @@ struct ApprovalRegisterTests {
         let all = try (0..<200).map { try approval("a\($0)", created: Int64($0)) }
         for round in 0..<3 {
             let number = register.askList()
-            let news = register.listed(all, of: .exec, asked: number, now: at(300))
+            let news = register.listed(all, asked: number, now: at(300)) { $0.kind == .exec }
             #expect(news.count == (round == 0 ? ApprovalLimits.pending : 0))
             #expect(news.filter(\.isPending) == news)
             #expect(register.isOverfull)
@@ -214,7 +214,7 @@ struct ApprovalRegisterTests {
         for one in all.prefix(100) { _ = register.resolved(one.id, "deny", by: "phone", own: "Ladle", at: at(400)) }
         #expect(register.recent.count == ApprovalLimits.ended)
         let number = register.askList()
-        let news = register.listed(Array(all.dropFirst(100)), of: .exec, asked: number, now: at(500))
+        let news = register.listed(Array(all.dropFirst(100)), asked: number, now: at(500)) { $0.kind == .exec }
         #expect(news.map(\.id) == (128..<200).map { "a\($0)" })
         #expect(!register.isOverfull)
     }
@@ -230,7 +230,7 @@ struct ApprovalRegisterTests {
         #expect(repeated == [])
         // Also where an earlier process saw the end.
         var later = ApprovalRegister()
-        later.restore([], ended: all.map(\.question))
+        later.restore([], ended: all.map(\.identity))
         let restored = all.flatMap { later.requested($0, now: at(500)) }
         #expect(restored == [])
         let other = try approval("a1", "rm -rf /", created: 1)
@@ -267,8 +267,8 @@ struct ApprovalRegisterTests {
             var again = one
             again.expiresAt = over.adding(milliseconds: 1_800_000)
             let number = register.askList()
-            #expect(register.listed([again], of: .exec, asked: number, now: over) == [])
-            guard case .send = register.decide(one.id, .deny, by: "o", now: over) else {
+            #expect(register.listed([again], asked: number, now: over) { $0.kind == .exec } == [])
+            guard case .send = register.start(.deny, of: one.id, by: "o", now: over) else {
                 Issue.record("it cannot be decided")
                 return
             }
@@ -285,11 +285,11 @@ struct ApprovalRegisterTests {
             #expect(wish)
             let number = register.askList()
             let rows = isListed ? [try approval("a")] : []
-            let ends = register.listed(rows, of: .exec, asked: number, now: at(3_600_000))
+            let ends = register.listed(rows, asked: number, now: at(3_600_000)) { $0.kind == .exec }
             #expect(ends.map(\.state) == (isListed ? [] : [.expired]))
             guard isListed else { continue }
             #expect(register.tick(now: at(3_600_001), listed: [.exec]) == [])
-            guard case .send = register.decide("a", .deny, by: "o", now: at(3_600_001)) else {
+            guard case .send = register.start(.deny, of: "a", by: "o", now: at(3_600_001)) else {
                 Issue.record("it cannot be decided")
                 return
             }
@@ -306,9 +306,9 @@ struct ApprovalRegisterTests {
     {
         var register = ApprovalRegister()
         _ = register.requested(try approval("a"), now: at(0))
-        let first = try attempt(register.decide("a", .allowOnce, by: "kitchen", now: at(1)))
+        let first = try attempt(register.start(.allowOnce, of: "a", by: "kitchen", now: at(1)))
         #expect(register.answered("a", attempt: first, .lost, now: at(2)) == [])
-        let second = try attempt(register.decide("a", .deny, by: "hall", now: at(3)))
+        let second = try attempt(register.start(.deny, of: "a", by: "hall", now: at(3)))
         let ends = register.resolved("a", "allow-once", by: "Ladle", own: "Ladle", at: at(4))
         #expect(ends.first?.decidedBy == "kitchen")
         #expect(ends.first?.via == .ladle)
@@ -319,9 +319,9 @@ struct ApprovalRegisterTests {
         var register = ApprovalRegister()
         _ = register.requested(try approval("a"), now: at(0))
         let number = register.askList()
-        let sent = try attempt(register.decide("a", .allowOnce, by: "kitchen", now: at(1)))
+        let sent = try attempt(register.start(.allowOnce, of: "a", by: "kitchen", now: at(1)))
         _ = register.answered("a", attempt: sent, .lost, now: at(2))
-        _ = register.listed([try approval("a")], of: .exec, asked: number, now: at(3))
+        _ = register.listed([try approval("a")], asked: number, now: at(3)) { $0.kind == .exec }
         #expect(register.tick(now: at(121_000)).map(\.state) == [.unknown])
     }
 
@@ -329,7 +329,7 @@ struct ApprovalRegisterTests {
         var register = ApprovalRegister()
         _ = register.requested(try approval("a"), now: at(0))
         let number = register.askList()
-        #expect(register.listed([], unread: ["a"], of: .exec, asked: number, now: at(1)) == [])
+        #expect(register.listed([], unread: ["a"], asked: number, now: at(1)) { $0.kind == .exec } == [])
     }
 
     @Test func `what the gateway keeps without its run is not cancelled with it`() throws {
@@ -340,10 +340,10 @@ struct ApprovalRegisterTests {
         _ = register.runEnded("run")
         // As 2026.6.11 after `chat.abort`.
         let first = register.askList()
-        #expect(register.listed([one], of: .exec, asked: first, now: at(1)) == [])
+        #expect(register.listed([one], asked: first, now: at(1)) { $0.kind == .exec } == [])
         #expect(register.tick(now: at(121_000), listed: [.exec]) == [])
         let second = register.askList()
-        #expect(register.listed([], of: .exec, asked: second, now: at(121_000)).map(\.state) == [.expired])
+        #expect(register.listed([], asked: second, now: at(121_000)) { $0.kind == .exec }.map(\.state) == [.expired])
     }
 
     /// In every order of events an approval is asked for once and ends at most once.
@@ -368,7 +368,7 @@ struct ApprovalRegisterTests {
                 case 0, 1: note(register.requested(try approval(id), now: at(now)))
                 case 2: note(register.resolved(id, "deny", by: "Ladle", own: "Ladle", at: at(now)))
                 case 3, 4:
-                    if case .send(_, let attempt) = register.decide(id, .deny, by: "o", now: at(now)) {
+                    if case .send(_, let attempt) = register.start(.deny, of: id, by: "o", now: at(now)) {
                         attempts.append((id, attempt))
                     }
                 case 5:
@@ -382,7 +382,7 @@ struct ApprovalRegisterTests {
                 case 7:
                     guard let number = lists.popLast() else { continue }
                     let rows = random.next() % 2 == 0 ? [] : [try approval(id)]
-                    note(register.listed(rows, of: .exec, asked: number, now: at(now)))
+                    note(register.listed(rows, asked: number, now: at(now)) { $0.kind == .exec })
                 case 8:
                     register.mayHaveMissed()
                     if random.next() % 2 == 0 { register.gatewayStops() }

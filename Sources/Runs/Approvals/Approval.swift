@@ -57,22 +57,8 @@ package struct Approval: Sendable, Equatable {
     package var decidedBy: String?
     package var decidedAt: Timestamp?
     package var via: Via?
-    /// The gateway reported `createdAt`; otherwise it is the time when Ladle first saw the approval.
-    var isCreatedAtReported = true
-    /// The gateway reported `expiresAt`; otherwise it is the time at which Ladle asks the gateway.
-    var isEndReported = true
-
-    /// Distinguishes an approval from another one with the same id.
-    package struct Question: Sendable, Hashable {
-        let id: String
-        let createdAt: Timestamp
-        let commandSHA256: String?
-        let session: String?
-    }
-
-    package var question: Question {
-        Question(id: id, createdAt: createdAt, commandSHA256: commandSHA256, session: session)
-    }
+    package private(set) var isCreatedAtReported = true
+    package var isEndReported = true
 
     package var isPending: Bool { state == .pending }
 
@@ -162,18 +148,35 @@ package struct Approval: Sendable, Equatable {
         return offered.filter { !without.contains($0.rawValue) }
     }
 
-    /// Whether this is another approval with an id that was used before.
-    func differs(from known: Approval) -> Bool {
-        commandSHA256 != known.commandSHA256 || kind != known.kind || session != known.session
-            || (isCreatedAtReported && known.isCreatedAtReported && createdAt != known.createdAt)
+}
+
+extension Approval.State: UntoldState {}
+
+extension Approval: WaitingItem {
+    package typealias Refusal = ApprovalRefusal
+
+    package struct Content: Sendable, Hashable {
+        let kind: Kind
+        let commandSHA256: String?
+        let session: String?
     }
 
-    mutating func end(
+    package static let limits = WaitingLimits(
+        pending: ApprovalLimits.pending,
+        ended: ApprovalLimits.ended,
+        past: ApprovalLimits.past
+    )
+
+    package var content: Content { Content(kind: kind, commandSHA256: commandSHA256, session: session) }
+
+    package func offers(_ decision: Decision) -> Bool { decisions.contains(decision) }
+
+    package mutating func end(
         _ state: State,
-        _ decision: Decision? = nil,
-        by name: String? = nil,
+        _ decision: Decision?,
+        by name: String?,
         at time: Timestamp,
-        via: Via? = nil
+        via: Via?
     ) {
         self.state = state
         self.decision = decision

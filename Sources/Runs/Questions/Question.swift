@@ -41,22 +41,16 @@ package struct Question: Sendable, Equatable {
     package let isTruncated: Bool
     /// By the gateway's clock, as is `expiresAt`.
     package let createdAt: Timestamp
-    package internal(set) var expiresAt: Timestamp
+    package var expiresAt: Timestamp
     package private(set) var endedAt: Timestamp?
     package private(set) var endedBy: String?
     package private(set) var via: Approval.Via?
-    let isCreatedAtReported: Bool
-    /// The gateway reported `expiresAt`; otherwise it is the time at which Ladle asks the gateway.
-    let isEndReported: Bool
-
-    /// Distinguishes a question from another one with the same id.
-    package struct Identity: Sendable, Hashable {
-        let id: String
-        let createdAt: Timestamp
-        let texts: Int
-    }
-
-    package let identity: Identity
+    package let isCreatedAtReported: Bool
+    package var isEndReported: Bool
+    /// A hash of the session and the texts. It is valid in this process only.
+    package let content: Int
+    /// The hash of the answer that ended the question; nil if that is not known.
+    private var mark: Int?
 
     package var isPending: Bool { state == .pending }
 
@@ -131,38 +125,7 @@ package struct Question: Sendable, Equatable {
             hasher.combine(part.takesSeveral)
             hasher.combine(part.isSecret)
         }
-        identity = Identity(id: id, createdAt: createdAt, texts: hasher.finalize())
-    }
-
-    /// Whether this is another question with an id that was used before.
-    func differs(from known: Question) -> Bool {
-        identity.texts != known.identity.texts
-            || (isCreatedAtReported && known.isCreatedAtReported && createdAt != known.createdAt)
-    }
-
-    /// - Parameter answers: the answers by the id of each part, in the gateway's own words; nil if they are not known.
-    mutating func end(
-        _ state: State,
-        _ answers: [String: [String]]? = nil,
-        by name: String? = nil,
-        at time: Timestamp,
-        via: Approval.Via? = nil
-    ) {
-        self.state = state
-        self.via = via
-        endedBy = name.map { ShownText.name($0) }
-        endedAt = time
-        guard state == .answered else { return }
-        for index in parts.indices {
-            let part = parts[index]
-            guard let given = answers?[part.id] else { continue }
-            parts[index].isAnswered = true
-            guard !part.isSecret else { continue }
-            parts[index].answers = given.prefix(QuestionLimits.answers).map { text in
-                part.options.first { $0.sent == text }?.label
-                    ?? ShownText.of(text, bytes: QuestionLimits.answerBytes).text
-            }
-        }
+        content = hasher.finalize()
     }
 
     /// The question as it is shown while the link is down: nobody knows whether it still waits.
@@ -170,6 +133,45 @@ package struct Question: Sendable, Equatable {
         var copy = self
         if isPending { copy.state = .unknown }
         return copy
+    }
+}
+
+extension Question.State: UntoldState {}
+
+extension Question: WaitingItem {
+    package typealias Refusal = QuestionRefusal
+
+    package static let limits = WaitingLimits(pending: QuestionLimits.pending, ended: QuestionLimits.ended, past: 0)
+
+    package func offers(_ answer: QuestionAnswer) -> Bool { true }
+
+    /// Whether this answer ended the question.
+    package func isAnswered(by answer: QuestionAnswer) -> Bool { mark == answer.mark }
+
+    /// - Parameter answer: nil if it is not known.
+    package mutating func end(
+        _ state: State,
+        _ answer: QuestionAnswer?,
+        by name: String?,
+        at time: Timestamp,
+        via: Approval.Via?
+    ) {
+        self.state = state
+        self.via = via
+        mark = answer?.mark
+        endedBy = name.map { ShownText.name($0) }
+        endedAt = time
+        guard state == .answered, let answers = answer?.byPart else { return }
+        for index in parts.indices {
+            let part = parts[index]
+            guard let given = answers[part.id] else { continue }
+            parts[index].isAnswered = true
+            guard !part.isSecret else { continue }
+            parts[index].answers = given.prefix(QuestionLimits.answers).map { text in
+                part.options.first { $0.sent == text }?.label
+                    ?? ShownText.of(text, bytes: QuestionLimits.answerBytes).text
+            }
+        }
     }
 }
 

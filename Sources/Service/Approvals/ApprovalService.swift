@@ -43,7 +43,7 @@ package final class ApprovalService {
     private let clientName: String
     private let lists: PendingLists
     private var register = ApprovalRegister()
-    private var waiters: [Approval.Question: [Waiter]] = [:]
+    private var waiters: [ApprovalRegister.Identity: [Waiter]] = [:]
     /// The gateway's time at the last connection, with our time on the monotonic clock.
     private var anchor: (gateway: Timestamp, now: UInt64)?
     private var timer: TimerID?
@@ -139,15 +139,15 @@ package final class ApprovalService {
                 return completion(.unsupported)
             }
         }
-        switch register.decide(id, decision, by: sender, now: gatewayTime(on: loop)) {
+        switch register.start(decision, of: id, by: sender, now: gatewayTime(on: loop)) {
         case .notFound: completion(.notFound)
         case .ended(let approval): completion(Outcome(approval, decision))
         case .tooLate(let approval): completion(.tooLate(approval))
-        case .notOffered(let decisions): completion(.notOffered(decisions))
+        case .notOffered(let approval): completion(.notOffered(approval.decisions))
         case .underWay(let approval):
-            waiters[approval.question, default: []].append(Waiter(decision: decision, completion: completion))
+            waiters[approval.identity, default: []].append(Waiter(decision: decision, completion: completion))
         case .send(let approval, let attempt):
-            waiters[approval.question, default: []].append(Waiter(decision: decision, completion: completion))
+            waiters[approval.identity, default: []].append(Waiter(decision: decision, completion: completion))
             send(approval, decision, attempt, on: loop)
         }
     }
@@ -161,7 +161,7 @@ package final class ApprovalService {
         let id = approval.id
         let completion = { [weak self] (result: Result<Void, CallFailure>) in
             guard let self else { return }
-            self.answered(approval.question, id, attempt, result, on: loop)
+            self.answered(approval.identity, id, attempt, result, on: loop)
         }
         let text = decision.rawValue
         switch approval.kind {
@@ -205,7 +205,7 @@ package final class ApprovalService {
     }
 
     private func answered(
-        _ question: Approval.Question,
+        _ identity: ApprovalRegister.Identity,
         _ id: String,
         _ attempt: Int,
         _ result: Result<Void, CallFailure>,
@@ -223,24 +223,24 @@ package final class ApprovalService {
         }
         let isOver = answer == .refused(.gone) || answer == .refused(.resolved)
         remember(isOver ? [id] : [], on: loop) { [weak self] in
-            self?.take(answer, fault, of: question, id, attempt, on: loop)
+            self?.take(answer, fault, of: identity, id, attempt, on: loop)
         }
     }
 
     private func take(
         _ answer: ApprovalRegister.Answer,
         _ fault: GatewayFault?,
-        of question: Approval.Question,
+        of identity: ApprovalRegister.Identity,
         _ id: String,
         _ attempt: Int,
         on loop: isolated EventLoop
     ) {
         publish(register.answered(id, attempt: attempt, answer, now: gatewayTime(on: loop)), on: loop)
-        guard let approval = register[id], approval.isPending, approval.question == question else {
+        guard let approval = register[id], approval.isPending, approval.identity == identity else {
             return arm(on: loop)
         }
         // The approval is still pending: the decision had no effect, or its effect is unknown.
-        let left = waiters.removeValue(forKey: question) ?? []
+        let left = waiters.removeValue(forKey: identity) ?? []
         for waiter in left {
             let isOffered = approval.decisions.contains(waiter.decision)
             waiter.completion(fault.map { .failed($0) } ?? (isOffered ? .notReady : .notOffered(approval.decisions)))
@@ -314,10 +314,14 @@ package final class ApprovalService {
                 if let id = row.id { unread.insert(id) }
                 return nil
             }
-            let missing = register.missing(from: unread.union(approvals.map(\.id)), of: kind, asked: number)
+            let missing = register.missing(from: unread.union(approvals.map(\.id)), asked: number) {
+                $0.kind == kind
+            }
             remember(missing, on: loop) { [weak self] in
                 guard let self, self.lists.isCurrent(current) else { return }
-                let news = self.register.listed(approvals, unread: unread, of: kind, asked: number, now: now)
+                let news = self.register.listed(approvals, unread: unread, asked: number, now: now) {
+                    $0.kind == kind
+                }
                 self.publish(news, on: loop)
                 self.arm(on: loop)
             }
@@ -424,7 +428,7 @@ package final class ApprovalService {
                 try transaction.approvals.save(stored)
             } completion: { [weak self] in
                 guard !approval.isPending else { return }
-                for waiter in self?.waiters.removeValue(forKey: approval.question) ?? [] {
+                for waiter in self?.waiters.removeValue(forKey: approval.identity) ?? [] {
                     waiter.completion(Outcome(approval, waiter.decision))
                 }
             }
@@ -441,7 +445,7 @@ package final class ApprovalService {
     func load(on loop: isolated EventLoop) {
         feed.readSaved("approvals", on: loop) { tables in
             let waiting = try tables.approvals.waiting(limit: ApprovalLimits.pending)
-            let ended = try tables.approvals.lastEnded(limit: ApprovalLimits.past) { Approval(kept: $0.body)?.question }
+            let ended = try tables.approvals.lastEnded(limit: ApprovalLimits.past) { Approval(kept: $0.body)?.identity }
             return (waiting.compactMap { Approval(kept: $0.body) }, ended.reversed().compactMap(\.self))
         } failed: { _ in
         } completion: { [weak self] waiting, ended in

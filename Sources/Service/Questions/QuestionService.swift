@@ -35,7 +35,7 @@ package final class QuestionService {
     private let clientName: String
     private let list: PendingLists
     private var register = QuestionRegister()
-    private var waiters: [Question.Identity: [Waiter]] = [:]
+    private var waiters: [QuestionRegister.Identity: [Waiter]] = [:]
     private var timer: TimerID?
     /// Whether the connected gateway expects answers one level higher.
     private var takesFlatAnswers = false
@@ -70,7 +70,7 @@ package final class QuestionService {
     /// Pending and recently ended questions, newest first; without a link the pending ones may already have ended.
     package func all(on loop: isolated EventLoop) -> [Question] {
         tick(on: loop)
-        return register.all.map(shown)
+        return register.all.reversed().map(shown)
     }
 
     package func question(_ id: String, on loop: isolated EventLoop) -> Question? {
@@ -82,7 +82,7 @@ package final class QuestionService {
     var pending: [Question]? {
         guard list.isConnected else { return nil }
         guard isSupported else { return [] }
-        return sight.isLive ? register.all.filter(\.isPending) : nil
+        return sight.isLive ? register.pending.reversed() : nil
     }
 
     private func shown(_ question: Question) -> Question { sight.isLive ? question : question.unseen }
@@ -104,7 +104,7 @@ package final class QuestionService {
         guard let known = register[id] else { return completion(.notFound) }
         guard known.isPending else {
             let answer = given.map { try? QuestionAnswer($0, to: known) } ?? .cancel
-            return completion(Outcome(register.ended(known, answer)))
+            return completion(Outcome(known, answer))
         }
         switch sight {
         case .whole, .unlisted, .unanswered: break
@@ -114,12 +114,15 @@ package final class QuestionService {
         }
         var answer = QuestionAnswer.cancel
         if let given { answer = try QuestionAnswer(given, to: known) }
-        switch register.answer(id, answer, by: sender, now: approvals.gatewayTime(on: loop)) {
-        case .underWay: waiters[known.identity, default: []].append(Waiter(answer: answer, completion: completion))
+        switch register.start(answer, of: id, by: sender, now: approvals.gatewayTime(on: loop)) {
+        case .notFound: completion(.notFound)
+        case .ended(let question): completion(Outcome(question, answer))
+        case .tooLate(let question): completion(.tooLate(question))
+        case .underWay, .notOffered:
+            waiters[known.identity, default: []].append(Waiter(answer: answer, completion: completion))
         case .send(_, let attempt):
             waiters[known.identity, default: []].append(Waiter(answer: answer, completion: completion))
             send(known, answer, attempt, on: loop)
-        case let start: completion(Outcome(start))
         }
     }
 
@@ -150,7 +153,7 @@ package final class QuestionService {
         _ result: Result<Void, CallFailure>,
         on loop: isolated EventLoop
     ) {
-        var reply = QuestionRegister.Reply.accepted
+        var reply = QuestionRegister.Answer.accepted
         var fault: GatewayFault?
         switch result {
         case .success, .failure(.unreadable): break
@@ -288,7 +291,7 @@ package final class QuestionService {
             } completion: { [weak self] in
                 guard let self, !question.isPending else { return }
                 for waiter in self.waiters.removeValue(forKey: question.identity) ?? [] {
-                    waiter.completion(Outcome(self.register.ended(question, waiter.answer)))
+                    waiter.completion(Outcome(question, waiter.answer))
                 }
             }
         }
@@ -299,13 +302,12 @@ package final class QuestionService {
 }
 
 extension QuestionService.Outcome {
-    fileprivate init(_ start: QuestionRegister.Start) {
-        self =
-            switch start {
-            case .ended(let question, let isSame): isSame ? .answered(question) : .ended(question)
-            case .tooLate(let question): .tooLate(question)
-            case .notFound: .notFound
-            case .underWay, .send: .notReady
-            }
+    /// The outcome of a question that has ended.
+    fileprivate init(_ question: Question, _ answer: QuestionAnswer?) {
+        if question.state == .expired {
+            self = .tooLate(question)
+        } else {
+            self = answer.map(question.isAnswered) == true ? .answered(question) : .ended(question)
+        }
     }
 }
