@@ -14,7 +14,7 @@ struct SessionModelTests {
     {
         var keys: [String] = []
         bench.services.sessionModel.read(refresh: refresh, on: loop) { result in
-            keys = (try? result.get())?.sessions.map(\.key) ?? ["failed"]
+            keys = (try? result.get())?.rows.map(\.key) ?? ["failed"]
         }
         try await bench.settle(on: loop)
         return keys
@@ -65,7 +65,7 @@ struct SessionModelTests {
             bench.gateway.silent = ["sessions.list"]
             var seen: [String?] = []
             for _ in 0..<5 {
-                bench.services.sessionModel.read(on: loop) { seen.append((try? $0.get())?.sessions.first?.model) }
+                bench.services.sessionModel.read(on: loop) { seen.append((try? $0.get())?.rows.first?.model) }
             }
             try await bench.settle(on: loop)
             let event = #"{"sessionKey":"agent:main:den","sessionId":"a","updatedAt":20,"model":"small"}"#

@@ -92,7 +92,7 @@ struct SessionServiceTests {
             )
             var titles: [String?] = []
             bench.services.sessionModel.read(on: loop) { result in
-                titles = (try? result.get())?.sessions.map(\.title) ?? []
+                titles = (try? result.get())?.rows.map(\.title) ?? []
             }
             try await bench.settle(on: loop)
             #expect(titles == ["hello first", "new"])

@@ -105,7 +105,7 @@ enum SessionOperations {
         var isMore = false
         let active = Set(api.runs.runs(activeOnly: true).map(\.session.text))
         // A caller limited to sessions sees only its own.
-        for info in list.sessions where call.caller.mayUse(session: info.key) && query.mayShow(info) {
+        for info in list.rows where call.caller.mayUse(session: info.key) && query.mayShow(info) {
             if let wanted = query.isActive, active.contains(info.key) != wanted { continue }
             guard query.kinds.contains(info.kindName) else {
                 hidden[info.kindName, default: 0] += 1
@@ -181,7 +181,7 @@ enum SessionOperations {
         api.services.sessionModel.read(refresh: refresh, on: loop) { result in
             switch result {
             case .success(let list):
-                guard let info = list.sessions.first(where: { $0.key == key }) else {
+                guard let info = list.rows.first(where: { $0.key == key }) else {
                     return call.fail(.noSession, on: loop)
                 }
                 call.answer(info, api, on: loop)

@@ -1,4 +1,4 @@
-package import Basics
+import Basics
 package import EventLoops
 import Gateway
 package import JSONBytes
@@ -51,14 +51,8 @@ package final class AutomationService {
         }
     }
 
-    package struct List {
-        /// The jobs, sorted by name.
-        package let rows: [Shown]
-        /// False for an earlier answer, because the gateway is away.
-        package let isLive: Bool
-        /// The time of the gateway's answer; nil if it never gave one.
-        package let asOf: Timestamp?
-    }
+    /// The jobs, sorted by name.
+    package typealias List = ShownList<Shown>
 
     package enum Refusal: Error {
         case gateway(GatewayFault)
@@ -91,29 +85,18 @@ package final class AutomationService {
     private let events: ServiceEvents
     private let runs: RunService
     private var rows: [String: Automation] = [:]
-    /// On the loop's clock; nil if the next read must ask.
-    private var readAt: UInt64?
-    private var waiters: [(Result<List, ServiceFault>) -> Void] = []
-    /// The number of lists requested; answers to earlier requests are ignored.
-    private var asked = 0
-    private var isAsking = false
-    /// An event arrived that the requested list may not include.
-    private var isOutdated = false
+    private let list: KeptList<Shown>
     /// The number of lists in a row that an event made outdated.
     private var overtaken = 0
     /// Events for which the gateway sent only the job's id.
     private var pending: [(id: String, event: CronEvent)] = []
-    /// The link was lost since the last list, and events with it.
-    private var hasGap = false
-    private var wasListed = false
-    private let kept: KeptList
     /// Calls whose run has not been seen to start, by job.
     private var starting: [String: [() -> Void]] = [:]
 
     init(gateway: any GatewayCalls, feed: EventFeed, events: ServiceEvents, runs: RunService) {
         self.gateway = gateway
         self.feed = feed
-        kept = KeptList("automations", feed: feed)
+        list = KeptList("automations", feed: feed, row: Shown.init(kept:))
         self.events = events
         self.runs = runs
     }
@@ -131,11 +114,7 @@ package final class AutomationService {
     func framesLost(on loop: isolated EventLoop) { mayHaveMissed(on: loop) }
 
     private func mayHaveMissed(on loop: isolated EventLoop) {
-        readAt = nil
-        isAsking = false
-        asked += 1
-        hasGap = wasListed
-        if hasGap || !waiters.isEmpty || !pending.isEmpty { ask(on: loop) }
+        if list.restart() || list.wasListed || !pending.isEmpty { ask(on: loop) }
     }
 
     // MARK: Events
@@ -145,7 +124,7 @@ package final class AutomationService {
             let reason = Reason(rawValue: action)
         else { return }
         if reason == .started { for answer in starting.removeValue(forKey: id) ?? [] { answer() } }
-        if isAsking { isOutdated = true }
+        list.isOutdated = true
         events.changed()
         guard pending.isEmpty else { return wait(id, event, on: loop) }
         if let job = event.job {
@@ -168,7 +147,7 @@ package final class AutomationService {
     private func wait(_ id: String, _ event: CronEvent, on loop: isolated EventLoop) {
         if pending.count >= Self.mostPending { pending.removeFirst() }
         pending.append((id, event))
-        if isAsking { isOutdated = true } else { ask(on: loop) }
+        if !list.isAsking { ask(on: loop) }
     }
 
     private func publishPending(_ before: [String: Automation], on loop: isolated EventLoop) {
@@ -217,24 +196,17 @@ package final class AutomationService {
         on loop: isolated EventLoop,
         completion: @escaping (Result<List, ServiceFault>) -> Void
     ) {
-        guard gateway.isOnline else { return readKept(on: loop, completion: completion) }
+        guard gateway.isOnline else { return list.readKept(on: loop, completion: completion) }
         if let fault = gateway.obstacle(to: .automations) { return completion(.failure(.gateway(fault))) }
-        if !refresh, let readAt, loop.now < readAt + Self.lifeMs * 1_000_000 { return completion(.success(current)) }
-        waiters.append(completion)
-        if !isAsking { ask(on: loop) }
+        if !refresh, list.isFresh(forMs: Self.lifeMs, on: loop) { return completion(.success(current)) }
+        if list.wait(completion) { ask(on: loop) }
     }
 
-    private var current: List {
-        let sorted = rows.values.sorted { ($0.name, $0.id) < ($1.name, $1.id) }
-        return List(rows: sorted.map { Shown($0) }, isLive: true, asOf: nil)
-    }
+    private var sorted: [Automation] { rows.values.sorted { ($0.name, $0.id) < ($1.name, $1.id) } }
 
-    private func ask(on loop: isolated EventLoop) {
-        isAsking = true
-        isOutdated = false
-        asked += 1
-        askPage([], 0, 1, asked, on: loop)
-    }
+    private var current: List { List(live: sorted.map { Shown($0) }) }
+
+    private func ask(on loop: isolated EventLoop) { askPage([], 0, 1, list.ask(), on: loop) }
 
     private func askPage(
         _ jobs: [CronJob],
@@ -244,7 +216,7 @@ package final class AutomationService {
         on loop: isolated EventLoop
     ) {
         gateway.control(CronList(offset: offset), needing: .automations, on: loop) { [weak self] result in
-            guard let self, number == self.asked else { return }
+            guard let self, self.list.isLast(number) else { return }
             switch result {
             case .failure(let fault): self.failed(fault, on: loop)
             case .success(let answer):
@@ -259,49 +231,25 @@ package final class AutomationService {
 
     private func listed(_ jobs: [CronJob], on loop: isolated EventLoop) {
         // An event arrived meanwhile, so the list may be outdated.
-        if isOutdated, overtaken < Self.mostOvertaken {
+        if list.isOutdated, overtaken < Self.mostOvertaken {
             overtaken += 1
             return ask(on: loop)
         }
         overtaken = 0
-        isAsking = false
         let before = rows
         rows = Dictionary(jobs.map { ($0.id, automation($0)) }) { first, _ in first }
-        readAt = isOutdated ? nil : loop.now
+        let hasGap = list.listed(on: loop)
         events.changed()
-        keep(now: loop.wallClock)
+        list.keep(now: loop.wallClock) { list in for row in sorted { row.write(to: &list) } }
         if hasGap { compare(before, on: loop) }
-        hasGap = false
-        wasListed = true
         publishPending(before, on: loop)
-        let (list, waiting) = (current, waiters)
-        waiters = []
-        for waiter in waiting { waiter(.success(list)) }
+        list.answer(current)
     }
 
     private func failed(_ fault: GatewayFault, on loop: isolated EventLoop) {
-        isAsking = false
         overtaken = 0
         publishPending(rows, on: loop)
-        let waiting = waiters
-        waiters = []
-        for waiter in waiting {
-            switch fault {
-            case .notConnected, .unanswered: readKept(on: loop, completion: waiter)
-            default: waiter(.failure(.gateway(fault)))
-            }
-        }
-    }
-
-    private func keep(now: Timestamp) {
-        let sorted = rows.values.sorted { ($0.name, $0.id) < ($1.name, $1.id) }
-        kept.keep(now: now) { list in for row in sorted { row.write(to: &list) } }
-    }
-
-    private func readKept(on loop: isolated EventLoop, completion: @escaping (Result<List, ServiceFault>) -> Void) {
-        kept.read(on: loop, Shown.init(kept:)) { result in
-            completion(result.map { List(rows: $0.rows, isLive: false, asOf: $0.asOf) })
-        }
+        list.failed(fault, on: loop)
     }
 
     // MARK: Runs

@@ -1,21 +1,128 @@
-import Basics
+package import Basics
 import EventLoops
 import JSONBytes
 import Store
 
-/// The gateway's last list of one kind, stored in the database for times without the gateway, even across a restart.
-final class KeptList {
-    private static let space = "gateway"
+/// A list of the gateway, as its readers get it.
+package struct ShownList<Row> {
+    package let rows: [Row]
+    /// False for an earlier answer, because the gateway is away.
+    package let isLive: Bool
+    /// The time of the gateway's answer; nil if it never gave one, or if the list is live.
+    package let asOf: Timestamp?
+
+    init(live rows: [Row]) {
+        self.rows = rows
+        isLive = true
+        asOf = nil
+    }
+
+    init(kept rows: [Row], asOf: Timestamp?) {
+        self.rows = rows
+        isLive = false
+        self.asOf = asOf
+    }
+}
+
+/// One of the gateway's lists: its age, and its readers, who share one request. The service that owns the list sends the request
+/// and has the rows. The last answer is stored in the database for times without the gateway, even across a restart.
+final class KeptList<Row> {
+    typealias Completion = (Result<ShownList<Row>, ServiceFault>) -> Void
 
     private let name: String
     private let feed: EventFeed
+    private let row: (JSONValue) -> Row?
     /// The list as last written.
     private var bytes: [UInt8] = []
+    /// On the loop's clock; nil if the next read must ask.
+    private var readAt: UInt64?
+    private var waiters: [Completion] = []
+    /// The number of requests and links; answers to earlier ones are ignored.
+    private var asked = 0
+    private(set) var isAsking = false
+    /// The requested list may lack a change that came after the request.
+    var isOutdated = false
+    /// The gateway answered at least once.
+    private(set) var wasListed = false
+    /// The link was lost since the last answer, and events with it.
+    private var hasGap = false
 
-    init(_ name: String, feed: EventFeed) {
+    /// - Parameter row: reads a row from the database; a row that cannot be read is left out.
+    init(_ name: String, feed: EventFeed, row: @escaping (JSONValue) -> Row?) {
         self.name = name
         self.feed = feed
+        self.row = row
     }
+
+    // MARK: Requests
+
+    /// Makes the next read ask.
+    func expire() { readAt = nil }
+
+    /// Gives up the request of an earlier link.
+    /// - Returns: whether readers wait, so that the caller has to ask again.
+    func restart() -> Bool {
+        readAt = nil
+        isAsking = false
+        asked += 1
+        hasGap = wasListed
+        return !waiters.isEmpty
+    }
+
+    func isFresh(forMs life: UInt64, on loop: isolated EventLoop) -> Bool {
+        readAt.map { loop.now < $0 + life * 1_000_000 } ?? false
+    }
+
+    /// Gives the reader the answer to the current request, or to the next one.
+    /// - Returns: whether the caller has to ask.
+    func wait(_ completion: @escaping Completion) -> Bool {
+        waiters.append(completion)
+        return !isAsking
+    }
+
+    /// Numbers a request that is sent now.
+    func ask() -> Int {
+        isAsking = true
+        isOutdated = false
+        asked += 1
+        return asked
+    }
+
+    /// Whether an answer belongs to the last request.
+    func isLast(_ number: Int) -> Bool { number == asked }
+
+    /// Notes the answer to the last request.
+    /// - Returns: whether events were lost since the answer before.
+    func listed(on loop: isolated EventLoop) -> Bool {
+        defer { (hasGap, wasListed) = (false, true) }
+        isAsking = false
+        readAt = isOutdated ? nil : loop.now
+        return hasGap
+    }
+
+    func answer(_ list: ShownList<Row>) {
+        for waiter in takeWaiters() { waiter(.success(list)) }
+    }
+
+    /// Gives readers the stored list if the gateway did not answer.
+    func failed(_ fault: GatewayFault, on loop: isolated EventLoop) {
+        isAsking = false
+        for waiter in takeWaiters() {
+            switch fault {
+            case .notConnected, .unanswered: readKept(on: loop, completion: waiter)
+            default: waiter(.failure(.gateway(fault)))
+            }
+        }
+    }
+
+    private func takeWaiters() -> [Completion] {
+        defer { waiters = [] }
+        return waiters
+    }
+
+    // MARK: The database
+
+    private static var space: String { "gateway" }
 
     /// Writes the list if it has changed; returns whether it has.
     @discardableResult
@@ -31,21 +138,14 @@ final class KeptList {
         return true
     }
 
-    /// - Parameters:
-    ///   - row: one row; a row that cannot be read is left out.
-    ///   - completion: gets the rows, and when the gateway listed them: nil if it never did.
-    func read<Row>(
-        on loop: isolated EventLoop,
-        _ row: @escaping (JSONValue) -> Row?,
-        completion: @escaping (Result<(rows: [Row], asOf: Timestamp?), ServiceFault>) -> Void
-    ) {
+    func readKept(on loop: isolated EventLoop, completion: @escaping Completion) {
         feed.read(on: loop) { [name] tables in
             try tables.values.get(space: Self.space, name: name)
-        } completion: { result in
+        } completion: { [row] result in
             switch result {
             case .success(let kept):
                 let list = kept.flatMap { try? JSONDocument(parsing: $0.bytes).root }
-                completion(.success((list?.elements.compactMap(row) ?? [], kept?.updatedAt)))
+                completion(.success(ShownList(kept: list?.elements.compactMap(row) ?? [], asOf: kept?.updatedAt)))
             case .failure(let error): completion(.failure(.store(error)))
             }
         }

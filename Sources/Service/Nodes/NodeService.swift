@@ -1,4 +1,3 @@
-package import Basics
 package import EventLoops
 import Gateway
 import JSONBytes
@@ -12,14 +11,8 @@ package final class NodeService {
         case connected, disconnected, changed
     }
 
-    package struct List {
-        /// The nodes, sorted by name.
-        package let rows: [ShownNode]
-        /// False for an earlier answer, because the gateway is away.
-        package let isLive: Bool
-        /// The time of the gateway's answer; nil if it never gave one.
-        package let asOf: Timestamp?
-    }
+    /// The nodes, sorted by name.
+    package typealias List = ShownList<ShownNode>
 
     /// Clients that read within this time share one call.
     private static let lifeMs: UInt64 = 2_000
@@ -36,16 +29,9 @@ package final class NodeService {
     package let policy: NodePolicy
     private var jitter: UInt64
     private var rows: [String: Node] = [:]
-    private var isListed = false
-    /// On the loop's clock; nil if the next read must ask.
-    private var readAt: UInt64?
-    private var waiters: [(Result<List, ServiceFault>) -> Void] = []
-    private var isAsking = false
-    /// The number of the connection; answers to calls of earlier ones are ignored.
-    private var connection = 0
+    private let list: KeptList<ShownNode>
     private var isLooking = false
     private var isLookingSoon = false
-    private let kept: KeptList
 
     init(
         gateway: any GatewayCalls,
@@ -57,7 +43,7 @@ package final class NodeService {
     ) {
         self.gateway = gateway
         self.feed = feed
-        kept = KeptList("nodes", feed: feed)
+        list = KeptList("nodes", feed: feed, row: ShownNode.init(kept:))
         self.events = events
         self.audience = audience
         self.policy = policy
@@ -67,16 +53,13 @@ package final class NodeService {
     // MARK: The link
 
     func linkOpened(on loop: isolated EventLoop) {
-        connection += 1
-        isAsking = false
-        readAt = nil
-        if !waiters.isEmpty || isFollowed { follow(on: loop) }
+        if list.restart() || isFollowed { follow(on: loop) }
     }
 
     func received(_ event: GatewayEvent, on loop: isolated EventLoop) {
         switch event.payload {
         case .presence:
-            readAt = nil
+            list.expire()
             events.changed()
             if isFollowed { lookSoon(on: loop) }
         // A notification rule needs the event even without a stream; the gateway's tick serves as the clock.
@@ -92,7 +75,7 @@ package final class NodeService {
     /// Starts regular looks for a stream that shows the event.
     package func follow(on loop: isolated EventLoop) {
         lookLater(on: loop)
-        guard isOld(on: loop), gateway.obstacle(to: .nodes) == nil, !isAsking else { return }
+        guard !isFresh(on: loop), gateway.obstacle(to: .nodes) == nil, !list.isAsking else { return }
         ask(on: loop)
     }
 
@@ -105,7 +88,7 @@ package final class NodeService {
         loop.after(milliseconds: Int64(wait)) { [weak self] in
             guard let self else { return }
             self.isLooking = false
-            self.readAt = nil
+            self.list.expire()
             if self.isFollowed { self.follow(on: loop) }
         }
     }
@@ -116,14 +99,12 @@ package final class NodeService {
         loop.after(milliseconds: Self.presenceWaitMs) { [weak self] in
             guard let self else { return }
             self.isLookingSoon = false
-            self.readAt = nil
+            self.list.expire()
             self.follow(on: loop)
         }
     }
 
-    private func isOld(on loop: isolated EventLoop) -> Bool {
-        readAt.map { loop.now >= $0 + Self.lifeMs * 1_000_000 } ?? true
-    }
+    private func isFresh(on loop: isolated EventLoop) -> Bool { list.isFresh(forMs: Self.lifeMs, on: loop) }
 
     // MARK: Reading
 
@@ -132,28 +113,23 @@ package final class NodeService {
         on loop: isolated EventLoop,
         completion: @escaping (Result<List, ServiceFault>) -> Void
     ) {
-        guard gateway.isOnline else { return readKept(on: loop, completion: completion) }
+        guard gateway.isOnline else { return list.readKept(on: loop, completion: completion) }
         if let fault = gateway.obstacle(to: .nodes) { return completion(.failure(.gateway(fault))) }
-        if !refresh, isListed, !isOld(on: loop) { return completion(.success(current)) }
-        waiters.append(completion)
-        if !isAsking { ask(on: loop) }
+        if !refresh, isFresh(on: loop) { return completion(.success(current)) }
+        if list.wait(completion) { ask(on: loop) }
     }
 
-    private var current: List {
-        List(rows: sorted.map { ShownNode($0) }, isLive: true, asOf: nil)
-    }
+    private var current: List { List(live: sorted.map { ShownNode($0) }) }
 
     private var sorted: [Node] { rows.values.sorted { ($0.name, $0.id) < ($1.name, $1.id) } }
 
     private func ask(on loop: isolated EventLoop) {
-        isAsking = true
-        let number = connection
+        let number = list.ask()
         gateway.control(NodeList(), needing: .nodes, on: loop) { [weak self] result in
-            guard let self, number == self.connection else { return }
-            self.isAsking = false
+            guard let self, self.list.isLast(number) else { return }
             switch result {
             case .success(let listed): self.listed(listed, on: loop)
-            case .failure(let fault): self.failed(fault, on: loop)
+            case .failure(let fault): self.list.failed(fault, on: loop)
             }
         }
     }
@@ -161,24 +137,12 @@ package final class NodeService {
     private func listed(_ listed: [NodeRow], on loop: isolated EventLoop) {
         let before = rows
         rows = Dictionary(listed.map { ($0.id, Node($0, before: before[$0.id], policy)) }) { first, _ in first }
-        readAt = loop.now
-        keep(now: loop.wallClock)
-        if isListed { compare(before, on: loop) }
-        isListed = true
-        let (list, waiting) = (current, waiters)
-        waiters = []
-        for waiter in waiting { waiter(.success(list)) }
-    }
-
-    private func failed(_ fault: GatewayFault, on loop: isolated EventLoop) {
-        let waiting = waiters
-        waiters = []
-        for waiter in waiting {
-            switch fault {
-            case .notConnected, .unanswered: readKept(on: loop, completion: waiter)
-            default: waiter(.failure(.gateway(fault)))
-            }
-        }
+        let isFirst = !list.wasListed
+        _ = list.listed(on: loop)
+        let isNew = list.keep(now: loop.wallClock) { list in for node in sorted { node.write(to: &list) } }
+        if isNew { events.changed() }
+        if !isFirst { compare(before, on: loop) }
+        list.answer(current)
     }
 
     // MARK: The event
@@ -207,19 +171,6 @@ package final class NodeService {
             object.member("reason", reason.rawValue)
             object.key("node")
             node.write(to: &object)
-        }
-    }
-
-    // MARK: The database
-
-    private func keep(now: Timestamp) {
-        let isNew = kept.keep(now: now) { list in for node in sorted { node.write(to: &list) } }
-        if isNew { events.changed() }
-    }
-
-    private func readKept(on loop: isolated EventLoop, completion: @escaping (Result<List, ServiceFault>) -> Void) {
-        kept.read(on: loop, ShownNode.init(kept:)) { result in
-            completion(result.map { List(rows: $0.rows, isLive: false, asOf: $0.asOf) })
         }
     }
 }

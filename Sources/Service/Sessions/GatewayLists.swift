@@ -1,4 +1,3 @@
-package import Basics
 package import EventLoops
 import Gateway
 import JSONBytes
@@ -12,35 +11,28 @@ package final class GatewayLists {
         package let json: [UInt8]
     }
 
-    package struct List {
-        package let rows: [Row]
-        /// False for an earlier answer, because the gateway is away.
-        package let isLive: Bool
-        /// The time of the gateway's answer; nil if it never gave one.
-        package let asOf: Timestamp?
-    }
+    package typealias List = ShownList<Row>
 
+    private static let key = "id"
     /// No event reports new or removed agents; a configuration seldom changes.
     private static let lifeMs: UInt64 = 30_000
     /// The longest time a message waits to learn whether its agent exists.
     private static let longestLookMilliseconds: Int64 = 2000
-    private static let space = "gateway"
 
     private unowned let gateway: any GatewayCalls
-    private let feed: EventFeed
     private let events: ServiceEvents
+    private let list: KeptList<Row>
     /// Agents that the connected gateway has listed.
     private var agents: Set<String> = []
-    /// Lists as last written to the database.
-    private var kept: [String: [UInt8]] = [:]
-
     /// The connected gateway's last answer, with its time on the loop's clock.
     private var fresh: (rows: [Row], at: UInt64)?
 
     init(gateway: any GatewayCalls, feed: EventFeed, events: ServiceEvents) {
         self.gateway = gateway
-        self.feed = feed
         self.events = events
+        list = KeptList("agents", feed: feed) { agent in
+            agent[Self.key]?.string.map { Row(key: $0, json: Array(agent.raw)) }
+        }
     }
 
     /// - Parameter refresh: whether to ask the gateway, however recent the last answer is.
@@ -49,23 +41,38 @@ package final class GatewayLists {
         on loop: isolated EventLoop,
         completion: @escaping (Result<List, ServiceFault>) -> Void
     ) {
-        if !refresh, gateway.isOnline, let fresh, loop.now < fresh.at + Self.lifeMs * 1_000_000 {
-            return completion(.success(List(rows: fresh.rows, isLive: true, asOf: nil)))
+        guard gateway.isOnline else { return list.readKept(on: loop, completion: completion) }
+        if !refresh, let fresh, loop.now < fresh.at + Self.lifeMs * 1_000_000 {
+            return completion(.success(List(live: fresh.rows)))
         }
-        read(AgentsList(), name: "agents", keyedBy: "id", on: loop, completion: completion) { [self] output in
-            agents = Set(output.agents.map { $0.id.lowercased() })
-            return output.agents.map { agent in
-                var writer = JSONWriter()
-                writer.object { object in
-                    object.member("id", agent.id)
-                    object.member("name", agent.name)
-                    object.member("emoji", agent.emoji)
-                    object.member("avatar", agent.avatar)
-                    object.member("default", agent.id == output.defaultId)
-                    object.member("session", "agent:\(agent.id):\(output.mainKey ?? "main")")
-                }
-                return Row(key: agent.id, json: writer.bytes)
+        gateway.call(AgentsList(), on: loop) { [self] result in
+            switch result {
+            case .success(let output):
+                agents = Set(output.agents.map { $0.id.lowercased() })
+                let rows = Self.rows(output)
+                fresh = (rows, loop.now)
+                events.changed()
+                list.keep(now: loop.wallClock) { list in for row in rows { list.raw(row.json) } }
+                completion(.success(List(live: rows)))
+            case .failure(.gateway(let error, let payload)):
+                completion(.failure(.gateway(GatewayFault(.gateway(error, payload: payload), over: gateway))))
+            case .failure: list.readKept(on: loop, completion: completion)
             }
+        }
+    }
+
+    private static func rows(_ output: AgentsList.Output) -> [Row] {
+        output.agents.map { agent in
+            var writer = JSONWriter()
+            writer.object { object in
+                object.member(key, agent.id)
+                object.member("name", agent.name)
+                object.member("emoji", agent.emoji)
+                object.member("avatar", agent.avatar)
+                object.member("default", agent.id == output.defaultId)
+                object.member("session", "agent:\(agent.id):\(output.mainKey ?? "main")")
+            }
+            return Row(key: agent.id, json: writer.bytes)
         }
     }
 
@@ -103,67 +110,6 @@ package final class GatewayLists {
             guard case .success(let list) = result, list.isLive, !list.rows.isEmpty else { return settle(nil) }
             let known = list.rows.map(\.key)
             settle(known.contains { $0.lowercased() == agent } ? nil : known)
-        }
-    }
-
-    private func read<Call: GatewayCall>(
-        _ call: Call,
-        name: String,
-        keyedBy key: String,
-        on loop: isolated EventLoop,
-        completion: @escaping (Result<List, ServiceFault>) -> Void,
-        rows: @escaping (Call.Output) -> [Row]
-    ) {
-        guard gateway.isOnline else { return readKept(name, keyedBy: key, on: loop, completion: completion) }
-        gateway.call(call, on: loop) { [self] result in
-            switch result {
-            case .success(let output):
-                let rows = rows(output)
-                fresh = (rows, loop.now)
-                events.changed()
-                keep(rows, name, now: loop.wallClock)
-                completion(.success(List(rows: rows, isLive: true, asOf: nil)))
-            case .failure(.gateway(let error, let payload)):
-                let fault = GatewayFault(.gateway(error, payload: payload), over: gateway)
-                completion(.failure(.gateway(fault)))
-            case .failure: readKept(name, keyedBy: key, on: loop, completion: completion)
-            }
-        }
-    }
-
-    private func keep(_ rows: [Row], _ name: String, now: Timestamp) {
-        var writer = JSONWriter()
-        writer.array { list in
-            for row in rows { list.raw(row.json) }
-        }
-        let bytes = writer.bytes
-        guard kept[name] != bytes else { return }
-        kept[name] = bytes
-        feed.journal.cache(cost: bytes.count) { transaction in
-            try transaction.values.set(bytes, space: Self.space, name: name, at: now)
-        }
-    }
-
-    private func readKept(
-        _ name: String,
-        keyedBy key: String,
-        on loop: isolated EventLoop,
-        completion: @escaping (Result<List, ServiceFault>) -> Void
-    ) {
-        feed.read(on: loop) { tables in
-            try tables.values.get(space: Self.space, name: name)
-        } completion: { result in
-            switch result {
-            case .success(let kept):
-                let list = kept.flatMap { try? JSONDocument(parsing: $0.bytes).root }
-                let rows = (list?.elements).map { elements in
-                    elements.compactMap { item in
-                        item[key]?.string.map { Row(key: $0, json: Array(item.raw)) }
-                    }
-                }
-                completion(.success(List(rows: rows ?? [], isLive: false, asOf: kept?.updatedAt)))
-            case .failure(let error): completion(.failure(.store(error)))
-            }
         }
     }
 }

@@ -1,4 +1,4 @@
-package import Basics
+import Basics
 package import EventLoops
 import Gateway
 import JSONBytes
@@ -8,14 +8,8 @@ import Store
 /// The gateway's sessions as Ladle knows them: the last list, kept current by the gateway's events. A read that finds
 /// it fresh sends no call. The list is also stored in the database, for times without the gateway.
 package final class SessionModel {
-    package struct List {
-        /// The sessions in the gateway's order: the last changed first.
-        package let sessions: [SessionInfo]
-        /// False for an earlier answer, because the gateway is away.
-        package let isLive: Bool
-        /// The time of the gateway's answer; nil if it never gave one.
-        package let asOf: Timestamp?
-    }
+    /// The sessions in the gateway's order: the last changed first.
+    package typealias List = ShownList<SessionInfo>
 
     package typealias Completion = (Result<List, ServiceFault>) -> Void
 
@@ -31,30 +25,23 @@ package final class SessionModel {
     private let runs: RunService
     private let clientName: String
     private var rows: [String: SessionInfo] = [:]
-    /// On the loop's clock; nil if the next read must ask.
-    private var readAt: UInt64?
-    private var waiters: [Completion] = []
-    /// The number of calls; answers to earlier ones are ignored.
-    private var asked = 0
-    private var isAsking = false
+    private let list: KeptList<SessionInfo>
     /// Sessions that events changed while a list was on its way.
     private var touched: Set<String> = []
-    private let kept: KeptList
-    /// The link was lost since the last list, and events with it.
-    private var hasGap = false
-    /// Before the first list, new sessions cannot be told from old ones.
-    private(set) var wasListed = false
 
     init(gateway: any GatewayCalls, feed: EventFeed, events: ServiceEvents, runs: RunService, clientName: String) {
         self.gateway = gateway
         self.feed = feed
-        kept = KeptList("sessions", feed: feed)
+        list = KeptList("sessions", feed: feed, row: SessionInfo.init(kept:))
         self.events = events
         self.runs = runs
         self.clientName = clientName
     }
 
     // MARK: Rows
+
+    /// Before the first list, new sessions cannot be told from old ones.
+    var wasListed: Bool { list.wasListed }
 
     subscript(key: String) -> SessionInfo? { rows[key] }
 
@@ -86,11 +73,11 @@ package final class SessionModel {
     func note(_ info: SessionInfo) {
         if rows.count >= Self.mostSessions * 4 {
             rows = [:]
-            readAt = nil
+            list.expire()
         }
         rows[info.key] = info
         events.changed()
-        if isAsking { touched.insert(info.key) }
+        if list.isAsking { touched.insert(info.key) }
     }
 
     /// Updates the preview, which session events do not have.
@@ -104,22 +91,21 @@ package final class SessionModel {
     func remove(_ key: String) {
         rows[key] = nil
         events.changed()
-        if isAsking { touched.insert(key) }
+        if list.isAsking { touched.insert(key) }
     }
 
     /// Marks the list outdated after a change that no event describes.
     func invalidate() {
-        readAt = nil
+        list.expire()
+        list.isOutdated = true
         events.changed()
-        // The requested list may be from before the change.
-        if isAsking { asked += 1 }
     }
 
     /// An event's row, completed with the members that events leave out.
     func merged(_ row: SessionRow, _ key: SessionKey) -> SessionInfo {
         var info = SessionInfo(row, key: key, clientName: clientName)
         guard let last = rows[key.text], last.sessionID == info.sessionID || info.sessionID == nil else {
-            readAt = nil
+            list.expire()
             if info.title == nil { info.nameAfterKey() }
             return info
         }
@@ -130,7 +116,7 @@ package final class SessionModel {
         info.thinking = info.thinking ?? last.thinking
         if info.thinkingLevels.isEmpty { info.thinkingLevels = last.thinkingLevels }
         guard !row.isWhole else { return info }
-        readAt = nil
+        list.expire()
         info.sessionID = last.sessionID
         info.updatedAt = info.updatedAt ?? last.updatedAt
         return info
@@ -139,66 +125,50 @@ package final class SessionModel {
     // MARK: The link
 
     func linkOpened(on loop: isolated EventLoop) {
-        readAt = nil
-        isAsking = false
-        asked += 1
-        hasGap = wasListed
-        if hasGap || !waiters.isEmpty { ask(on: loop) }
+        if list.restart() || wasListed { ask(on: loop) }
     }
 
     // MARK: Reading
 
     private func isFresh(on loop: isolated EventLoop) -> Bool {
-        guard let readAt else { return false }
         let tells = gateway.hello.map { Capability.eventsSessions.works(with: $0) } ?? false
-        let life = (tells ? Self.lifeWithEventsMs : Self.lifeWithoutEventsMs) * 1_000_000
-        return loop.now < readAt + life
+        return list.isFresh(forMs: tells ? Self.lifeWithEventsMs : Self.lifeWithoutEventsMs, on: loop)
     }
 
     /// Reads all sessions, whichever part is wanted.
     package func read(refresh: Bool = false, on loop: isolated EventLoop, completion: @escaping Completion) {
-        guard gateway.isOnline else { return readKept(on: loop, completion: completion) }
+        guard gateway.isOnline else { return list.readKept(on: loop, completion: completion) }
         if !refresh, isFresh(on: loop) { return completion(.success(current)) }
-        waiters.append(completion)
-        if !isAsking { ask(on: loop) }
+        if list.wait(completion) { ask(on: loop) }
     }
 
     private var current: List {
         let sorted = rows.values.sorted {
             ($0.updatedAt?.milliseconds ?? 0, $1.key) > ($1.updatedAt?.milliseconds ?? 0, $0.key)
         }
-        return List(sessions: sorted, isLive: true, asOf: nil)
+        return List(live: sorted)
     }
 
     private func ask(on loop: isolated EventLoop) {
-        isAsking = true
-        asked += 1
         touched = []
-        let number = asked
+        let number = list.ask()
         let call = SessionsList(limit: Self.mostSessions, includeDerivedTitles: true, includeLastMessage: true)
         gateway.call(call, on: loop) { [weak self] in self?.answered($0, number, on: loop) }
     }
 
     private func answered(_ result: Result<[SessionRow], CallFailure>, _ number: Int, on loop: isolated EventLoop) {
-        let isLast = number == asked
-        guard isLast || isAsking else { return }
-        isAsking = false
-        let waiting = waiters
-        waiters = []
+        guard list.isLast(number) else { return }
         switch result {
         case .success(let listed):
-            take(listed, isWhole: isLast, on: loop)
-            let list = current
-            for waiter in waiting { waiter(.success(list)) }
+            take(listed, on: loop)
+            list.answer(current)
         case .failure(.gateway(let error, let payload)):
-            let fault = GatewayFault(.gateway(error, payload: payload), over: gateway)
-            for waiter in waiting { waiter(.failure(.gateway(fault))) }
-        case .failure:
-            for waiter in waiting { readKept(on: loop, completion: waiter) }
+            list.failed(GatewayFault(.gateway(error, payload: payload), over: gateway), on: loop)
+        case .failure: list.failed(.unanswered, on: loop)
         }
     }
 
-    private func take(_ listed: [SessionRow], isWhole: Bool, on loop: isolated EventLoop) {
+    private func take(_ listed: [SessionRow], on loop: isolated EventLoop) {
         let before = rows
         var after: [String: SessionInfo] = [:]
         for row in listed {
@@ -217,26 +187,9 @@ package final class SessionModel {
             after[key] = newer
         }
         rows = after
-        wasListed = true
+        let hasGap = list.listed(on: loop)
         events.changed()
-        readAt = isWhole ? loop.now : nil
-        keep(now: loop.wallClock)
-        if hasGap {
-            hasGap = false
-            events.notify(.sessionsListed(before: before), on: loop)
-        }
-    }
-
-    // MARK: Kept
-
-    private func keep(now: Timestamp) {
-        let sessions = current.sessions
-        kept.keep(now: now) { list in for info in sessions { info.keep(in: &list) } }
-    }
-
-    private func readKept(on loop: isolated EventLoop, completion: @escaping Completion) {
-        kept.read(on: loop, SessionInfo.init(kept:)) { result in
-            completion(result.map { List(sessions: $0.rows, isLive: false, asOf: $0.asOf) })
-        }
+        list.keep(now: loop.wallClock) { list in for info in current.rows { info.keep(in: &list) } }
+        if hasGap { events.notify(.sessionsListed(before: before), on: loop) }
     }
 }
