@@ -73,10 +73,10 @@ final class RunPublisher {
         }
         guard !rows.isEmpty else { return }
         keptAt = loop.now
-        feed.commit(cost: rows.reduce(0) { $0 + $1.body.count }, on: loop) { transaction in
+        // Not through the feed, where the pieces of text would wait for this write. If it fails, the next one has the whole text.
+        feed.journal.commit(cost: rows.reduce(0) { $0 + $1.body.count }) { transaction in
             for row in rows { try transaction.runs.save(row) }
-        } completion: { [weak self] result in
-            if case .failure = result { self?.keptBytes.removeAll() }
+        } completion: { _, _ in
         }
     }
 
