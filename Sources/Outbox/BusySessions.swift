@@ -53,6 +53,11 @@ struct BusySessions: Sendable {
         Self.untilMs(session, &interruptedMs, nowMs: nowMs, patienceMs: patienceMs)
     }
 
+    /// Whether the gateway may still go on with an interrupted run of the session.
+    func isInterrupted(_ session: String, nowMs: Int64, patienceMs: Int64) -> Bool {
+        interruptedMs[session]?.contains { nowMs - $0.value < patienceMs } ?? false
+    }
+
     private typealias Times = [String: [String: Int64]]
 
     private static func untilMs(_ session: String, _ times: inout Times, nowMs: Int64, patienceMs: Int64) -> Int64? {

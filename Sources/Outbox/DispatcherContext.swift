@@ -82,9 +82,7 @@ struct DispatcherContext: Sendable {
     }
 
     func waitsForInterruptedRun(_ session: String) -> Bool {
-        var runs = runs
-        let patience = link.facts?.resumesRunsMs ?? 0
-        return runs.interruptedUntilMs(session, nowMs: now.monotonicMs, patienceMs: patience) != nil
+        runs.isInterrupted(session, nowMs: now.monotonicMs, patienceMs: link.facts?.resumesRunsMs ?? 0)
     }
 
     private mutating func busyUntilMs(_ session: String, _ facts: LinkFacts) -> Int64? {

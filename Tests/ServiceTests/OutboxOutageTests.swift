@@ -82,8 +82,10 @@ struct OutboxOutageTests {
             bench.services.outbox.cancel(id ?? "", force: false, expectedVersion: nil, on: loop) { answer = $0 }
             try await bench.advance(1000, on: loop)
             #expect(answer == .failure(.storage(.storageFull)))
+            #expect(bench.services.outbox.summary(now: loop.wallClock).closed == "the disk is full")
             bench.journal.failWrites(nil)
             try await bench.advance(2000, on: loop)
+            #expect(bench.services.outbox.summary(now: loop.wallClock).closed == nil)
             #expect(try await bench.state(id) == .accepted)
         }
     }

@@ -265,11 +265,9 @@ struct RunServiceTests {
             try await bench.event("chat", refusal, on: loop)
             #expect(try await bench.journal.read { try $0.outbox.entry(id: id)?.state } == .retrying)
             try await bench.kill(on: loop)
-            let note = "[System] Your previous turn was interrupted by a gateway restart while OpenClaw was waiting."
-            let mark = "[Queued user message that arrived while the previous turn was still active]"
             bench.gateway.rows[Self.main] = [
                 Row.user("hello", key: id),
-                Row.user("\(mark)\nhello\n\n\(note)", at: ManualClock.start.milliseconds + 9_000),
+                Row.user(Row.resumption(of: "hello"), at: ManualClock.start.milliseconds + 9_000),
                 Row.assistant("Hello you.", at: ManualClock.start.milliseconds + 10_000),
             ]
             try await bench.advance(20_000, on: loop)
@@ -296,10 +294,8 @@ struct RunServiceTests {
             try await bench.advance(120_000, on: loop)
             #expect(bench.data("run.ended").first?["run"]?["code"]?.string == "RUN_INTERRUPTED")
             try await bench.kill(on: loop)
-            let note = "[System] Your previous turn was interrupted by a gateway restart while OpenClaw was waiting."
-            let mark = "[Queued user message that arrived while the previous turn was still active]"
             bench.gateway.rows[Self.main]? += [
-                Row.user("\(mark)\nhello\n\n\(note)", at: ManualClock.start.milliseconds + 130_000),
+                Row.user(Row.resumption(of: "hello"), at: ManualClock.start.milliseconds + 130_000),
                 Row.assistant("Hello you.", at: ManualClock.start.milliseconds + 131_000),
             ]
             try await bench.advance(200_000, on: loop)
@@ -323,9 +319,7 @@ struct RunServiceTests {
             #expect(try await bench.state(id) == .delivered)
             let now = ManualClock.start.milliseconds + 130_000
             try await bench.event("agent", Frame.start("run-own", at: now), on: loop)
-            let note = "[System] Your previous turn was interrupted by a gateway restart while OpenClaw was waiting."
-            let mark = "[Queued user message that arrived while the previous turn was still active]"
-            try await bench.row(Row.user("\(mark)\nhello\n\n\(note)", id: "r2", at: now), on: loop)
+            try await bench.row(Row.user(Row.resumption(of: "hello"), id: "r2", at: now), on: loop)
             #expect(try await bench.entry(id).runID == "run-own")
             #expect(bench.data("outbox").last?["entry"]?["runId"]?.string == "run-own")
         }
@@ -336,8 +330,6 @@ struct RunServiceTests {
             let id = try await bench.accept("hello", on: loop) ?? ""
             try await bench.event("agent", Frame.start(id), on: loop)
             bench.gateway.rows[Self.main] = [Row.user("hello", key: id)]
-            let note = "[System] Your previous turn was interrupted by a gateway restart while OpenClaw was waiting."
-            let mark = "[Queued user message that arrived while the previous turn was still active]"
             for (place, run) in ["run-one", "run-two"].enumerated() {
                 try await bench.drop(on: loop)
                 if place == 1 { try await bench.kill(on: loop) }
@@ -345,7 +337,7 @@ struct RunServiceTests {
                 try await bench.advance(6_000, on: loop)
                 let now = bench.clock.wall.milliseconds
                 try await bench.event("agent", Frame.start(run, at: now), on: loop)
-                let row = Row.user("\(mark)\nhello\n\n\(note)", id: run, at: now)
+                let row = Row.user(Row.resumption(of: "hello"), id: run, at: now)
                 bench.gateway.rows[Self.main] = [row]
                 try await bench.row(row, on: loop)
                 #expect(try await bench.entry(id).runID == run)
@@ -376,10 +368,7 @@ struct RunServiceTests {
             if goesOn {
                 let now = bench.clock.wall.milliseconds
                 try await bench.event("agent", Frame.start("run-own", at: now), on: loop)
-                let note =
-                    "[System] Your previous turn was interrupted by a gateway restart while OpenClaw was waiting."
-                let mark = "[Queued user message that arrived while the previous turn was still active]"
-                try await bench.row(Row.user("\(mark)\nhello\n\n\(note)", id: "r2", at: now), on: loop)
+                try await bench.row(Row.user(Row.resumption(of: "hello"), id: "r2", at: now), on: loop)
             } else {
                 // A run that broke off in a tool is failed some seconds after the start.
                 bench.gateway.historyMembers = #","sessionInfo":{"status":"failed","hasActiveRun":false}"#

@@ -36,6 +36,12 @@ enum Frame {
 }
 
 enum Row {
+    /// The prompt with which a restarted gateway goes on with a message.
+    static func resumption(of words: String) -> String {
+        "[Queued user message that arrived while the previous turn was still active]\n\(words)\n\n[System] Your previous "
+            + "turn was interrupted by a gateway restart while OpenClaw was waiting."
+    }
+
     static func user(_ text: String, key: String? = nil, id: String? = nil, at: Int64 = 1_795_000_000_000) -> String {
         row("user", text, key: key.map { "\($0):user" }, id: id, at: at)
     }
