@@ -292,7 +292,7 @@ package final class HTTPAPI: Responder, ServiceEventReceiver {
             return exchange.respond(Problem(.notPaired(credentialSent: true)).closing(), on: loop)
         }
         call.hasBegun = true
-        request.route.handler(self, call, loop)
+        call.attempt(on: loop) { () throws(Problem) in try request.route.handler(self, call, loop) }
         // Only an answer that is still open can outlive its caller's right to it.
         if request.mayEnd, exchange.isOpen || exchange.isStreaming {
             access.began(exchange, by: request.caller, on: loop)

@@ -9,55 +9,49 @@ import TLS
 /// `/v1/pairing/invitations`: the host chooses name and scopes, and a device exchanges the secret for its token in one
 /// request.
 enum InvitationOperations {
-    static func create(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
-        do throws(Problem) {
-            let body = try call.jsonObject(of: TokenForm.fields)
-            let token = try TokenForm.newToken(body, scopes: [.read, .send], api, now: loop.wallClock)
-            switch api.access.invitations.make(token, now: loop.wallClock) {
-            case .failure:
-                throw Problem(.tooManyApplications, "As many invitations wait as there is room for.")
-            case .success(let made):
-                call.subject = made.invitation.id
-                let certificates = api.settings.tls()?.certificates ?? []
-                let places = PairingPlaces(
-                    listening: api.rules.listening,
-                    interfaces: api.settings.interfaces(),
-                    tailnetNames: api.rules.tailnetNames,
-                    now: loop.wallClock
-                ) { api.settings.isEncrypted($0) ? certificates : [] }
-                let response = Response.json(.created) { writer in
-                    writer.object { object in
-                        made.invitation.writeMembers(to: &object)
-                        object.member("secret", PairingInvitations.grouped(made.secret))
-                        object.member("link", places.link(secret: made.secret.reveal()))
-                        object.member("reach", places.reach.rawValue)
-                        object.array("urls", of: places.urls)
-                    }
-                }
-                call.respond(response.unkept, on: loop)
+    static func create(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
+        let body = try call.jsonObject(of: TokenForm.fields)
+        let token = try TokenForm.newToken(body, scopes: [.read, .send], api, now: loop.wallClock)
+        switch api.access.invitations.make(token, now: loop.wallClock) {
+        case .failure:
+            throw Problem(.tooManyApplications, "As many invitations wait as there is room for.")
+        case .success(let made):
+            call.subject = made.invitation.id
+            let certificates = api.settings.tls()?.certificates ?? []
+            let places = PairingPlaces(
+                listening: api.rules.listening,
+                interfaces: api.settings.interfaces(),
+                tailnetNames: api.rules.tailnetNames,
+                now: loop.wallClock
+            ) { api.settings.isEncrypted($0) ? certificates : [] }
+            let response = Response.object(.created) { object in
+                made.invitation.writeMembers(to: &object)
+                object.member("secret", PairingInvitations.grouped(made.secret))
+                object.member("link", places.link(secret: made.secret.reveal()))
+                object.member("reach", places.reach.rawValue)
+                object.array("urls", of: places.urls)
             }
-        } catch {
-            call.fail(error, on: loop)
+            call.respond(response.unkept, on: loop)
         }
     }
 
-    static func get(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
-        let found = api.access.invitations.invitation(call.parameters.first ?? "", now: loop.wallClock)
-        guard let found else { return call.fail(unknown, on: loop) }
+    static func get(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
+        let found = api.access.invitations.invitation(call.pathID, now: loop.wallClock)
+        guard let found else { throw unknown }
         call.respond(Response.json(.ok, found).unkept, on: loop)
     }
 
-    static func cancel(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
-        let id = call.parameters.first ?? ""
+    static func cancel(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
+        let id = call.pathID
         switch api.access.invitations.cancel(id, now: loop.wallClock) {
-        case .unknown: call.fail(unknown, on: loop)
+        case .unknown: throw unknown
         case .cancelled:
             call.subject = id
             call.respond(Response(.noContent), on: loop)
         case .used(let invitation):
             call.subject = id
             let hint = invitation.tokenID.map { "ladle token revoke \($0)" }
-            call.fail(Problem(.alreadyDecided, "The invitation has been used.", hint: hint), on: loop)
+            throw Problem(.alreadyDecided, "The invitation has been used.", hint: hint)
         }
     }
 
@@ -67,22 +61,23 @@ enum InvitationOperations {
 
     /// A right secret always works, like a right token; a wrong one counts as an application, and all wrong ones get
     /// the same answer.
-    static func redeem(_ secret: String, from peer: Peer, _ api: HTTPAPI, _ call: Call, on loop: isolated EventLoop) {
+    static func redeem(
+        _ secret: String,
+        from peer: Peer,
+        _ api: HTTPAPI,
+        _ call: Call,
+        on loop: isolated EventLoop
+    ) throws(Problem) {
         let problem: Problem
         switch api.access.invitations.redeem(secret, now: loop.wallClock) {
         case .deliver(let invitation): return deliver(invitation, to: peer, api, call, on: loop)
-        case .unknown:
-            problem = Problem(.unknownPairing, "No invitation has this secret.", hint: Self.again)
+        case .unknown: problem = Problem(.unknownPairing, "No invitation has this secret.", hint: again)
         case .over(let invitation):
             call.actor = "invitation:\(invitation.id)"
-            problem = Problem(.pairingOver, text(of: invitation), hint: Self.again)
+            problem = Problem(.pairingOver, text(of: invitation), hint: again)
         }
-        do throws(Problem) {
-            try api.access.countWrongSecret(call.exchange, from: peer, on: loop)
-            call.fail(problem, on: loop)
-        } catch {
-            call.fail(error, on: loop)
-        }
+        try api.access.countWrongSecret(call.exchange, from: peer, on: loop)
+        throw problem
     }
 
     private static let again = "on the host: ladle pair"
@@ -103,20 +98,14 @@ enum InvitationOperations {
         _ call: Call,
         on loop: isolated EventLoop
     ) {
-        let (record, secret) = TokenRecord.issue(
-            invitation.token,
-            now: loop.wallClock,
-            random: SecureRandom.bytes(10)
-        )
+        let (record, secret) = TokenRecord.issue(invitation.token, now: loop.wallClock, random: SecureRandom.bytes(10))
         call.actor = "invitation:\(invitation.id)"
         call.subject = record.id
         api.access.save(record, on: loop) { result in
             switch result {
             case .success:
                 api.access.invitations.redeemed(invitation.id, tokenID: record.id, from: peer.description)
-                let response = Response.json(.created) { writer in
-                    writer.object { record.writeMembers(to: &$0, secret: secret) }
-                }
+                let response = Response.object(.created) { record.writeMembers(to: &$0, secret: secret) }
                 call.respond(response.unkept, on: loop)
             case .failure(let error):
                 api.access.invitations.redemptionFailed(invitation.id)

@@ -11,62 +11,55 @@ enum PairingOperations {
     /// Room for a name, some scopes and the most paths allowed.
     static let bodyBytes = 8 << 10
 
-    static func apply(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
+    static func apply(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
         let peer = api.settings.peer(call.exchange.connection)
+        let body: JSONValue
         do throws(Problem) {
-            let body: JSONValue
-            do throws(Problem) {
-                body = try call.jsonObject(of: ["name", "scopes", "paths", "secret"])
-            } catch {
-                try api.access.admitApplication(call.exchange, from: peer, on: loop)
-                throw error
-            }
-            if let secret = body["secret"], !secret.isNull {
-                call.isBodySecret = true
-                guard let text = secret.string else {
-                    throw .invalidField("secret", "`secret` is the code that `ladle pair` shows, a string.")
-                }
-                return InvitationOperations.redeem(text, from: peer, api, call, on: loop)
-            }
-            try api.access.admitApplication(call.exchange, from: peer, on: loop)
-            guard let name = body["name"]?.string else {
-                throw .invalidField("name", "`name` is what the host's owner will see, a string.")
-            }
-            let paths = try TokenForm.paths(body["paths"], api)
-            let scopes = try ScopeSet(asked: body["scopes"])
-            let token = try TokenForm.check(name, scopes, nil, paths, now: loop.wallClock)
-            let place = "\(peer.limitKey)"
-            switch api.access.pairing.apply(token, from: peer.description, place: place, now: loop.wallClock) {
-            case .failure:
-                throw Problem(.tooManyApplications, "As many applications wait as there is room for.")
-            case .success(let receipt):
-                call.subject = receipt.code
-                api.tell(.waiting, receipt.request, on: loop)
-                let response = Response.json(.accepted) { writer in
-                    writer.object { object in
-                        object.member("id", receipt.id.reveal())
-                        object.member("code", receipt.code)
-                        object.member("expiresAt", receipt.expiresAt)
-                        object.member("approve", "ladle clients approve \(receipt.code)")
-                    }
-                }
-                call.respond(response.unkept, on: loop)
-            }
+            body = try call.jsonObject(of: ["name", "scopes", "paths", "secret"])
         } catch {
-            call.fail(error, on: loop)
+            try api.access.admitApplication(call.exchange, from: peer, on: loop)
+            throw error
+        }
+        if let secret = body["secret"], !secret.isNull {
+            call.isBodySecret = true
+            guard let text = secret.string else {
+                throw .invalidField("secret", "`secret` is the code that `ladle pair` shows, a string.")
+            }
+            return try InvitationOperations.redeem(text, from: peer, api, call, on: loop)
+        }
+        try api.access.admitApplication(call.exchange, from: peer, on: loop)
+        guard let name = body["name"]?.string else {
+            throw .invalidField("name", "`name` is what the host's owner will see, a string.")
+        }
+        let paths = try TokenForm.paths(body["paths"], api)
+        let scopes = try ScopeSet(asked: body["scopes"])
+        let token = try TokenForm.check(name, scopes, nil, paths, now: loop.wallClock)
+        let place = "\(peer.limitKey)"
+        switch api.access.pairing.apply(token, from: peer.description, place: place, now: loop.wallClock) {
+        case .failure:
+            throw Problem(.tooManyApplications, "As many applications wait as there is room for.")
+        case .success(let receipt):
+            call.subject = receipt.code
+            api.tell(.waiting, receipt.request, on: loop)
+            let response = Response.object(.accepted) { object in
+                object.member("id", receipt.id.reveal())
+                object.member("code", receipt.code)
+                object.member("expiresAt", receipt.expiresAt)
+                object.member("approve", "ladle clients approve \(receipt.code)")
+            }
+            call.respond(response.unkept, on: loop)
         }
     }
 
     static func list(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
         let requests = api.access.pairing.pending(now: loop.wallClock)
-        call.respond(.json { $0.object { $0.array("requests", of: requests) } }.unkept, on: loop)
+        call.respond(.object { $0.array("requests", of: requests) }.unkept, on: loop)
     }
 
-    static func poll(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
-        let id = Array((call.parameters.first ?? "").utf8)
+    static func poll(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
+        let id = Array(call.pathID.utf8)
         switch api.access.pairing.poll(id, now: loop.wallClock) {
-        case nil:
-            call.fail(Problem(.unknownPairing, "There is no such application, or it is over."), on: loop)
+        case nil: throw Problem(.unknownPairing, "There is no such application, or it is over.")
         case .pending(let expiresAt): respond(call, "pending", expiresAt: expiresAt, on: loop)
         case .rejected: respond(call, "rejected", on: loop)
         case .superseded: respond(call, "superseded", on: loop)
@@ -94,11 +87,9 @@ enum PairingOperations {
             switch result {
             case .success:
                 api.access.pairing.delivered(id)
-                let response = Response.json { writer in
-                    writer.object { object in
-                        object.member("status", "approved")
-                        record.writeMembers(to: &object, secret: secret)
-                    }
+                let response = Response.object { object in
+                    object.member("status", "approved")
+                    record.writeMembers(to: &object, secret: secret)
                 }
                 call.respond(response.unkept, on: loop)
             case .failure(let error):
@@ -114,17 +105,15 @@ enum PairingOperations {
         expiresAt: Timestamp? = nil,
         on loop: isolated EventLoop
     ) {
-        let response = Response.json { writer in
-            writer.object { object in
-                object.member("status", status)
-                object.member("expiresAt", expiresAt)
-            }
+        let response = Response.object { object in
+            object.member("status", status)
+            object.member("expiresAt", expiresAt)
         }
         call.respond(response.unkept, on: loop)
     }
 
-    static func approve(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
-        decide(api, call, .approved, on: loop) { code, body throws(Problem) in
+    static func approve(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
+        try decide(api, call, .approved, on: loop) { code, body throws(Problem) in
             var scopes: ScopeSet?
             if let list = body["scopes"], !list.isNull { scopes = try ScopeSet(asked: list) }
             if scopes?.isEmpty == true { throw .invalidField("scopes", "An approval grants at least one scope.") }
@@ -133,8 +122,8 @@ enum PairingOperations {
         }
     }
 
-    static func reject(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
-        decide(api, call, .rejected, on: loop) { code, _ throws(Problem) in
+    static func reject(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
+        try decide(api, call, .rejected, on: loop) { code, _ throws(Problem) in
             api.access.pairing.reject(code, now: loop.wallClock)
         }
     }
@@ -145,29 +134,23 @@ enum PairingOperations {
         _ decision: PairingNews,
         on loop: isolated EventLoop,
         _ change: (String, JSONValue) throws(Problem) -> Result<PairingRequest, PairingRequests.Refusal>
-    ) {
-        do throws(Problem) {
-            let body = try call.jsonObject(of: ["code", "scopes", "paths"])
-            guard let code = body["code"]?.string, !code.isEmpty else {
-                throw .invalidField("code", "`code` is what the applicant's screen shows.")
-            }
-            call.subject = String(code.prefix(16))
-            switch try change(code, body) {
-            case .success(let request):
-                api.tell(decision, request, on: loop)
-                call.respond(.json(.ok, request), on: loop)
-            case .failure(.notRequested(let scopes)):
-                throw .invalidField("scopes", "Not asked for: \(scopes.names.joined(separator: ", ")).")
-            case .failure(.pathNotRequested):
-                throw .invalidField("paths", "Paths that were not asked for are not granted.")
-            case .failure(.impossible(let problem)): throw Problem(problem)
-            case .failure(.decided):
-                throw Problem(.alreadyDecided, "This application was decided before.")
-            case .failure:
-                throw Problem(.unknownCode, "No application waits under this code.")
-            }
-        } catch {
-            call.fail(error, on: loop)
+    ) throws(Problem) {
+        let body = try call.jsonObject(of: ["code", "scopes", "paths"])
+        guard let code = body["code"]?.string, !code.isEmpty else {
+            throw .invalidField("code", "`code` is what the applicant's screen shows.")
+        }
+        call.subject = String(code.prefix(16))
+        switch try change(code, body) {
+        case .success(let request):
+            api.tell(decision, request, on: loop)
+            call.respond(.json(.ok, request), on: loop)
+        case .failure(.notRequested(let scopes)):
+            throw .invalidField("scopes", "Not asked for: \(scopes.names.joined(separator: ", ")).")
+        case .failure(.pathNotRequested):
+            throw .invalidField("paths", "Paths that were not asked for are not granted.")
+        case .failure(.impossible(let problem)): throw Problem(problem)
+        case .failure(.decided): throw Problem(.alreadyDecided, "This application was decided before.")
+        case .failure: throw Problem(.unknownCode, "No application waits under this code.")
         }
     }
 }

@@ -10,24 +10,20 @@ import TLS
 enum TokenOperations {
     static func list(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
         let records = api.access.authenticator.tokens.records
-        call.respond(.json { $0.object { $0.array("tokens", of: records) } }.unkept, on: loop)
+        call.respond(.object { $0.array("tokens", of: records) }.unkept, on: loop)
     }
 
-    static func create(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
-        do throws(Problem) {
-            let token = try TokenForm.newToken(try call.jsonObject(of: TokenForm.fields), api, now: loop.wallClock)
-            let (record, secret) = TokenRecord.issue(token, now: loop.wallClock, random: SecureRandom.bytes(10))
-            call.subject = record.id
-            api.access.save(record, on: loop) { result in
-                answer(call, .created, record, secret, result, on: loop)
-            }
-        } catch {
-            call.fail(error, on: loop)
+    static func create(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
+        let token = try TokenForm.newToken(try call.jsonObject(of: TokenForm.fields), api, now: loop.wallClock)
+        let (record, secret) = TokenRecord.issue(token, now: loop.wallClock, random: SecureRandom.bytes(10))
+        call.subject = record.id
+        api.access.save(record, on: loop) { result in
+            answer(call, .created, record, secret, result, on: loop)
         }
     }
 
-    static func rotate(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
-        guard let known = find(api, call) else { return call.fail(unknown, on: loop) }
+    static func rotate(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
+        guard let known = find(api, call) else { throw unknown }
         let (record, secret) = known.rotated()
         call.subject = record.id
         api.access.save(record, on: loop) { result in
@@ -35,21 +31,15 @@ enum TokenOperations {
                 guard api.access.authenticator.tokens[id: record.id] != nil else {
                     return call.fail(unknown, on: loop)
                 }
-                api.access.endWork(
-                    ofToken: record.id,
-                    reason: "token_rotated",
-                    except: call.exchange,
-                    on: loop
-                )
+                api.access.endWork(ofToken: record.id, reason: "token_rotated", except: call.exchange, on: loop)
             }
             answer(call, .ok, record, secret, result, on: loop)
         }
     }
 
-    static func revoke(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
-        guard
-            let id = find(api, call)?.id ?? call.parameters.first.flatMap({ api.access.isLeaving($0) ? $0 : nil })
-        else { return call.fail(unknown, on: loop) }
+    static func revoke(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
+        let leaving = api.access.isLeaving(call.pathID) ? call.pathID : nil
+        guard let id = find(api, call)?.id ?? leaving else { throw unknown }
         call.subject = id
         api.access.revoke(id, asked: call.exchange, on: loop) { result in
             switch result {
@@ -60,7 +50,7 @@ enum TokenOperations {
     }
 
     private static func find(_ api: HTTPAPI, _ call: Call) -> TokenRecord? {
-        call.parameters.first.flatMap { api.access.authenticator.tokens.find($0) }
+        api.access.authenticator.tokens.find(call.pathID)
     }
 
     private static var unknown: Problem {
@@ -77,12 +67,9 @@ enum TokenOperations {
     ) {
         switch result {
         case .success:
-            let response = Response.json(status) { writer in
-                writer.object { record.writeMembers(to: &$0, secret: secret) }
-            }
+            let response = Response.object(status) { record.writeMembers(to: &$0, secret: secret) }
             call.respond(response.unkept, on: loop)
-        case .failure(let error):
-            call.fail(.storeUnavailable(error), on: loop)
+        case .failure(let error): call.fail(.storeUnavailable(error), on: loop)
         }
     }
 }

@@ -10,17 +10,14 @@ import Service
 /// `POST /v1/approvals/{id}/links` and `POST /v1/act/{secret}`: one tap in a notification makes one decision, once. A
 /// GET decides nothing, because link previews send one.
 enum ApprovalLinkOperations {
-    static func make(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
-        let wish: ApprovalOperations.Wish
-        do throws(Problem) {
-            guard api.settings.hasApprovalLinks else {
-                throw Problem(.notFound, "One-tap links are off.", hint: "ladle serve --approvals-links")
-            }
-            wish = try ApprovalOperations.Wish(call)
-        } catch {
-            return call.fail(error, on: loop)
+    static func make(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
+        guard api.settings.hasApprovalLinks else {
+            throw Problem(.notFound, "One-tap links are off.", hint: "ladle serve --approvals-links")
         }
-        ApprovalOperations.find(api, call, on: loop) { make(of: $0, wish, api, call, on: loop) }
+        let wish = try ApprovalOperations.Wish(call)
+        ApprovalOperations.find(api, call, on: loop) { approval throws(Problem) in
+            try make(of: approval, wish, api, call, on: loop)
+        }
     }
 
     private static func make(
@@ -29,33 +26,24 @@ enum ApprovalLinkOperations {
         _ api: HTTPAPI,
         _ call: Call,
         on loop: isolated EventLoop
-    ) {
-        let name = wish.decision
-        call.decision = AuditRecord.Decision(name.prefix(64), command: approval.commandSHA256)
-        guard wish.isAbout(approval) else { return call.fail(.approvalChanged(approval), on: loop) }
-        guard api.services.approvals.sight.isLive else { return call.fail(.notAsked, on: loop) }
-        guard approval.isPending else { return call.fail(.over(approval), on: loop) }
+    ) throws(Problem) {
+        call.decision = AuditRecord.Decision(wish.decision.prefix(64), command: approval.commandSHA256)
+        guard wish.isAbout(approval) else { throw .approvalChanged(approval) }
+        guard api.services.approvals.sight.isLive else { throw .notAsked }
+        guard approval.isPending else { throw .over(approval) }
         // A permanent permission is too much for a single tap.
         let offered = approval.decisions.filter { $0 != .allowAlways }
-        guard let decision = Approval.Decision(rawValue: name), offered.contains(decision) else {
-            return call.fail(.notOffered(offered), on: loop)
+        guard let decision = Approval.Decision(rawValue: wish.decision), offered.contains(decision) else {
+            throw .notOffered(offered)
         }
-        let caller = call.caller
-        api.services.approvalLinks.make(
-            approval,
-            decision,
-            by: caller.shortName,
-            token: caller.tokenID,
-            on: loop
-        ) { result in
+        let (name, token) = (call.caller.shortName, call.caller.tokenID)
+        api.services.approvalLinks.make(approval, decision, by: name, token: token, on: loop) { result in
             switch result {
             case .success(.made(let secret)):
-                let response = Response.json(.created) { writer in
-                    writer.object { object in
-                        object.member("url", "/v1/act/\(secret.reveal())")
-                        object.member("decision", decision.rawValue)
-                        object.member("expiresAt", approval.expiresAt)
-                    }
+                let response = Response.object(.created) { object in
+                    object.member("url", "/v1/act/\(secret.reveal())")
+                    object.member("decision", decision.rawValue)
+                    object.member("expiresAt", approval.expiresAt)
                 }
                 call.respond(response.unkept, on: loop)
             case .success(.refused): call.fail(.tooManyLinks, on: loop)
@@ -66,18 +54,17 @@ enum ApprovalLinkOperations {
 
     /// The secret is the authorization: it was given to one person for one decision. The answer reveals only the
     /// result.
-    static func act(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
-        guard api.settings.hasApprovalLinks else { return call.fail(.noLink, on: loop) }
-        let links = api.services.approvalLinks
+    static func act(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
+        guard api.settings.hasApprovalLinks else { throw .noLink }
         // Wrong secrets count like wrong tokens, before anything is looked up.
         let key = api.settings.peer(call.exchange.connection).limitKey
         let now = loop.wallClock.milliseconds
         let verdict = api.access.authenticator.limiter.take(.auth, key, now: now)
         guard verdict.allowed else {
             call.subject = "unknown"
-            return call.fail(Problem(.rateLimited(.auth, verdict)), on: loop)
+            throw Problem(.rateLimited(.auth, verdict))
         }
-        links.find(call.parameters.first ?? "", on: loop) { result in
+        api.services.approvalLinks.find(call.pathID, on: loop) { result in
             switch result {
             case .failure(let error):
                 api.access.authenticator.limiter.giveBack(.auth, key)
@@ -87,27 +74,34 @@ enum ApprovalLinkOperations {
                 call.fail(.noLink, on: loop)
             case .success(let link?):
                 api.access.authenticator.limiter.giveBack(.auth, key)
-                call.subject = link.approval
-                call.actor = "link:\(link.token.map { "token:\($0)" } ?? link.sender)"
-                // A link expires with the token that made it.
-                if let token = link.token,
-                    api.access.authenticator.tokens[id: token]?.isExpired(now: loop.wallClock) != false
-                {
-                    return call.fail(.noLink, on: loop)
-                }
-                guard let approval = api.services.approvals.approval(link.approval, on: loop) else {
-                    return call.fail(.noLink, on: loop)
-                }
-                call.decision = AuditRecord.Decision(link.decision.rawValue, command: approval.commandSHA256)
-                // A link stays valid while its decision cannot be sent.
-                guard api.services.approvals.sight.isLive else { return call.fail(.notAsked, on: loop) }
-                links.use(link, on: loop) { result in
-                    switch result {
-                    case .success(true): decide(link, api, call, on: loop)
-                    case .success(false): call.fail(.noLink, on: loop)
-                    case .failure(let error): call.fail(.storage(error), on: loop)
-                    }
-                }
+                call.attempt(on: loop) { () throws(Problem) in try use(link, api, call, on: loop) }
+            }
+        }
+    }
+
+    private static func use(
+        _ link: ApprovalLinks.Found,
+        _ api: HTTPAPI,
+        _ call: Call,
+        on loop: isolated EventLoop
+    ) throws(Problem) {
+        call.subject = link.approval
+        call.actor = "link:\(link.token.map { "token:\($0)" } ?? link.sender)"
+        // A link expires with the token that made it.
+        if let token = link.token,
+            api.access.authenticator.tokens[id: token]?.isExpired(now: loop.wallClock) != false
+        {
+            throw .noLink
+        }
+        guard let approval = api.services.approvals.approval(link.approval, on: loop) else { throw .noLink }
+        call.decision = AuditRecord.Decision(link.decision.rawValue, command: approval.commandSHA256)
+        // A link stays valid while its decision cannot be sent.
+        guard api.services.approvals.sight.isLive else { throw .notAsked }
+        api.services.approvalLinks.use(link, on: loop) { result in
+            switch result {
+            case .success(true): decide(link, api, call, on: loop)
+            case .success(false): call.fail(.noLink, on: loop)
+            case .failure(let error): call.fail(.storage(error), on: loop)
             }
         }
     }
@@ -118,21 +112,14 @@ enum ApprovalLinkOperations {
         _ call: Call,
         on loop: isolated EventLoop
     ) {
-        api.services.approvals.decide(
-            link.approval,
-            link.decision,
-            of: link.question,
-            by: link.sender,
-            on: loop
-        ) { outcome in
+        let (approval, sender) = (link.approval, link.sender)
+        api.services.approvals.decide(approval, link.decision, of: link.question, by: sender, on: loop) { outcome in
             switch outcome {
             case .decided(let approval):
-                let response = Response.json { writer in
-                    writer.object { object in
-                        object.member("id", approval.id)
-                        object.member("state", approval.state.rawValue)
-                        object.member("decision", approval.decision?.rawValue)
-                    }
+                let response = Response.object { object in
+                    object.member("id", approval.id)
+                    object.member("state", approval.state.rawValue)
+                    object.member("decision", approval.decision?.rawValue)
                 }
                 call.respond(response.unkept, on: loop)
             case .ended(let approval): call.fail(Problem.approvalResolved(approval).withoutMembers, on: loop)

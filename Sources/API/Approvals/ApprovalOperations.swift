@@ -10,24 +10,20 @@ import Service
 
 /// `GET /v1/approvals`, `GET /v1/approvals/{id}` and `POST /v1/approvals/{id}`.
 enum ApprovalOperations {
-    static func list(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
-        do throws(Problem) {
-            let query = ApprovalReader.Query(
-                sessions: try call.onlySessions(of: api.runs),
-                filter: try call.choice("state") ?? .pending,
-                kind: try call.choice("kind"),
-                before: call.text("before"),
-                limit: try call.number("limit", in: 1...200, default: 50)
-            )
-            api.services.approvalReader.page(query, on: loop) { result in
-                switch result {
-                case .success(let page?): answer(call, page, api, on: loop)
-                case .success: call.fail(.noPlace("before", "approval"), on: loop)
-                case .failure(let error): call.fail(.storage(error), on: loop)
-                }
+    static func list(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
+        let query = ApprovalReader.Query(
+            sessions: try call.onlySessions(of: api.runs),
+            filter: try call.choice("state") ?? .pending,
+            kind: try call.choice("kind"),
+            before: call.text("before"),
+            limit: try call.number("limit", in: 1...200, default: 50)
+        )
+        api.services.approvalReader.page(query, on: loop) { result in
+            switch result {
+            case .success(let page?): answer(call, page, api, on: loop)
+            case .success: call.fail(.noPlace("before", "approval"), on: loop)
+            case .failure(let error): call.fail(.storage(error), on: loop)
             }
-        } catch {
-            call.fail(error, on: loop)
         }
     }
 
@@ -76,12 +72,13 @@ enum ApprovalOperations {
         _ api: HTTPAPI,
         _ call: Call,
         on loop: isolated EventLoop,
-        then use: @escaping (Approval) -> Void
+        then use: @escaping (Approval) throws(Problem) -> Void
     ) {
-        api.services.approvalReader.find(call.parameters.first ?? "", on: loop) { result in
+        api.services.approvalReader.find(call.pathID, on: loop) { result in
             switch result {
             // A caller that may not see an approval gets the same answer as for a missing one.
-            case .success(let approval?) where call.caller.mayUse(session: approval.session): use(approval)
+            case .success(let approval?) where call.caller.mayUse(session: approval.session):
+                call.attempt(on: loop) { () throws(Problem) in try use(approval) }
             case .success: call.fail(.noApproval, on: loop)
             case .failure(let error): call.fail(.storage(error), on: loop)
             }
@@ -90,14 +87,9 @@ enum ApprovalOperations {
 
     // MARK: Deciding
 
-    static func decide(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
-        let wish: Wish
-        do throws(Problem) {
-            wish = try Wish(call)
-        } catch {
-            return call.fail(error, on: loop)
-        }
-        find(api, call, on: loop) { decide($0, wish, api, call, on: loop) }
+    static func decide(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
+        let wish = try Wish(call)
+        find(api, call, on: loop) { approval throws(Problem) in try decide(approval, wish, api, call, on: loop) }
     }
 
     /// The decision in the request body; the approval checks whether it offers that decision.
@@ -130,24 +122,16 @@ enum ApprovalOperations {
         _ api: HTTPAPI,
         _ call: Call,
         on loop: isolated EventLoop
-    ) {
-        let name = wish.decision
-        call.decision = AuditRecord.Decision(name.prefix(64), command: approval.commandSHA256)
-        guard wish.isAbout(approval) else { return call.fail(.approvalChanged(approval), on: loop) }
-        guard let decision = Approval.Decision(rawValue: name),
+    ) throws(Problem) {
+        call.decision = AuditRecord.Decision(wish.decision.prefix(64), command: approval.commandSHA256)
+        guard wish.isAbout(approval) else { throw .approvalChanged(approval) }
+        guard let decision = Approval.Decision(rawValue: wish.decision),
             !approval.isPending || approval.decisions.contains(decision)
-        else { return call.fail(.notOffered(approval.isPending ? approval.decisions : []), on: loop) }
+        else { throw .notOffered(approval.isPending ? approval.decisions : []) }
         // "Allow always" writes the host's policy, so it needs admin rights.
-        if decision == .allowAlways, case .refused(let refusal) = call.caller.decide(.admin) {
-            return call.fail(Problem(refusal), on: loop)
-        }
-        api.services.approvals.decide(
-            approval.id,
-            decision,
-            of: wish.question,
-            by: call.caller.shortName,
-            on: loop
-        ) { outcome in
+        if decision == .allowAlways, case .refused(let refusal) = call.caller.decide(.admin) { throw Problem(refusal) }
+        let name = call.caller.shortName
+        api.services.approvals.decide(approval.id, decision, of: wish.question, by: name, on: loop) { outcome in
             switch outcome {
             case .decided(let approval): answer(call, approval, api, on: loop)
             // Only the database has this approval, so it has ended.
@@ -171,10 +155,9 @@ enum ApprovalOperations {
         case .notFound: call.fail(.noApproval, on: loop)
         case .notOffered(let decisions): call.fail(.notOffered(decisions), on: loop)
         case .unsupported: call.fail(.unsupported("approvals", needs: "2026.3", api), on: loop)
-        case .notReady:
-            call.fail(.notAsked, on: loop)
+        case .notReady: call.fail(.notAsked, on: loop)
         case .failed(.unanswered):
-            let path = "GET /v1/approvals/\(PercentCoding.encode(call.parameters.first ?? "")) shows how it ended"
+            let path = "GET /v1/approvals/\(PercentCoding.encode(call.pathID)) shows how it ended"
             call.fail(Problem(.gatewayTimeout, unanswered, hint: path), on: loop)
         case .failed(let fault): call.fail(Problem(fault, doing: "decide"), on: loop)
         }

@@ -15,21 +15,17 @@ enum AutomationOperations {
 
     // MARK: Reading
 
-    static func list(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
-        do throws(Problem) {
-            try check(call)
-            if call.answersWarm(api, on: loop) { return }
-            let isEnabled = call.text("enabled") == nil ? nil : try call.flag("enabled")
-            let limit = try call.number("limit", in: 1...1_000, default: 200)
-            let refresh = try call.flag("refresh")
-            api.services.automations.read(refresh: refresh, on: loop) { result in
-                switch result {
-                case .success(let list): answer(call, list, isEnabled, limit, api, on: loop)
-                case .failure(let fault): call.fail(Problem(fault, doing: "list automations"), on: loop)
-                }
+    static func list(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
+        try check(call)
+        if call.answersWarm(api, on: loop) { return }
+        let isEnabled = call.text("enabled") == nil ? nil : try call.flag("enabled")
+        let limit = try call.number("limit", in: 1...1_000, default: 200)
+        let refresh = try call.flag("refresh")
+        api.services.automations.read(refresh: refresh, on: loop) { result in
+            switch result {
+            case .success(let list): answer(call, list, isEnabled, limit, api, on: loop)
+            case .failure(let fault): call.fail(Problem(fault, doing: "list automations"), on: loop)
             }
-        } catch {
-            call.fail(error, on: loop)
         }
     }
 
@@ -55,60 +51,50 @@ enum AutomationOperations {
         }
         let shown = fitting.prefix(limit)
         let showsWork = showsWork(to: call)
-        let response = Response.json { writer in
-            writer.object { object in
-                object.array("automations") { items in
-                    for row in shown { row.write(to: &items, showsWork: showsWork) }
-                }
-                object.member("live", list.isLive)
-                if !list.isLive { object.member("asOf", list.asOf ?? api.startedAt) }
-                if shown.count < fitting.count { object.member("before", shown.last?.id) }
+        let response = Response.object { object in
+            object.array("automations") { items in
+                for row in shown { row.write(to: &items, showsWork: showsWork) }
             }
+            object.member("live", list.isLive)
+            if !list.isLive { object.member("asOf", list.asOf ?? api.startedAt) }
+            if shown.count < fitting.count { object.member("before", shown.last?.id) }
         }
         call.respondTagged(response, warming: api, on: loop)
     }
 
-    static func get(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
-        do throws(Problem) {
-            try check(call)
-            if call.answersWarm(api, on: loop) { return }
-            let refresh = try call.flag("refresh")
-            let id = call.parameters.first ?? ""
-            api.services.automations.read(refresh: refresh, on: loop) { result in
-                switch result {
-                case .success(let list):
-                    guard let row = list.rows.first(where: { $0.id == id }) else {
-                        return call.fail(.noAutomation, on: loop)
-                    }
-                    let response = Response.json { row.write(to: &$0, showsWork: showsWork(to: call)) }
-                    let tag = row.automation.map { Self.tag(of: $0, response) } ?? EntityTag(ofBytes: response.body)
-                    call.respondTagged(response, tag: tag, warming: api, on: loop)
-                case .failure(let fault): call.fail(Problem(fault, doing: "read the automation"), on: loop)
+    static func get(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
+        try check(call)
+        if call.answersWarm(api, on: loop) { return }
+        let refresh = try call.flag("refresh")
+        let id = call.pathID
+        api.services.automations.read(refresh: refresh, on: loop) { result in
+            switch result {
+            case .success(let list):
+                guard let row = list.rows.first(where: { $0.id == id }) else {
+                    return call.fail(.noAutomation, on: loop)
                 }
+                let response = Response.json { row.write(to: &$0, showsWork: showsWork(to: call)) }
+                let tag = row.automation.map { Self.tag(of: $0, response) } ?? EntityTag(ofBytes: response.body)
+                call.respondTagged(response, tag: tag, warming: api, on: loop)
+            case .failure(let fault): call.fail(Problem(fault, doing: "read the automation"), on: loop)
             }
-        } catch {
-            call.fail(error, on: loop)
         }
     }
 
-    static func runs(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
-        do throws(Problem) {
-            try check(call)
-            let id = try id(of: call)
-            let limit = try call.number("limit", in: 1...200, default: 50)
-            var place = RunPlace(offset: 0, endedAt: .max)
-            if let text = call.text("before") {
-                guard let found = RunPlace(text) else { throw .noPlace("before", "run") }
-                place = found
+    static func runs(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
+        try check(call)
+        let id = try id(of: call)
+        let limit = try call.number("limit", in: 1...200, default: 50)
+        var place = RunPlace(offset: 0, endedAt: .max)
+        if let text = call.text("before") {
+            guard let found = RunPlace(text) else { throw .noPlace("before", "run") }
+            place = found
+        }
+        api.services.automations.runs(of: id, limit: limit, offset: place.offset, on: loop) { result in
+            switch result {
+            case .success(let page): answer(call, page, place, on: loop)
+            case .failure(let refusal): fail(call, refusal, doing: "list the runs", api, on: loop)
             }
-            api.services.automations.runs(of: id, limit: limit, offset: place.offset, on: loop) { result in
-                switch result {
-                case .success(let page): answer(call, page, place, on: loop)
-                case .failure(let refusal): fail(call, refusal, doing: "list the runs", api, on: loop)
-                }
-            }
-        } catch {
-            call.fail(error, on: loop)
         }
     }
 
@@ -147,14 +133,12 @@ enum AutomationOperations {
             endedAt: shown.last?.endedAt?.milliseconds ?? place.endedAt
         )
         call.respondTagged(
-            .json { writer in
-                writer.object { object in
-                    object.member("automation", call.parameters.first)
-                    object.array("runs") { items in
-                        for run in shown { run.write(to: &items, showsWork: showsWork) }
-                    }
-                    if page.hasMore { object.member("before", next.text) }
+            .object { object in
+                object.member("automation", call.pathID)
+                object.array("runs") { items in
+                    for run in shown { run.write(to: &items, showsWork: showsWork) }
                 }
+                if page.hasMore { object.member("before", next.text) }
             },
             on: loop
         )
@@ -162,58 +146,40 @@ enum AutomationOperations {
 
     // MARK: Changing
 
-    static func patch(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
-        do throws(Problem) {
-            try check(call)
-            let id = try id(of: call)
-            let body = try call.json()
-            try SessionChanges.check(body, ["enabled"])
-            guard let isEnabled = body["enabled"]?.bool else {
-                throw .invalidField("enabled", "`enabled` is true or false.")
+    static func patch(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
+        try check(call)
+        let id = try id(of: call)
+        let body = try call.jsonObject(onlyOf: ["enabled"])
+        guard let isEnabled = body["enabled"]?.bool else {
+            throw .invalidField("enabled", "`enabled` is true or false.")
+        }
+        let condition = try call.requiredIfMatch()
+        api.services.automations.enable(id, isEnabled, if: { matches(condition, $0) }, on: loop) { result in
+            switch result {
+            case .success(let row):
+                let response = Response.json { row.write(to: &$0, showsWork: showsWork(to: call)) }
+                call.respond(response, tag: tag(of: row, response), on: loop)
+            case .failure(let refusal): fail(call, refusal, doing: "change the automation", api, on: loop)
             }
-            let condition = try DocumentOperations.condition(of: call)
-            api.services.automations.enable(id, isEnabled, if: { matches(condition, $0) }, on: loop) { result in
-                switch result {
-                case .success(let row):
-                    let response = Response.json { row.write(to: &$0, showsWork: showsWork(to: call)) }
-                    call.respond(response, tag: tag(of: row, response), on: loop)
-                case .failure(let refusal): fail(call, refusal, doing: "change the automation", api, on: loop)
-                }
-            }
-        } catch {
-            call.fail(error, on: loop)
         }
     }
 
-    static func run(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
-        let id: String
-        do throws(Problem) {
-            try check(call)
-            try NotificationOperations.refuseEcho(call)
-            id = try Self.id(of: call)
-        } catch {
-            return call.fail(error, on: loop)
-        }
-        OnceOnly.perform(api, call, meaning: id, isKeyRequired: true, on: loop) { finish in
+    static func run(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
+        try check(call)
+        try NotificationOperations.refuseEcho(call)
+        let id = try id(of: call)
+        try OnceOnly.perform(api, call, meaning: id, isKeyRequired: true, on: loop) { finish in
             api.services.automations.run(id, on: loop) { result in
                 switch result {
                 case .success(let started):
-                    let response = Response.json(.accepted) { writer in
-                        writer.object { object in
-                            object.member("automation", id)
-                            object.member("runId", started.runID)
-                        }
+                    let response = Response.object(.accepted) { object in
+                        object.member("automation", id)
+                        object.member("runId", started.runID)
                     }
                     finish(.done(response.adding(.location, "/v1/automations/\(PercentCoding.encode(id))/runs")))
                 case .failure(let refusal):
-                    let problem = problem(
-                        refusal,
-                        doing: "run the automation",
-                        isRepeatable: false,
-                        call,
-                        api,
-                        on: loop
-                    )
+                    let action = "run the automation"
+                    let problem = problem(refusal, doing: action, isRepeatable: false, call, api, on: loop)
                     finish(.failed(problem, isKept: refusal.mayHaveActed))
                 }
             }
@@ -228,7 +194,7 @@ enum AutomationOperations {
 
     /// The job's id. The gateway accepts no slashes in it.
     private static func id(of call: Call) throws(Problem) -> String {
-        let id = call.parameters.first ?? ""
+        let id = call.pathID
         guard !id.isEmpty, id.utf8.count <= 256, !id.utf8.contains(where: { $0 == 0x2F || $0 == 0x5C || $0 < 0x20 })
         else { throw .noAutomation }
         return id
@@ -277,7 +243,7 @@ enum AutomationOperations {
             let detail = "The automation is not the version that If-Match names."
             return Problem(.preconditionFailed, detail, field: "If-Match")
         case .gateway(let fault):
-            let hint = "GET /v1/automations/\(PercentCoding.encode(call.parameters.first ?? "")) shows how it stands"
+            let hint = "GET /v1/automations/\(PercentCoding.encode(call.pathID)) shows how it stands"
             let wait = call.untilNextTry(api, on: loop)
             return Problem(fault, changing: action, isRepeatable: isRepeatable, hint: hint, retryAfterMs: wait)
         }

@@ -12,36 +12,31 @@ enum WakeOperation {
     /// In UTF-16 units, as the gateway counts.
     private static let longestText = 4_000
 
-    static func handle(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
-        do throws(Problem) {
-            try NotificationOperations.refuseEcho(call)
-            let body = try call.json()
-            try SessionChanges.check(body, ["mode", "session", "text"])
-            guard let text = body["text"]?.string, !text.trimmingBlanks().isEmpty,
-                text.utf16.count <= longestText, !text.utf8.contains(0)
-            else { throw .invalidField("text", "`text` is a text of 1 to \(longestText) characters.") }
-            let mode = try mode(in: body)
-            let session = try session(in: body, api)
-            try api.access.admitSend(call.exchange, by: call.caller, to: session, on: loop)
-            call.subject = session
-            OnceOnly.perform(api, call, meaning: "", isKeyRequired: false, on: loop) { finish in
-                api.services.automations.wake(text, mode: mode, session: session, on: loop) { result in
-                    switch result {
-                    case .success: finish(.done(answer(mode, session)))
-                    case .failure(let fault):
-                        let problem = Problem(
-                            fault,
-                            changing: "wake the agent",
-                            isRepeatable: false,
-                            hint: nil,
-                            retryAfterMs: call.untilNextTry(api, on: loop)
-                        )
-                        finish(.failed(problem, isKept: fault.mayHaveActed))
-                    }
+    static func handle(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
+        try NotificationOperations.refuseEcho(call)
+        let body = try call.jsonObject(onlyOf: ["mode", "session", "text"])
+        guard let text = body["text"]?.string, !text.trimmingBlanks().isEmpty,
+            text.utf16.count <= longestText, !text.utf8.contains(0)
+        else { throw .invalidField("text", "`text` is a text of 1 to \(longestText) characters.") }
+        let mode = try mode(in: body)
+        let session = try session(in: body, api)
+        try api.access.admitSend(call.exchange, by: call.caller, to: session, on: loop)
+        call.subject = session
+        try OnceOnly.perform(api, call, meaning: "", isKeyRequired: false, on: loop) { finish in
+            api.services.automations.wake(text, mode: mode, session: session, on: loop) { result in
+                switch result {
+                case .success: finish(.done(answer(mode, session)))
+                case .failure(let fault):
+                    let problem = Problem(
+                        fault,
+                        changing: "wake the agent",
+                        isRepeatable: false,
+                        hint: nil,
+                        retryAfterMs: call.untilNextTry(api, on: loop)
+                    )
+                    finish(.failed(problem, isKept: fault.mayHaveActed))
                 }
             }
-        } catch {
-            call.fail(error, on: loop)
         }
     }
 
@@ -63,11 +58,9 @@ enum WakeOperation {
     }
 
     private static func answer(_ mode: WakeMode, _ session: String) -> Response {
-        .json(.accepted) { writer in
-            writer.object { object in
-                object.member("session", session)
-                object.member("mode", mode.rawValue)
-            }
+        .object(.accepted) { object in
+            object.member("session", session)
+            object.member("mode", mode.rawValue)
         }
     }
 }

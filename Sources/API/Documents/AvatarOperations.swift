@@ -8,70 +8,56 @@ import Service
 
 /// `/v1/identity/avatar`: a picture kept by Ladle, checked by its bytes and not by its name.
 enum AvatarOperations {
-    static func get(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
-        do throws(Problem) {
-            let documents = api.documents
-            let agent = try DocumentOperations.agent(of: call, documents)
-            api.services.avatars.read(agent, on: loop) { result in
+    static func get(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
+        let documents = api.documents
+        let agent = try DocumentOperations.agent(of: call, documents)
+        api.services.avatars.read(agent, on: loop) { result in
+            switch result {
+            case .failure(let error): return call.fail(.storage(error), on: loop)
+            case .success(let stored):
+                guard let stored, let header = try? ImageHeader(checking: stored) else { break }
+                return answer(stored, header.mimeType, call, loop)
+            }
+            let name = DocumentService.Name(agent: agent, kind: .identity)
+            documents.read(name, refresh: false, on: loop) { result in
                 switch result {
-                case .failure(let error): return call.fail(.storage(error), on: loop)
-                case .success(let stored):
-                    guard let stored, let header = try? ImageHeader(checking: stored) else { break }
-                    return answer(stored, header.mimeType, call, loop)
-                }
-                let name = DocumentService.Name(agent: agent, kind: .identity)
-                documents.read(name, refresh: false, on: loop) { result in
-                    switch result {
-                    case .success(let identity): fromIdentity(identity, call, loop)
-                    case .failure(let fault): call.fail(Problem(fault), on: loop)
-                    }
+                case .success(let identity): fromIdentity(identity, call, loop)
+                case .failure(let fault): call.fail(Problem(fault), on: loop)
                 }
             }
-        } catch {
-            call.fail(error, on: loop)
         }
     }
 
-    static func put(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
-        do throws(Problem) {
-            let agent = try DocumentOperations.agent(of: call, api.documents)
-            let condition = try DocumentOperations.condition(of: call)
-            let bytes = call.exchange.body
-            let header: ImageHeader
-            do throws(ImageError) {
-                header = try ImageHeader(checking: bytes)
-            } catch {
-                throw .invalidField("body", "The picture is not taken: \(error.message).")
-            }
-            let claimed = try call.bodyType().essence
-            guard claimed == header.mimeType || claimed == "application/octet-stream" else {
-                throw .invalidField("Content-Type", "The body is \(header.mimeType), not \(claimed).")
-            }
-            change(agent, to: bytes, if: condition, api, call, loop) {
-                let response = Response.json(.ok) { writer in
-                    writer.object { object in
-                        object.member("agent", agent)
-                        object.member("mimeType", header.mimeType)
-                        object.member("width", header.width)
-                        object.member("height", header.height)
-                        object.member("bytes", bytes.count)
-                    }
-                }
-                return response.adding(.etag, EntityTag(DocumentService.tag(of: bytes)).text)
-            }
+    static func put(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
+        let agent = try DocumentOperations.agent(of: call, api.documents)
+        let condition = try call.requiredIfMatch()
+        let bytes = call.exchange.body
+        let header: ImageHeader
+        do throws(ImageError) {
+            header = try ImageHeader(checking: bytes)
         } catch {
-            call.fail(error, on: loop)
+            throw .invalidField("body", "The picture is not taken: \(error.message).")
+        }
+        let claimed = try call.bodyType().essence
+        guard claimed == header.mimeType || claimed == "application/octet-stream" else {
+            throw .invalidField("Content-Type", "The body is \(header.mimeType), not \(claimed).")
+        }
+        change(agent, to: bytes, if: condition, api, call, loop) {
+            let response = Response.object { object in
+                object.member("agent", agent)
+                object.member("mimeType", header.mimeType)
+                object.member("width", header.width)
+                object.member("height", header.height)
+                object.member("bytes", bytes.count)
+            }
+            return response.adding(.etag, EntityTag(DocumentService.tag(of: bytes)).text)
         }
     }
 
-    static func delete(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
-        do throws(Problem) {
-            let agent = try DocumentOperations.agent(of: call, api.documents)
-            let condition = try DocumentOperations.condition(of: call)
-            change(agent, to: nil, if: condition, api, call, loop) { Response(.noContent) }
-        } catch {
-            call.fail(error, on: loop)
-        }
+    static func delete(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
+        let agent = try DocumentOperations.agent(of: call, api.documents)
+        let condition = try call.requiredIfMatch()
+        change(agent, to: nil, if: condition, api, call, loop) { Response(.noContent) }
     }
 
     private static func change(

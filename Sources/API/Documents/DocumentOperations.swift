@@ -8,27 +8,8 @@ import Service
 
 /// `/v1/identity` and `/v1/profile`: fields and the file itself.
 enum DocumentOperations {
-    static func getIdentity(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
-        get(.identity, api, call, loop)
-    }
-    static func getProfile(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
-        get(.profile, api, call, loop)
-    }
-    static func putIdentity(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
-        put(.identity, api, call, loop)
-    }
-    static func putProfile(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
-        put(.profile, api, call, loop)
-    }
-    static func patchIdentity(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
-        patch(.identity, api, call, loop)
-    }
-    static func patchProfile(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
-        patch(.profile, api, call, loop)
-    }
-
-    private static func get(_ kind: DocumentKind, _ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
-        do throws(Problem) {
+    static func get(_ kind: DocumentKind) -> Route.Handler {
+        { api, call, loop throws(Problem) in
             let documents = api.documents
             let name = DocumentService.Name(agent: try agent(of: call, documents), kind: kind)
             let refresh = try call.flag("refresh")
@@ -38,44 +19,38 @@ enum DocumentOperations {
                 case .failure(let fault): call.fail(Problem(fault), on: loop)
                 }
             }
-        } catch {
-            call.fail(error, on: loop)
         }
     }
 
-    private static func put(_ kind: DocumentKind, _ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
-        do throws(Problem) {
+    static func put(_ kind: DocumentKind) -> Route.Handler {
+        { api, call, loop throws(Problem) in
             if try call.bodyType() == .markdown {
-                return write(.whole(try wholeFile(call.exchange.body)), kind, api, call, loop)
+                return try write(.whole(try wholeFile(call.exchange.body)), kind, api, call, loop)
             }
             let body = try call.jsonObject(of: ["fields", "markdown"] + kind.names)
             if let markdown = body["markdown"] {
                 guard let text = markdown.string else {
                     throw .invalidField("markdown", "`markdown` is the whole file, a string.")
                 }
-                return write(.whole(try wholeFile(Array(text.utf8))), kind, api, call, loop)
+                return try write(.whole(try wholeFile(Array(text.utf8))), kind, api, call, loop)
             }
             let fields = body["fields"] ?? body
+            let patch: FieldPatch
             do throws(FieldError) {
-                write(.fields(try FieldPatch(kind: kind, replacingWith: fields)), kind, api, call, loop)
+                patch = try FieldPatch(kind: kind, replacingWith: fields)
             } catch {
-                call.fail(Problem(error), on: loop)
+                throw Problem(error)
             }
-        } catch {
-            call.fail(error, on: loop)
+            try write(.fields(patch), kind, api, call, loop)
         }
     }
 
-    private static func patch(_ kind: DocumentKind, _ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
-        do throws(Problem) {
+    static func patch(_ kind: DocumentKind) -> Route.Handler {
+        { api, call, loop throws(Problem) in
             let body = try call.json()
-            do throws(FieldError) {
-                write(.fields(try FieldPatch(kind: kind, merging: body)), kind, api, call, loop)
-            } catch {
-                call.fail(Problem(error), on: loop)
-            }
-        } catch {
-            call.fail(error, on: loop)
+            let patch: FieldPatch
+            do throws(FieldError) { patch = try FieldPatch(kind: kind, merging: body) } catch { throw Problem(error) }
+            try write(.fields(patch), kind, api, call, loop)
         }
     }
 
@@ -85,24 +60,20 @@ enum DocumentOperations {
         _ api: HTTPAPI,
         _ call: Call,
         _ loop: isolated EventLoop
-    ) {
-        do throws(Problem) {
-            let documents = api.documents
-            let name = DocumentService.Name(agent: try agent(of: call, documents), kind: kind)
-            guard documents.waiting(name) < mostWaiting else {
-                throw Problem(.tooManyWriters, "Too many changes of this file wait for each other.")
-            }
-            let write = DocumentWrite(documents, name, change, if: DocumentCondition(try condition(of: call))) {
-                result in
-                switch result {
-                case .success((let copy, let path)): answer(copy, name, path: path, call, loop)
-                case .failure(let fault): call.fail(Problem(fault), on: loop)
-                }
-            }
-            write.start(on: loop)
-        } catch {
-            call.fail(error, on: loop)
+    ) throws(Problem) {
+        let documents = api.documents
+        let name = DocumentService.Name(agent: try agent(of: call, documents), kind: kind)
+        guard documents.waiting(name) < mostWaiting else {
+            throw Problem(.tooManyWriters, "Too many changes of this file wait for each other.")
         }
+        let write = DocumentWrite(documents, name, change, if: DocumentCondition(try call.requiredIfMatch())) {
+            result in
+            switch result {
+            case .success((let copy, let path)): answer(copy, name, path: path, call, loop)
+            case .failure(let fault): call.fail(Problem(fault), on: loop)
+            }
+        }
+        write.start(on: loop)
     }
 
     /// The most writers of one file that may wait for each other.
@@ -130,14 +101,6 @@ enum DocumentOperations {
         call.respond(.json(.ok, view), tag: tag, on: loop)
     }
 
-    static func condition(of call: Call) throws(Problem) -> EntityTagCondition {
-        guard let condition = try call.ifMatch() else {
-            let detail = "A write says which version it is meant for."
-            throw Problem(.preconditionRequired, detail, field: "If-Match")
-        }
-        return condition
-    }
-
     /// The agent named by the request, if the caller may use it.
     static func agent(of call: Call, _ documents: DocumentService) throws(Problem) -> String {
         let agent = try namedAgent(call, documents)
@@ -159,11 +122,7 @@ enum DocumentOperations {
     }
 
     private static func wholeFile(_ bytes: [UInt8]) throws(Problem) -> [UInt8] {
-        do throws(FieldError) {
-            try FieldDocument.validate(bytes)
-        } catch {
-            throw Problem(error)
-        }
+        do throws(FieldError) { try FieldDocument.validate(bytes) } catch { throw Problem(error) }
         return bytes
     }
 }

@@ -34,20 +34,16 @@ enum EventStreamOperation {
 
     private static let streamTypes = [MediaType.eventStream, .ndjson, .plain]
 
-    static func handle(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
-        do throws(Problem) {
-            let request = try request(of: call, api)
-            if request.filter.names("usage"), call.caller.sessions == nil { api.services.usage.follow(on: loop) }
-            if request.filter.admits(type: "node", session: nil, run: nil), call.caller.sessions == nil {
-                api.services.nodes.follow(on: loop)
-            }
-            if let seconds = request.pollSeconds {
-                LongPoll(api, call, request, seconds: seconds).start(on: loop)
-            } else {
-                StreamOpening(api, call, request).start(on: loop)
-            }
-        } catch {
-            call.fail(error, on: loop)
+    static func handle(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
+        let request = try request(of: call, api)
+        if request.filter.names("usage"), call.caller.sessions == nil { api.services.usage.follow(on: loop) }
+        if request.filter.admits(type: "node", session: nil, run: nil), call.caller.sessions == nil {
+            api.services.nodes.follow(on: loop)
+        }
+        if let seconds = request.pollSeconds {
+            try LongPoll(api, call, request, seconds: seconds).start(on: loop)
+        } else {
+            StreamOpening(api, call, request).start(on: loop)
         }
     }
 

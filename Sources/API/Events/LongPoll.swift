@@ -28,8 +28,8 @@ final class LongPoll: OpenRequest, ExchangeOwner {
         position = request.cursor ?? api.hub.last
     }
 
-    func start(on loop: isolated EventLoop) {
-        if request.cursor == nil { wait(on: loop) } else { read(mayWait: true, on: loop) }
+    func start(on loop: isolated EventLoop) throws(Problem) {
+        if request.cursor == nil { try wait(on: loop) } else { read(mayWait: true, on: loop) }
     }
 
     private func read(mayWait: Bool, on loop: isolated EventLoop) {
@@ -41,7 +41,8 @@ final class LongPoll: OpenRequest, ExchangeOwner {
             on: loop
         ) { [self] result in
             switch result {
-            case .success(.page(let page)): take(page, mayWait: mayWait, on: loop)
+            case .success(.page(let page)):
+                call.attempt(on: loop) { () throws(Problem) in try take(page, mayWait: mayWait, on: loop) }
             case .success(.outside(let bounds)):
                 answer(events: [], cursor: bounds.newest, reset: bounds, on: loop)
             case .failure(let error): call.fail(.storage(error), on: loop)
@@ -49,7 +50,7 @@ final class LongPoll: OpenRequest, ExchangeOwner {
         }
     }
 
-    private func take(_ page: EventReader.Page, mayWait: Bool, on loop: isolated EventLoop) {
+    private func take(_ page: EventReader.Page, mayWait: Bool, on loop: isolated EventLoop) throws(Problem) {
         // A row can be readable a moment before its event is published; a stream resumed from this cursor would repeat
         // it.
         let last = api.hub.last.sequence
@@ -57,15 +58,20 @@ final class LongPoll: OpenRequest, ExchangeOwner {
         position.sequence = max(position.sequence, min(page.next.sequence, last))
         // Events may have been published since the page was read.
         if events.isEmpty, position.sequence < last { return read(mayWait: mayWait, on: loop) }
-        if events.isEmpty, mayWait, seconds > 0 { return wait(on: loop) }
+        if events.isEmpty, mayWait, seconds > 0 { return try wait(on: loop) }
         answer(events: events, cursor: position, reset: nil, on: loop)
     }
 
-    private func wait(on loop: isolated EventLoop) {
+    private func wait(on loop: isolated EventLoop) throws(Problem) {
         guard seconds > 0, !api.isShuttingDown else {
             return answer(events: [], cursor: position, reset: nil, on: loop)
         }
-        guard call.exchange.isOpen, takeSlot(on: loop) else { return }
+        guard call.exchange.isOpen else { return }
+        // A waiting poll counts like an open stream.
+        if !holdsSlot {
+            guard api.open.takeSlot(for: call) else { throw .tooManyStreams }
+            holdsSlot = true
+        }
         observer = api.hub.observe { [weak self] event in
             guard let self, event.id != nil, self.observer != nil else { return }
             guard event.isMeant(for: self.call.caller, by: self.request.filter) else { return }
@@ -82,11 +88,6 @@ final class LongPoll: OpenRequest, ExchangeOwner {
         call.exchange.endWithPeer(on: loop)
     }
 
-    var entryID: String? { nil }
-    // Nil: the exchange itself is cut when its token ends.
-    var tokenID: String? { nil }
-    func entryChanged(_ entry: OutboxEntry, on loop: isolated EventLoop) {}
-    func runEnded(_ id: String, on loop: isolated EventLoop) {}
     func shutDown(reason: String, on loop: isolated EventLoop) { giveUp(on: loop) }
 
     /// The time is up or the program is stopping: the next request continues from here.
@@ -97,14 +98,6 @@ final class LongPoll: OpenRequest, ExchangeOwner {
 
     func peerLeft(_ exchange: Exchange, on loop: isolated EventLoop) { stop(on: loop) }
     func drained(_ exchange: Exchange, on loop: isolated EventLoop) {}
-
-    /// A waiting poll counts like an open stream.
-    private func takeSlot(on loop: isolated EventLoop) -> Bool {
-        guard !holdsSlot else { return true }
-        holdsSlot = api.open.takeSlot(for: call)
-        if !holdsSlot { call.fail(.tooManyStreams, on: loop) }
-        return holdsSlot
-    }
 
     private func stop(on loop: isolated EventLoop) {
         if holdsSlot { api.open.releaseSlot(of: call.caller) }
@@ -119,18 +112,16 @@ final class LongPoll: OpenRequest, ExchangeOwner {
 
     private func answer(events: [StreamEvent], cursor: EventID, reset: EventLogBounds?, on loop: isolated EventLoop) {
         call.respond(
-            .json { writer in
-                writer.object { object in
-                    object.array("events") { list in
-                        for event in events { list.raw(StreamFormat.data(of: event)) }
-                    }
-                    object.member("cursor", cursor.text)
-                    if let reset {
-                        object.object("reset") { inner in
-                            inner.member("requested", request.cursor?.text)
-                            inner.member("oldest", reset.oldest?.text)
-                            inner.member("newest", reset.newest.text)
-                        }
+            .object { object in
+                object.array("events") { list in
+                    for event in events { list.raw(StreamFormat.data(of: event)) }
+                }
+                object.member("cursor", cursor.text)
+                if let reset {
+                    object.object("reset") { inner in
+                        inner.member("requested", request.cursor?.text)
+                        inner.member("oldest", reset.oldest?.text)
+                        inner.member("newest", reset.newest.text)
                     }
                 }
             },

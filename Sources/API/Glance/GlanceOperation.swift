@@ -16,14 +16,10 @@ enum GlanceOperation {
         case waybar
     }
 
-    static func handle(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
-        do throws(Problem) {
-            let form = try form(of: call)
-            let seconds = try call.number("wait", in: 0...longestWait, default: 0)
-            GlanceWait(api, call, form).start(seconds: seconds, on: loop)
-        } catch {
-            call.fail(error, on: loop)
-        }
+    static func handle(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
+        let form = try form(of: call)
+        let seconds = try call.number("wait", in: 0...longestWait, default: 0)
+        try GlanceWait(api, call, form).start(seconds: seconds, on: loop)
     }
 
     private static func form(of call: Call) throws(Problem) -> GlanceForm {

@@ -24,12 +24,12 @@ final class GlanceWait: OpenRequest, ExchangeOwner {
         reader = api.services.glance.reader(of: call.caller.sessions, named: call.caller.label)
     }
 
-    func start(seconds: Int, on loop: isolated EventLoop) {
+    func start(seconds: Int, on loop: isolated EventLoop) throws(Problem) {
         self.seconds = seconds
         let encoded = encoded(on: loop)
         guard isSeen(encoded.rev) else { return answer(encoded, on: loop) }
         guard seconds > 0, !api.isShuttingDown else { return unchanged(encoded, on: loop) }
-        wait(on: loop)
+        try wait(on: loop)
     }
 
     private func encoded(on loop: isolated EventLoop) -> GlanceEncoder.Encoded {
@@ -47,8 +47,10 @@ final class GlanceWait: OpenRequest, ExchangeOwner {
 
     // MARK: Waiting
 
-    private func wait(on loop: isolated EventLoop) {
-        guard takeSlot(on: loop) else { return }
+    private func wait(on loop: isolated EventLoop) throws(Problem) {
+        // A waiting request counts like an open stream.
+        guard api.open.takeSlot(for: call) else { throw .tooManyStreams }
+        holdsSlot = true
         observer = api.services.glance.observe(reader, on: loop) { [weak self] in self?.look(on: loop) }
         timer = loop.after(milliseconds: Int64(seconds) * 1000) { [weak self] in self?.giveUp(on: loop) }
         call.exchange.owner = self
@@ -71,13 +73,6 @@ final class GlanceWait: OpenRequest, ExchangeOwner {
         if isSeen(encoded.rev) { unchanged(encoded, on: loop) } else { answer(encoded, on: loop) }
     }
 
-    /// A waiting request counts like an open stream.
-    private func takeSlot(on loop: isolated EventLoop) -> Bool {
-        holdsSlot = api.open.takeSlot(for: call)
-        if !holdsSlot { call.fail(.tooManyStreams, on: loop) }
-        return holdsSlot
-    }
-
     private func stop(on loop: isolated EventLoop) {
         if holdsSlot { api.open.releaseSlot(of: call.caller) }
         holdsSlot = false
@@ -89,11 +84,6 @@ final class GlanceWait: OpenRequest, ExchangeOwner {
         api.open.remove(self)
     }
 
-    var entryID: String? { nil }
-    // Nil: the exchange itself is cut when its token ends.
-    var tokenID: String? { nil }
-    func entryChanged(_ entry: OutboxEntry, on loop: isolated EventLoop) {}
-    func runEnded(_ id: String, on loop: isolated EventLoop) {}
     func shutDown(reason: String, on loop: isolated EventLoop) { giveUp(on: loop) }
     func peerLeft(_ exchange: Exchange, on loop: isolated EventLoop) { stop(on: loop) }
     func drained(_ exchange: Exchange, on loop: isolated EventLoop) {}

@@ -19,10 +19,10 @@ final class AcceptMessage {
     private var fields: [(name: FieldName, value: String)] = []
     private var stream: EntryStream?
 
-    static func handle(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
+    static func handle(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
         let body = call.exchange.body
         guard body.count > MessageBody.mostOnLoop, (try? call.bodyType())?.isJSON == true else {
-            return accept(api, call, nil, on: loop)
+            return try accept(api, call, nil, on: loop)
         }
         let rules = AttachmentRules(api.services.attachmentLimits)
         let bound = LoopBound((api, call), on: loop)
@@ -30,18 +30,19 @@ final class AcceptMessage {
             let read = await MessageBody.reading(body, rules)
             loop.post { loop in
                 guard let (api, call) = bound.value(on: loop) else { return }
-                accept(api, call, read, on: loop)
+                call.attempt(on: loop) { () throws(Problem) in try accept(api, call, read, on: loop) }
             }
         }
     }
 
-    private static func accept(_ api: HTTPAPI, _ call: Call, _ body: MessageBody?, on loop: isolated EventLoop) {
-        do throws(Problem) {
-            let request = try MessageRequest(call, api, body, now: loop.wallClock)
-            try AcceptMessage(api, call, request).start(on: loop)
-        } catch {
-            call.fail(error, on: loop)
-        }
+    private static func accept(
+        _ api: HTTPAPI,
+        _ call: Call,
+        _ body: MessageBody?,
+        on loop: isolated EventLoop
+    ) throws(Problem) {
+        let request = try MessageRequest(call, api, body, now: loop.wallClock)
+        try AcceptMessage(api, call, request).start(on: loop)
     }
 
     private init(_ api: HTTPAPI, _ call: Call, _ request: MessageRequest) {
@@ -56,12 +57,7 @@ final class AcceptMessage {
         try request.checkStopWord()
         guard !api.isShuttingDown else { throw .shuttingDown }
         if repeatsItself { return goOn(on: loop) }
-        do throws(MessageIntake.KeyInUse) {
-            try api.services.intake.reserve(message.key)
-        } catch {
-            let detail = "A request with this Idempotency-Key is just being written to disk."
-            throw Problem(.idempotencyInFlight, detail, field: "Idempotency-Key")
-        }
+        try api.services.intake.take(message.key)
         do throws(Problem) {
             try api.access.admitSend(call.exchange, by: call.caller, to: request.session, on: loop)
         } catch {
@@ -144,6 +140,18 @@ final class AcceptMessage {
         }
         if request.wasPreferred { fields.append((.preferenceApplied, "wait=\(seconds)")) }
         EntryWait(api, call, entry, fields, startsRun: !request.isStopOrder).start(seconds: seconds, on: loop)
+    }
+}
+
+extension MessageIntake {
+    /// Reserves the key of a message that is about to be stored.
+    func take(_ key: NewMessage.Key?) throws(Problem) {
+        do throws(KeyInUse) {
+            try reserve(key)
+        } catch {
+            let detail = "A request with this Idempotency-Key is just being written to disk."
+            throw Problem(.idempotencyInFlight, detail, field: "Idempotency-Key")
+        }
     }
 }
 

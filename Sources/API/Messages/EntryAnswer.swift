@@ -44,12 +44,10 @@ enum EntryAnswer {
             let shown = Printable.document(text)
             return .text(.ok, shown.isEmpty || shown.hasSuffix("\n") ? shown : shown + "\n").adding(fields)
         }
-        return Response.json { writer in
-            writer.object { object in
-                object.member("entry", entry)
-                object.member("run", run)
-                object.member("reply", text)
-            }
+        return Response.object { object in
+            object.member("entry", entry)
+            object.member("run", run)
+            object.member("reply", text)
         }.adding(fields)
     }
 

@@ -154,8 +154,6 @@ final class EntryStream: OpenRequest, ExchangeOwner {
 
     func peerLeft(_ exchange: Exchange, on loop: isolated EventLoop) { stop(on: loop) }
     func drained(_ exchange: Exchange, on loop: isolated EventLoop) {}
-    func entryChanged(_ changed: OutboxEntry, on loop: isolated EventLoop) {}
-    func runEnded(_ id: String, on loop: isolated EventLoop) {}
 
     func shutDown(reason: String, on loop: isolated EventLoop) {
         end(reason: reason, retryMilliseconds: .random(in: 1000...10_000), on: loop)

@@ -10,28 +10,24 @@ import Service
 
 /// `GET /v1/messages`.
 enum MessageOperations {
-    static func list(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
+    static func list(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
         if call.answersWarm(api, on: loop) { return }
-        do throws(Problem) {
-            let query = MessagePages.Query(
-                session: try api.runs.session(named: call.text("session") ?? "main", "session"),
-                limit: try call.number("limit", in: 1...500, default: 50),
-                before: try place("before", call),
-                after: try place("after", call)
-            )
-            guard call.caller.mayUse(session: query.session) else { throw Problem(.foreignSession) }
-            let refresh = try call.flag("refresh")
-            api.services.messagePages.read(query, refresh: refresh, on: loop) { result in
-                switch result {
-                case .success(var page):
-                    if !page.isLive { page.asOf = page.asOf ?? api.startedAt }
-                    answer(call, page, query.session, api, on: loop)
-                case .failure(.noPlace(let name)): call.fail(.noPlace(name, "message"), on: loop)
-                case .failure(.service(let fault)): call.fail(Problem(fault, doing: "read messages"), on: loop)
-                }
+        let query = MessagePages.Query(
+            session: try api.runs.session(named: call.text("session") ?? "main", "session"),
+            limit: try call.number("limit", in: 1...500, default: 50),
+            before: try place("before", call),
+            after: try place("after", call)
+        )
+        guard call.caller.mayUse(session: query.session) else { throw Problem(.foreignSession) }
+        let refresh = try call.flag("refresh")
+        api.services.messagePages.read(query, refresh: refresh, on: loop) { result in
+            switch result {
+            case .success(var page):
+                if !page.isLive { page.asOf = page.asOf ?? api.startedAt }
+                answer(call, page, query.session, api, on: loop)
+            case .failure(.noPlace(let name)): call.fail(.noPlace(name, "message"), on: loop)
+            case .failure(.service(let fault)): call.fail(Problem(fault, doing: "read messages"), on: loop)
             }
-        } catch {
-            call.fail(error, on: loop)
         }
     }
 
@@ -64,17 +60,15 @@ enum MessageOperations {
             return call.respondTagged(response, warming: api, on: loop)
         }
         call.respondTagged(
-            .json { writer in
-                writer.object { object in
-                    object.member("session", session)
-                    object.array("messages") { list in
-                        for message in page.messages { list.raw(message) }
-                    }
-                    object.member("before", page.before?.text)
-                    object.member("after", page.after?.text)
-                    object.member("live", page.isLive)
-                    object.member("asOf", page.asOf)
+            .object { object in
+                object.member("session", session)
+                object.array("messages") { list in
+                    for message in page.messages { list.raw(message) }
                 }
+                object.member("before", page.before?.text)
+                object.member("after", page.after?.text)
+                object.member("live", page.isLive)
+                object.member("asOf", page.asOf)
             },
             warming: api,
             on: loop

@@ -6,27 +6,18 @@ import Service
 
 /// `GET /v1/models`: the models a session can use.
 enum ModelOperations {
-    static func list(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
+    static func list(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
         if call.answersWarm(api, on: loop) { return }
-        let view: ModelView?
-        do throws(Problem) {
-            view = try call.choice("view")
-        } catch {
-            return call.fail(error, on: loop)
-        }
-        guard api.services.models.isSupported else {
-            return call.fail(.unsupported("models", needs: "2026.3", api), on: loop)
-        }
+        let view: ModelView? = try call.choice("view")
+        guard api.services.models.isSupported else { throw .unsupported("models", needs: "2026.3", api) }
         api.services.models.read(view, on: loop) { result in
             switch result {
             case .success(let answer):
                 call.respondTagged(
-                    .json { writer in
-                        writer.object { object in
-                            object.array("models", of: answer.value)
-                            object.member("live", answer.isLive)
-                            if !answer.isLive { object.member("asOf", answer.at) }
-                        }
+                    .object { object in
+                        object.array("models", of: answer.value)
+                        object.member("live", answer.isLive)
+                        if !answer.isLive { object.member("asOf", answer.at) }
                     },
                     warming: api,
                     on: loop

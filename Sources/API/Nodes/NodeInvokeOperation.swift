@@ -17,17 +17,17 @@ enum NodeInvokeOperation {
     private static let longestParams = 64 << 10
     private static let longestCommand = 64
 
-    static func handle(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
+    static func handle(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
         let asked: NodeCall
         do throws(Problem) {
             guard call.caller.sessions == nil else { throw .ofNoSession }
             asked = try request(of: call, api)
         } catch {
             if error.code == .commandNotAllowed { api.services.nodeInvoker.noteRefusal() }
-            return call.fail(error, on: loop)
+            throw error
         }
         call.subject = "\(asked.node) \(asked.command)"
-        OnceOnly.perform(api, call, meaning: asked.node, isKeyRequired: true, on: loop) { finish in
+        try OnceOnly.perform(api, call, meaning: asked.node, isKeyRequired: true, on: loop) { finish in
             do throws(Problem) {
                 let isCapture = NodePolicy.kind(of: asked.command) == .capture
                 try api.access.admitNodeCall(call.exchange, by: call.caller, isCapture: isCapture, on: loop)
@@ -60,7 +60,7 @@ enum NodeInvokeOperation {
             }
             waitMs = wanted
         }
-        let id = call.parameters.first ?? ""
+        let id = call.pathID
         let key = try MessageRequest.key(of: call)?.value ?? ""
         let name = Digest.sha256(Array("\(call.caller.label)\n\(id)\n\(key)".utf8)).prefix(16)
         return NodeCall(
@@ -121,16 +121,14 @@ enum NodeInvokeOperation {
         switch result {
         case .success(let answer): return done(answer, asked, call)
         case .failure(.told(.queued(let action), let words)):
-            let response = Response.json(.accepted) { writer in
-                writer.object { object in
-                    object.member("node", asked.node)
-                    object.member("command", asked.command)
-                    object.member("queued", true)
-                    object.member("queuedActionId", action)
-                    object.member("retryable", false)
-                    object.member("gatewayCode", words.gatewayCode)
-                    object.member("nodeCode", words.nodeCode)
-                }
+            let response = Response.object(.accepted) { object in
+                object.member("node", asked.node)
+                object.member("command", asked.command)
+                object.member("queued", true)
+                object.member("queuedActionId", action)
+                object.member("retryable", false)
+                object.member("gatewayCode", words.gatewayCode)
+                object.member("nodeCode", words.nodeCode)
             }
             return .done(response.adding(.cacheControl, "no-store"))
         case .failure(let fault):

@@ -16,25 +16,21 @@ enum NotificationOperations {
 
     // MARK: History
 
-    static func list(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
-        do throws(Problem) {
-            let state: SinkDelivery.State? = try call.choice("state")
-            let limit = try call.number("limit", in: 1...200, default: 50)
-            api.services.notifications.page(
-                state: state,
-                sessions: call.caller.sessions,
-                before: call.text("before"),
-                limit: limit,
-                on: loop
-            ) { result in
-                switch result {
-                case .success(let page?): answer(call, page, api, on: loop)
-                case .success(nil): call.fail(.noPlace("before", "notification"), on: loop)
-                case .failure(let error): call.fail(.storage(error), on: loop)
-                }
+    static func list(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
+        let state: SinkDelivery.State? = try call.choice("state")
+        let limit = try call.number("limit", in: 1...200, default: 50)
+        api.services.notifications.page(
+            state: state,
+            sessions: call.caller.sessions,
+            before: call.text("before"),
+            limit: limit,
+            on: loop
+        ) { result in
+            switch result {
+            case .success(let page?): answer(call, page, api, on: loop)
+            case .success(nil): call.fail(.noPlace("before", "notification"), on: loop)
+            case .failure(let error): call.fail(.storage(error), on: loop)
             }
-        } catch {
-            call.fail(error, on: loop)
         }
     }
 
@@ -46,35 +42,31 @@ enum NotificationOperations {
     ) {
         let muted = api.services.notificationPreferences.mutedUntil.flatMap { $0 > loop.wallClock ? $0 : nil }
         call.respondTagged(
-            .json { writer in
-                writer.object { object in
-                    object.array("notifications") { list in
-                        for (one, deliveries) in page.notifications {
-                            list.object { object in
-                                one.writeMembers(to: &object)
-                                object.array("deliveries", of: deliveries)
-                            }
+            .object { object in
+                object.array("notifications") { list in
+                    for (one, deliveries) in page.notifications {
+                        list.object { object in
+                            one.writeMembers(to: &object)
+                            object.array("deliveries", of: deliveries)
                         }
                     }
-                    object.member("mutedUntil", muted)
-                    if page.hasMore { object.member("before", page.notifications.last?.notification.id) }
                 }
+                object.member("mutedUntil", muted)
+                if page.hasMore { object.member("before", page.notifications.last?.notification.id) }
             },
             on: loop
         )
     }
 
     static func retry(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
-        let id = call.parameters.first ?? ""
+        let id = call.pathID
         api.services.notificationDeliveries.retry(id, on: loop) { result in
             switch result {
             case .success(let count?):
                 call.respond(
-                    .json { writer in
-                        writer.object { object in
-                            object.member("id", id)
-                            object.member("sinks", count)
-                        }
+                    .object { object in
+                        object.member("id", id)
+                        object.member("sinks", count)
                     },
                     on: loop
                 )
@@ -87,41 +79,37 @@ enum NotificationOperations {
     // MARK: Notes
 
     /// Creates a notification for a script.
-    static func create(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
-        do throws(Problem) {
-            guard call.caller.sessions == nil else { throw Problem(.foreignSession) }
-            try refuseEcho(call)
-            let body = try call.jsonObject(of: noteFields)
-            guard let title = body["title"]?.string?.trimmingBlanks(), !title.isEmpty else {
-                throw .invalidField("title", "`title` is a text.")
+    static func create(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
+        guard call.caller.sessions == nil else { throw Problem(.foreignSession) }
+        try refuseEcho(call)
+        let body = try call.jsonObject(of: noteFields)
+        guard let title = body["title"]?.string?.trimmingBlanks(), !title.isEmpty else {
+            throw .invalidField("title", "`title` is a text.")
+        }
+        let id = UUIDv7.make(milliseconds: loop.wallClock.milliseconds, random: SecureRandom.bytes(10))
+        var note = Notification(
+            id: id,
+            type: .note,
+            at: loop.wallClock,
+            title: Printable.line(title),
+            text: try text(body["text"])
+        )
+        if let priority = body["priority"], !priority.isNull {
+            guard let value = priority.int, (1...5).contains(value) else {
+                throw .invalidField("priority", "`priority` is a whole number from 1 to 5.")
             }
-            let id = UUIDv7.make(milliseconds: loop.wallClock.milliseconds, random: SecureRandom.bytes(10))
-            var note = Notification(
-                id: id,
-                type: .note,
-                at: loop.wallClock,
-                title: Printable.line(title),
-                text: try text(body["text"])
-            )
-            if let priority = body["priority"], !priority.isNull {
-                guard let value = priority.int, (1...5).contains(value) else {
-                    throw .invalidField("priority", "`priority` is a whole number from 1 to 5.")
-                }
-                note.priority = Int(value)
+            note.priority = Int(value)
+        }
+        let sinks = try sinks(body["sinks"], api.services.notificationPreferences)
+        call.subject = id
+        api.services.notificationMaker.note(note, sinks: sinks, on: loop) { result in
+            switch result {
+            case .success(.made(let note, let sinks)): answer(call, note, sinks, on: loop)
+            case .success(.tooMany(let wait)):
+                let detail = "A script may say ten things a minute."
+                call.fail(Problem(.rateLimited, detail, retryAfterMs: wait), on: loop)
+            case .failure(let error): call.fail(.storage(error), on: loop)
             }
-            let sinks = try sinks(body["sinks"], api.services.notificationPreferences)
-            call.subject = id
-            api.services.notificationMaker.note(note, sinks: sinks, on: loop) { result in
-                switch result {
-                case .success(.made(let note, let sinks)): answer(call, note, sinks, on: loop)
-                case .success(.tooMany(let wait)):
-                    let detail = "A script may say ten things a minute."
-                    call.fail(Problem(.rateLimited, detail, retryAfterMs: wait), on: loop)
-                case .failure(let error): call.fail(.storage(error), on: loop)
-                }
-            }
-        } catch {
-            call.fail(error, on: loop)
         }
     }
 
@@ -156,11 +144,9 @@ enum NotificationOperations {
 
     private static func answer(_ call: Call, _ note: Notification, _ sinks: [String], on loop: isolated EventLoop) {
         call.respond(
-            .json(.created) { writer in
-                writer.object { object in
-                    note.writeMembers(to: &object)
-                    object.array("sinks", of: sinks)
-                }
+            .object(.created) { object in
+                note.writeMembers(to: &object)
+                object.array("sinks", of: sinks)
             },
             on: loop
         )
@@ -168,56 +154,46 @@ enum NotificationOperations {
 
     // MARK: Quiet hours
 
-    static func getQuietHours(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
-        guard call.caller.sessions == nil else { return call.fail(Problem(.foreignSession), on: loop) }
+    static func getQuietHours(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
+        guard call.caller.sessions == nil else { throw Problem(.foreignSession) }
         call.respondTagged(quietHours(api.services.notificationPreferences.quietHours), on: loop)
     }
 
     private static func quietHours(_ hours: QuietHours) -> Response { .json { hours.write(to: &$0) } }
 
-    static func putQuietHours(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
+    static func putQuietHours(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
         let preferences = api.services.notificationPreferences
-        do throws(Problem) {
-            let body = try call.json()
-            try SessionChanges.check(body, QuietHours.fields)
-            // PUT replaces all fields: a field that is left out gets its default.
-            var hours = QuietHours(timeZone: preferences.settings.timeZone)
-            do throws(FormFault) { try hours.take(body) } catch { throw Problem(error) }
-            try call.require(quietHours(preferences.quietHours), "The window is")
-            let wanted = hours
-            preferences.save(hours, on: loop) { result in
-                switch result {
-                case .success(true): call.respondTagged(quietHours(wanted), on: loop)
-                case .success(false):
-                    let detail = "This host has no time zone `\(wanted.timeZone)`."
-                    call.fail(.invalidField("timeZone", detail), on: loop)
-                case .failure(let error): call.fail(.storage(error), on: loop)
-                }
+        let body = try call.jsonObject(onlyOf: QuietHours.fields)
+        // PUT replaces all fields: a field that is left out gets its default.
+        var hours = QuietHours(timeZone: preferences.settings.timeZone)
+        do throws(FormFault) { try hours.take(body) } catch { throw Problem(error) }
+        try call.require(quietHours(preferences.quietHours), "The window is")
+        let wanted = hours
+        preferences.save(hours, on: loop) { result in
+            switch result {
+            case .success(true): call.respondTagged(quietHours(wanted), on: loop)
+            case .success(false):
+                let detail = "This host has no time zone `\(wanted.timeZone)`."
+                call.fail(.invalidField("timeZone", detail), on: loop)
+            case .failure(let error): call.fail(.storage(error), on: loop)
             }
-        } catch {
-            call.fail(error, on: loop)
         }
     }
 
     // MARK: Mute
 
-    static func mute(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
-        do throws(Problem) {
-            let body = try call.jsonObject(of: ["forSeconds"])
-            let most = NotificationLimits.longestMuteSeconds
-            guard let seconds = body["forSeconds"]?.int, (1...most).contains(seconds) else {
-                throw .invalidField("forSeconds", "`forSeconds` is a whole number from 1 to \(most).")
+    static func mute(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
+        let body = try call.jsonObject(of: ["forSeconds"])
+        let most = NotificationLimits.longestMuteSeconds
+        guard let seconds = body["forSeconds"]?.int, (1...most).contains(seconds) else {
+            throw .invalidField("forSeconds", "`forSeconds` is a whole number from 1 to \(most).")
+        }
+        let until = loop.wallClock.adding(milliseconds: seconds * 1000)
+        api.services.notificationPreferences.mute(until: until, on: loop) { result in
+            switch result {
+            case .success: call.respond(.object { $0.member("mutedUntil", until) }, on: loop)
+            case .failure(let error): call.fail(.storage(error), on: loop)
             }
-            let until = loop.wallClock.adding(milliseconds: seconds * 1000)
-            api.services.notificationPreferences.mute(until: until, on: loop) { result in
-                switch result {
-                case .success:
-                    call.respond(.json { $0.object { $0.member("mutedUntil", until) } }, on: loop)
-                case .failure(let error): call.fail(.storage(error), on: loop)
-                }
-            }
-        } catch {
-            call.fail(error, on: loop)
         }
     }
 
@@ -241,7 +217,7 @@ extension Call {
     /// A change must name the version it is meant for.
     func require(_ current: Response, _ subject: String) throws(Problem) {
         let tag = EntityTag(ofBytes: current.body)
-        guard try !DocumentOperations.condition(of: self).matchesStrongly(tag) else { return }
+        guard try !requiredIfMatch().matchesStrongly(tag) else { return }
         throw Problem(.preconditionFailed, "\(subject) not the version that If-Match names.", field: "If-Match")
             .adding(.etag, tag.text)
     }

@@ -11,70 +11,43 @@ import TLS
 /// `/v1/notifications/rules`: choose which events become notifications. The first matching rule takes a sink; the
 /// standard rule comes last.
 enum RuleOperations {
-    static func list(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
-        guard call.caller.sessions == nil else { return call.fail(Problem(.foreignSession), on: loop) }
+    static func list(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
+        guard call.caller.sessions == nil else { throw Problem(.foreignSession) }
         let rules = api.services.notificationPreferences.rules
-        call.respondTagged(
-            .json { writer in
-                writer.object { object in
-                    object.array("rules") { list in
-                        for rule in rules { rule.write(to: &list) }
-                    }
-                }
-            },
-            on: loop
-        )
+        call.respondTagged(.object { $0.array("rules", of: rules) }, on: loop)
     }
 
-    static func get(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
-        do throws(Problem) {
-            call.respondTagged(shown(try find(api, call)), on: loop)
-        } catch {
-            call.fail(error, on: loop)
-        }
+    static func get(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
+        call.respondTagged(.json(.ok, try find(api, call)), on: loop)
     }
 
     private static func find(_ api: HTTPAPI, _ call: Call) throws(Problem) -> NotificationRule {
         guard call.caller.sessions == nil else { throw Problem(.foreignSession) }
-        guard let rule = api.services.notificationPreferences.rule(call.parameters.first ?? "") else {
+        guard let rule = api.services.notificationPreferences.rule(call.pathID) else {
             throw Problem(.ruleNotFound, "There is no rule of this id.", hint: "GET /v1/notifications/rules")
         }
         return rule
     }
 
-    private static func shown(_ rule: NotificationRule, _ status: HTTPStatus = .ok) -> Response {
-        .json(status) { rule.write(to: &$0) }
-    }
-
-    static func create(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
+    static func create(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
         let preferences = api.services.notificationPreferences
-        do throws(Problem) {
-            let body = try call.json()
-            try SessionChanges.check(body, NotificationRule.fields)
-            guard preferences.rules.count < NotificationLimits.rules else {
-                throw Problem(.notificationsFull, "There may be \(NotificationLimits.rules) rules.")
-            }
-            let id = UUIDv7.make(milliseconds: loop.wallClock.milliseconds, random: SecureRandom.bytes(10))
-            var rule = NotificationRule(id: id, name: "", types: [])
-            try take(body, into: &rule, preferences)
-            call.subject = id
-            save(rule, .created, api, call, on: loop)
-        } catch {
-            call.fail(error, on: loop)
+        let body = try call.jsonObject(onlyOf: NotificationRule.fields)
+        guard preferences.rules.count < NotificationLimits.rules else {
+            throw Problem(.notificationsFull, "There may be \(NotificationLimits.rules) rules.")
         }
+        let id = UUIDv7.make(milliseconds: loop.wallClock.milliseconds, random: SecureRandom.bytes(10))
+        var rule = NotificationRule(id: id, name: "", types: [])
+        try take(body, into: &rule, preferences)
+        call.subject = id
+        save(rule, .created, api, call, on: loop)
     }
 
-    static func patch(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
-        do throws(Problem) {
-            var rule = try find(api, call)
-            let body = try call.json()
-            try SessionChanges.check(body, NotificationRule.fields)
-            try call.require(shown(rule), "The rule is")
-            try take(body, into: &rule, api.services.notificationPreferences)
-            save(rule, .ok, api, call, on: loop)
-        } catch {
-            call.fail(error, on: loop)
-        }
+    static func patch(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
+        var rule = try find(api, call)
+        let body = try call.jsonObject(onlyOf: NotificationRule.fields)
+        try call.require(.json(.ok, rule), "The rule is")
+        try take(body, into: &rule, api.services.notificationPreferences)
+        save(rule, .ok, api, call, on: loop)
     }
 
     private static func take(
@@ -106,34 +79,27 @@ enum RuleOperations {
         api.services.notificationPreferences.save(rule, on: loop) { result in
             switch result {
             case .success:
-                let response = shown(rule, status)
-                call.respond(response.adding(.etag, EntityTag(ofBytes: shown(rule).body).text), on: loop)
+                let response = Response.json(status, rule)
+                call.respond(response.adding(.etag, EntityTag(ofBytes: response.body).text), on: loop)
             case .failure(let error): call.fail(.storage(error), on: loop)
             }
         }
     }
 
-    static func delete(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
-        do throws(Problem) {
-            let rule = try find(api, call)
-            guard rule.id != NotificationRule.standardID else {
-                let hint = "PATCH /v1/notifications/rules/standard with {\"enabled\":false}"
-                throw Problem(
-                    .invalidField,
-                    "The standard rule can be switched off, not deleted.",
-                    hint: hint,
-                    field: "id"
-                )
+    static func delete(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
+        let rule = try find(api, call)
+        guard rule.id != NotificationRule.standardID else {
+            let hint = "PATCH /v1/notifications/rules/standard with {\"enabled\":false}"
+            throw .invalidField("id", "The standard rule can be switched off, not deleted.", hint: hint)
+        }
+        try call.require(.json(.ok, rule), "The rule is")
+        api.services.notificationPreferences.delete(rule: rule.id, on: loop) { result in
+            switch result {
+            case .success: call.respond(Response(.noContent), on: loop)
+            case .failure(let error): call.fail(.storage(error), on: loop)
             }
-            try call.require(shown(rule), "The rule is")
-            api.services.notificationPreferences.delete(rule: rule.id, on: loop) { result in
-                switch result {
-                case .success: call.respond(Response(.noContent), on: loop)
-                case .failure(let error): call.fail(.storage(error), on: loop)
-                }
-            }
-        } catch {
-            call.fail(error, on: loop)
         }
     }
 }
+
+extension NotificationRule: JSONWritable {}

@@ -13,37 +13,28 @@ import TLS
 enum SinkOperations {
     // MARK: Reading
 
-    static func list(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
-        guard call.caller.sessions == nil else { return call.fail(Problem(.foreignSession), on: loop) }
+    static func list(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
+        guard call.caller.sessions == nil else { throw Problem(.foreignSession) }
         let sinks = api.services.notificationPreferences.sinks
         call.respondTagged(
-            .json { writer in
-                writer.object { object in
-                    object.array("sinks") { list in
-                        for sink in sinks { write(sink, api, showsTopic: mayChange(call), to: &list) }
-                    }
+            .object { object in
+                object.array("sinks") { list in
+                    for sink in sinks { write(sink, api, showsTopic: mayChange(call), to: &list) }
                 }
             },
             on: loop
         )
     }
 
-    static func get(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
-        do throws(Problem) {
-            let sink = try find(api, call)
-            let showsTopic = mayChange(call)
-            call.respondTagged(
-                .json { write(sink, api, showsTopic: showsTopic, to: &$0) },
-                on: loop
-            )
-        } catch {
-            call.fail(error, on: loop)
-        }
+    static func get(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
+        let sink = try find(api, call)
+        let showsTopic = mayChange(call)
+        call.respondTagged(.json { write(sink, api, showsTopic: showsTopic, to: &$0) }, on: loop)
     }
 
     private static func find(_ api: HTTPAPI, _ call: Call) throws(Problem) -> NotificationSink {
         guard call.caller.sessions == nil else { throw Problem(.foreignSession) }
-        guard let sink = api.services.notificationPreferences.sink(call.parameters.first ?? "") else {
+        guard let sink = api.services.notificationPreferences.sink(call.pathID) else {
             let detail = "There is no sink of this id or name."
             throw Problem(.sinkNotFound, detail, hint: NotificationOperations.sinksHint)
         }
@@ -77,87 +68,69 @@ enum SinkOperations {
 
     // MARK: Changing
 
-    static func create(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
+    static func create(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
         call.isBodySecret = true
         let preferences = api.services.notificationPreferences
-        do throws(Problem) {
-            let body = try call.json()
-            try SessionChanges.check(body, NotificationSink.fields)
-            guard preferences.sinks.count < NotificationLimits.sinks else {
-                throw Problem(.notificationsFull, "There may be \(NotificationLimits.sinks) sinks.")
-            }
-            let id = UUIDv7.make(milliseconds: loop.wallClock.milliseconds, random: SecureRandom.bytes(10))
-            let secret = WebhookSecret(key: SecureRandom.bytes(WebhookSecret.bytes))
-            var sink: NotificationSink
-            do throws(NotificationSink.Fault) {
-                sink = try NotificationSink(id: id, origin: .api, body)
-            } catch {
-                throw Problem(error)
-            }
-            if sink.kind == .webhook { sink.secret = secret }
-            try check(sink, preferences)
-            call.subject = id
-            save(sink, secret: sink.secret, .created, api, call, on: loop)
-        } catch {
-            call.fail(error, on: loop)
+        let body = try call.jsonObject(onlyOf: NotificationSink.fields)
+        guard preferences.sinks.count < NotificationLimits.sinks else {
+            throw Problem(.notificationsFull, "There may be \(NotificationLimits.sinks) sinks.")
         }
+        let id = UUIDv7.make(milliseconds: loop.wallClock.milliseconds, random: SecureRandom.bytes(10))
+        let secret = WebhookSecret(key: SecureRandom.bytes(WebhookSecret.bytes))
+        var sink: NotificationSink
+        do throws(NotificationSink.Fault) {
+            sink = try NotificationSink(id: id, origin: .api, body)
+        } catch {
+            throw Problem(error)
+        }
+        if sink.kind == .webhook { sink.secret = secret }
+        try check(sink, preferences)
+        call.subject = id
+        save(sink, secret: sink.secret, .created, api, call, on: loop)
     }
 
-    static func patch(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
+    static func patch(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
         call.isBodySecret = true
         let preferences = api.services.notificationPreferences
-        do throws(Problem) {
-            var sink = try find(api, call)
-            call.subject = sink.id
-            let body = try call.json()
-            try SessionChanges.check(body, NotificationSink.fields.filter { $0 != "kind" })
-            try call.require(shown(sink, api), "The sink is")
-            let isEnabled = body["enabled"]?.bool == true
-            if sink.origin == .config {
-                // A configured sink that was disabled after failures can be enabled again; its other settings stand in
-                // the file.
-                guard isEnabled, body.count == 1 else { throw .inConfiguration }
-                preferences.restart(sink, on: loop)
-                return call.respondTagged(shown(sink, api), on: loop)
-            }
-            do throws(NotificationSink.Fault) { try sink.take(body) } catch { throw Problem(error) }
-            try check(sink, preferences)
-            save(sink, isEnabledAnew: isEnabled, secret: nil, .ok, api, call, on: loop)
-        } catch {
-            call.fail(error, on: loop)
+        var sink = try find(api, call)
+        call.subject = sink.id
+        let body = try call.jsonObject(onlyOf: NotificationSink.fields.filter { $0 != "kind" })
+        try call.require(shown(sink, api), "The sink is")
+        let isEnabled = body["enabled"]?.bool == true
+        if sink.origin == .config {
+            // A configured sink that was disabled after failures can be enabled again; its other settings stand in
+            // the file.
+            guard isEnabled, body.count == 1 else { throw .inConfiguration }
+            preferences.restart(sink, on: loop)
+            return call.respondTagged(shown(sink, api), on: loop)
         }
+        do throws(NotificationSink.Fault) { try sink.take(body) } catch { throw Problem(error) }
+        try check(sink, preferences)
+        save(sink, isEnabledAnew: isEnabled, secret: nil, .ok, api, call, on: loop)
     }
 
-    static func rotate(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
-        do throws(Problem) {
-            var sink = try find(api, call)
-            call.subject = sink.id
-            guard sink.origin == .api else { throw .inConfiguration }
-            guard sink.kind == .webhook else {
-                throw Problem(.invalidField, "Only a webhook has a secret of Ladle's making.", field: "kind")
-            }
-            let secret = WebhookSecret(key: SecureRandom.bytes(WebhookSecret.bytes))
-            sink.rotate(to: secret, now: loop.wallClock)
-            save(sink, secret: secret, .ok, api, call, on: loop)
-        } catch {
-            call.fail(error, on: loop)
+    static func rotate(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
+        var sink = try find(api, call)
+        call.subject = sink.id
+        guard sink.origin == .api else { throw .inConfiguration }
+        guard sink.kind == .webhook else {
+            throw Problem(.invalidField, "Only a webhook has a secret of Ladle's making.", field: "kind")
         }
+        let secret = WebhookSecret(key: SecureRandom.bytes(WebhookSecret.bytes))
+        sink.rotate(to: secret, now: loop.wallClock)
+        save(sink, secret: secret, .ok, api, call, on: loop)
     }
 
-    static func delete(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
-        do throws(Problem) {
-            let sink = try find(api, call)
-            call.subject = sink.id
-            guard sink.origin == .api else { throw .inConfiguration }
-            try call.require(shown(sink, api), "The sink is")
-            api.services.notificationPreferences.delete(sink: sink.id, on: loop) { result in
-                switch result {
-                case .success: call.respond(Response(.noContent), on: loop)
-                case .failure(let error): call.fail(.storage(error), on: loop)
-                }
+    static func delete(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
+        let sink = try find(api, call)
+        call.subject = sink.id
+        guard sink.origin == .api else { throw .inConfiguration }
+        try call.require(shown(sink, api), "The sink is")
+        api.services.notificationPreferences.delete(sink: sink.id, on: loop) { result in
+            switch result {
+            case .success: call.respond(Response(.noContent), on: loop)
+            case .failure(let error): call.fail(.storage(error), on: loop)
             }
-        } catch {
-            call.fail(error, on: loop)
         }
     }
 
@@ -203,35 +176,29 @@ enum SinkOperations {
 
     // MARK: Testing
 
-    static func test(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
-        do throws(Problem) {
-            let sink = try find(api, call)
-            call.subject = sink.id
-            let deliveries = api.services.notificationDeliveries
-            guard !deliveries.isTesting(sink.id) else {
-                throw Problem(.rateLimited, "A test of this sink is under way.", retryAfterMs: 1_000)
-            }
-            deliveries.test(sink, on: loop) { outcome in
-                call.respond(
-                    .json { writer in
-                        writer.object { object in
-                            object.member("sink", sink.id)
-                            switch outcome {
-                            case .accepted(let status):
-                                object.member("ok", true)
-                                object.member("status", status)
-                            case .failed(let status, let error, _):
-                                object.member("ok", false)
-                                object.member("status", status)
-                                object.member("error", error)
-                            }
-                        }
-                    },
-                    on: loop
-                )
-            }
-        } catch {
-            call.fail(error, on: loop)
+    static func test(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
+        let sink = try find(api, call)
+        call.subject = sink.id
+        let deliveries = api.services.notificationDeliveries
+        guard !deliveries.isTesting(sink.id) else {
+            throw Problem(.rateLimited, "A test of this sink is under way.", retryAfterMs: 1_000)
+        }
+        deliveries.test(sink, on: loop) { outcome in
+            call.respond(
+                .object { object in
+                    object.member("sink", sink.id)
+                    switch outcome {
+                    case .accepted(let status):
+                        object.member("ok", true)
+                        object.member("status", status)
+                    case .failed(let status, let error, _):
+                        object.member("ok", false)
+                        object.member("status", status)
+                        object.member("error", error)
+                    }
+                },
+                on: loop
+            )
         }
     }
 }

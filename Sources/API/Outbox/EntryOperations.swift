@@ -7,22 +7,17 @@ import Service
 
 /// `POST /v1/outbox/{id}/retry` and `DELETE /v1/outbox/{id}`: send an entry again, cancel it or dismiss it.
 enum EntryOperations {
-    static func retry(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
-        readUnchanged(api, call, on: loop) { entry, version in
+    static func retry(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
+        try readUnchanged(api, call, on: loop) { entry, version in
             api.outbox.retry(entry.id, expectedVersion: version, on: loop) { result in
                 finish(call, entry, result, api, isRetry: true, on: loop)
             }
         }
     }
 
-    static func cancel(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
-        let isForced: Bool
-        do throws(Problem) {
-            isForced = try call.flag("force")
-        } catch {
-            return call.fail(error, on: loop)
-        }
-        readUnchanged(api, call, on: loop) { entry, version in
+    static func cancel(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
+        let isForced = try call.flag("force")
+        try readUnchanged(api, call, on: loop) { entry, version in
             api.outbox.cancel(entry.id, force: isForced, expectedVersion: version, on: loop) { result in
                 finish(call, entry, result, api, isRetry: false, on: loop)
             }
@@ -36,17 +31,10 @@ enum EntryOperations {
         _ call: Call,
         on loop: isolated EventLoop,
         then act: @escaping (OutboxEntry, Int64?) -> Void
-    ) {
-        let condition: EntityTagCondition?
-        do throws(Problem) {
-            condition = try call.ifMatch()
-        } catch {
-            return call.fail(error, on: loop)
-        }
-        OutboxOperations.read(api, call, on: loop) { entry, _ in
-            if let condition, !condition.matchesStrongly(entry.tag) {
-                return call.fail(.staleEntry(current: entry.version), on: loop)
-            }
+    ) throws(Problem) {
+        let condition = try call.ifMatch()
+        try OutboxOperations.read(api, call, on: loop) { entry, _ throws(Problem) in
+            if let condition, !condition.matchesStrongly(entry.tag) { throw .staleEntry(current: entry.version) }
             act(entry, condition == nil ? nil : entry.version)
         }
     }

@@ -9,18 +9,14 @@ import Service
 
 /// `GET /v1/outbox` and `GET /v1/outbox/{id}`.
 enum OutboxOperations {
-    static func list(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
-        do throws(Problem) {
-            let query = try query(of: call, api)
-            api.services.outboxReader.page(query, on: loop) { result in
-                switch result {
-                case .success(let page?): answer(call, page, limit: query.limit, api.outbox, on: loop)
-                case .success: call.fail(.noPlace("before", "entry"), on: loop)
-                case .failure(let error): call.fail(.storage(error), on: loop)
-                }
+    static func list(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
+        let query = try query(of: call, api)
+        api.services.outboxReader.page(query, on: loop) { result in
+            switch result {
+            case .success(let page?): answer(call, page, limit: query.limit, api.outbox, on: loop)
+            case .success: call.fail(.noPlace("before", "entry"), on: loop)
+            case .failure(let error): call.fail(.storage(error), on: loop)
             }
-        } catch {
-            call.fail(error, on: loop)
         }
     }
 
@@ -55,24 +51,22 @@ enum OutboxOperations {
         _ outbox: OutboxService,
         on loop: isolated EventLoop
     ) {
-        let response = Response.json { writer in
-            writer.object { object in
-                object.member("pending", page.counts.pending)
-                object.member("unconfirmed", page.counts.unconfirmed)
-                object.member("failed", page.counts.failed)
-                object.array("entries") { list in
-                    for entry in page.entries {
-                        entry.write(to: &list, blockedReason: outbox.blockedReason(session: entry.session))
-                    }
+        let response = Response.object { object in
+            object.member("pending", page.counts.pending)
+            object.member("unconfirmed", page.counts.unconfirmed)
+            object.member("failed", page.counts.failed)
+            object.array("entries") { list in
+                for entry in page.entries {
+                    entry.write(to: &list, blockedReason: outbox.blockedReason(session: entry.session))
                 }
-                if page.entries.count == limit { object.member("before", page.entries.last?.id) }
             }
+            if page.entries.count == limit { object.member("before", page.entries.last?.id) }
         }
         call.respondTagged(response, on: loop)
     }
 
-    static func get(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
-        read(api, call, on: loop) { entry, attempts in
+    static func get(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
+        try read(api, call, on: loop) { entry, attempts in
             let reason = api.outbox.blockedReason(session: entry.session)
             let response = Response.json { entry.write(to: &$0, blockedReason: reason, attempts: attempts) }
             call.respond(response, tag: entry.tag, on: loop)
@@ -85,16 +79,15 @@ enum OutboxOperations {
         _ api: HTTPAPI,
         _ call: Call,
         on loop: isolated EventLoop,
-        then use: @escaping (OutboxEntry, [OutboxAttempt]) -> Void
-    ) {
+        then use: @escaping (OutboxEntry, [OutboxAttempt]) throws(Problem) -> Void
+    ) throws(Problem) {
         let noEntry = Problem(.entryNotFound, "There is no such entry in the outbox.")
-        let id = call.parameters.first ?? ""
-        guard UUIDv7.isWellFormed(id) else { return call.fail(noEntry, on: loop) }
-        api.services.outboxReader.read(id, on: loop) { result in
+        guard UUIDv7.isWellFormed(call.pathID) else { throw noEntry }
+        api.services.outboxReader.read(call.pathID, on: loop) { result in
             switch result {
             // A caller that may not see an entry gets the same answer as for a missing one.
             case .success((let entry, let attempts)?) where call.caller.mayUse(session: entry.session):
-                use(entry, attempts)
+                call.attempt(on: loop) { () throws(Problem) in try use(entry, attempts) }
             case .success: call.fail(noEntry, on: loop)
             case .failure(let error): call.fail(.storage(error), on: loop)
             }

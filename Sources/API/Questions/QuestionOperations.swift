@@ -9,17 +9,11 @@ import Service
 
 /// `GET /v1/questions`, `GET /v1/questions/{id}` and `POST /v1/questions/{id}`.
 enum QuestionOperations {
-    static func list(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
+    static func list(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
         let service = api.services.questions
-        let sessions: [String?]
-        let filter: ApprovalReader.Filter
-        do throws(Problem) {
-            sessions = try call.onlySessions(of: api.runs)
-            filter = try call.choice("state") ?? .pending
-        } catch {
-            return call.fail(error, on: loop)
-        }
-        guard service.isSupported else { return call.fail(.noQuestions(api), on: loop) }
+        let sessions = try call.onlySessions(of: api.runs)
+        let filter: ApprovalReader.Filter = try call.choice("state") ?? .pending
+        guard service.isSupported else { throw .noQuestions(api) }
         let all = service.all(on: loop)
         let seen = all.filter { question in sessions.contains { $0 == nil || $0 == question.session } }
         let shown = seen.filter { filter == .all || ($0.endedAt == nil) == (filter == .pending) }
@@ -39,8 +33,9 @@ enum QuestionOperations {
         answer(call, api, on: loop, write)
     }
 
-    static func get(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
-        find(api, call, on: loop) { question in answer(call, api, on: loop) { question.write(to: &$0, now: $1) } }
+    static func get(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
+        let question = try find(api, call, on: loop)
+        answer(call, api, on: loop) { question.write(to: &$0, now: $1) }
     }
 
     /// Answers with a tag that leaves out the remaining time, since that changes constantly.
@@ -56,41 +51,27 @@ enum QuestionOperations {
         call.respond(.json { write(&$0, now) }, tag: EntityTag(ofBytes: lasting.bytes), on: loop)
     }
 
-    /// Finds the question named in the path. If it does not exist or the caller may not see it, the request is answered
-    /// here.
-    private static func find(
-        _ api: HTTPAPI,
-        _ call: Call,
-        on loop: isolated EventLoop,
-        then use: (Question) -> Void
-    ) {
-        guard api.services.questions.isSupported else { return call.fail(.noQuestions(api), on: loop) }
-        let question = api.services.questions.question(call.parameters.first ?? "", on: loop)
-        guard let question, call.caller.mayUse(session: question.session) else {
-            return call.fail(.noQuestion, on: loop)
-        }
-        use(question)
+    /// The question named in the path. A caller that may not see it gets the same answer as for a missing one.
+    private static func find(_ api: HTTPAPI, _ call: Call, on loop: isolated EventLoop) throws(Problem) -> Question {
+        guard api.services.questions.isSupported else { throw .noQuestions(api) }
+        let question = api.services.questions.question(call.pathID, on: loop)
+        guard let question, call.caller.mayUse(session: question.session) else { throw .noQuestion }
+        return question
     }
 
     // MARK: Answering
 
-    static func resolve(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
+    static func resolve(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
         // An answer may be a secret short enough to be guessed from its hash.
         call.isBodySecret = true
-        let given: [String: [String]]?
-        do throws(Problem) {
-            given = try answers(call)
-        } catch {
-            return call.fail(error, on: loop)
-        }
-        find(api, call, on: loop) { question in
-            do throws(QuestionAnswer.Fault) {
-                try api.services.questions.answer(question.id, given, by: call.caller.shortName, on: loop) {
-                    settle(call, $0, api, on: loop)
-                }
-            } catch {
-                call.fail(.unfit(error), on: loop)
+        let given = try answers(call)
+        let question = try find(api, call, on: loop)
+        do throws(QuestionAnswer.Fault) {
+            try api.services.questions.answer(question.id, given, by: call.caller.shortName, on: loop) {
+                settle(call, $0, api, on: loop)
             }
+        } catch {
+            throw .unfit(error)
         }
     }
 
@@ -135,7 +116,7 @@ enum QuestionOperations {
         case .notFound: call.fail(.noQuestion, on: loop)
         case .notReady: call.fail(.notAsked, on: loop)
         case .failed(.unanswered):
-            let path = "GET /v1/questions/\(PercentCoding.encode(call.parameters.first ?? "")) shows how it ended"
+            let path = "GET /v1/questions/\(PercentCoding.encode(call.pathID)) shows how it ended"
             let detail = "The gateway did not answer; whether it has the answer is not known yet."
             call.fail(Problem(.gatewayTimeout, detail, hint: path), on: loop)
         case .failed(let fault): call.fail(Problem(fault, doing: "answer"), on: loop)

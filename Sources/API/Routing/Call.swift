@@ -7,6 +7,11 @@ import Observability
 package import Server
 import Service
 
+extension Route {
+    /// Answers a request, at once or later. A problem that it throws is the answer.
+    package typealias Handler = @Sendable (HTTPAPI, Call, isolated EventLoop) throws(Problem) -> Void
+}
+
 /// One request while its handler works on it: the caller, the route and the format of the answer.
 package final class Call {
     package let exchange: Exchange
@@ -41,6 +46,8 @@ package final class Call {
     package var caller: Caller { request.caller }
     package var answerType: MediaType { request.answerType }
     var wantsText: Bool { request.wantsText }
+    /// The id, name or key in the path; empty if the route has none.
+    var pathID: String { parameters.first ?? "" }
 
     package func respond(_ response: Response, on loop: isolated EventLoop) {
         settle(response.head.status, on: loop)
@@ -57,21 +64,14 @@ package final class Call {
         exchange.respond(problem, on: loop)
     }
 
-    /// Answers with the reason why the gateway did not make a change.
-    /// - Parameters:
-    ///   - isRepeatable: repeating the request does no more than sending it once.
-    ///   - hint: how to find out the outcome if it is unknown.
-    func fail(
-        _ fault: GatewayFault,
-        changing action: String,
-        isRepeatable: Bool,
-        hint: String?,
-        _ api: HTTPAPI,
-        on loop: isolated EventLoop
-    ) {
-        let wait = untilNextTry(api, on: loop)
-        let problem = Problem(fault, changing: action, isRepeatable: isRepeatable, hint: hint, retryAfterMs: wait)
-        fail(problem, on: loop)
+    /// Runs a part of the handler; a problem that it throws is the answer. Completions need this because they run after
+    /// the handler has returned.
+    func attempt(on loop: isolated EventLoop, _ work: () throws(Problem) -> Void) {
+        do throws(Problem) {
+            try work()
+        } catch {
+            fail(error, on: loop)
+        }
     }
 
     /// Milliseconds until the link tries to connect again; nil if unknown.
@@ -101,6 +101,15 @@ package final class Call {
         } catch {
             throw .badHeader("If-Match", error)
         }
+    }
+
+    /// The version for which a change is meant, where each change must name one.
+    func requiredIfMatch() throws(Problem) -> EntityTagCondition {
+        guard let condition = try ifMatch() else {
+            let detail = "A write says which version it is meant for."
+            throw Problem(.preconditionRequired, detail, field: "If-Match")
+        }
+        return condition
     }
 
     /// Writes the audit line: once, as soon as the change is made or refused, even if the client is gone.
@@ -171,6 +180,19 @@ package final class Call {
     /// - Parameter fields: the names the object may have. Other names beside them are ignored; an object with only
     ///   other names is refused.
     func jsonObject(of fields: [String]) throws(Problem) -> JSONValue { try Self.object(parsed, of: fields) }
+
+    /// An object with no other names than these: a misspelt one would change nothing, but seem to.
+    func jsonObject(onlyOf fields: [String]) throws(Problem) -> JSONValue {
+        let body = try json()
+        guard body.kind == .object else { throw .invalidField("body", "The body is a JSON object.") }
+        for member in body.members where !fields.contains(member.key) {
+            let near = NearestName.of(member.key, in: fields).map { "did you mean `\($0)`? " } ?? ""
+            let shown = String(member.key.prefix(64))
+            let all = fields.joined(separator: ", ")
+            throw .invalidField(shown, "There is no field `\(shown)` here.", hint: near + "The fields are \(all).")
+        }
+        return body
+    }
 
     private var parsed: Result<JSONDocument, JSONError> {
         Result { () throws(JSONError) in try JSONDocument(parsing: exchange.body) }

@@ -46,14 +46,10 @@ final class OnceOnly {
         isKeyRequired: Bool,
         on loop: isolated EventLoop,
         work: @escaping (@escaping Finish) -> Void
-    ) {
-        do throws(Problem) {
-            guard !api.isShuttingDown else { throw .shuttingDown }
-            let once = try OnceOnly(api, call, meaning: meaning, isKeyRequired: isKeyRequired)
-            once.start(on: loop, work)
-        } catch {
-            call.fail(error, on: loop)
-        }
+    ) throws(Problem) {
+        guard !api.isShuttingDown else { throw .shuttingDown }
+        let once = try OnceOnly(api, call, meaning: meaning, isKeyRequired: isKeyRequired)
+        once.start(on: loop, work)
     }
 
     private func start(on loop: isolated EventLoop, _ work: @escaping (@escaping Finish) -> Void) {

@@ -8,11 +8,19 @@ import Server
 protocol OpenRequest: AnyObject {
     /// The entry the request waits for.
     var entryID: String? { get }
-    /// The token whose end also ends the request.
+    /// The token whose end also ends the request. Without it the exchange itself is cut when its token ends.
     var tokenID: String? { get }
     func entryChanged(_ entry: OutboxEntry, on loop: isolated EventLoop)
     func runEnded(_ id: String, on loop: isolated EventLoop)
     func shutDown(reason: String, on loop: isolated EventLoop)
+}
+
+/// For requests that wait neither for an entry nor for a run.
+extension OpenRequest {
+    var entryID: String? { nil }
+    var tokenID: String? { nil }
+    func entryChanged(_ entry: OutboxEntry, on loop: isolated EventLoop) {}
+    func runEnded(_ id: String, on loop: isolated EventLoop) {}
 }
 
 /// Requests that stay open: limits each caller's streams, and passes on changes of entries and runs, the end of tokens

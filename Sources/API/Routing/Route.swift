@@ -1,5 +1,4 @@
 package import Access
-package import EventLoops
 package import HTTPModel
 
 /// One operation of the API: its `operationId` in the OpenAPI document, and everything the router needs.
@@ -30,7 +29,7 @@ package final class Route: Sendable {
     package let produces: [MediaType]
     /// The query parameters of the route.
     package let query: [String]
-    package let handler: @Sendable (HTTPAPI, Call, isolated EventLoop) -> Void
+    package let handler: Handler
     package let parts: [Part]
     /// Requests to the route leave a line in the audit file.
     let changesState: Bool
@@ -47,7 +46,7 @@ package final class Route: Sendable {
         body: Body = .none,
         produces: [MediaType] = [.json],
         query: [String] = [],
-        handler: @escaping @Sendable (HTTPAPI, Call, isolated EventLoop) -> Void
+        handler: @escaping Handler
     ) {
         self.operation = operation
         self.method = method

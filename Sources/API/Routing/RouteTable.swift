@@ -1,4 +1,5 @@
 import Access
+import Documents
 import HTTPModel
 
 /// Every operation Ladle serves, sorted by path and method; the tests compare it with the OpenAPI document.
@@ -142,7 +143,7 @@ package enum RouteTable {
             scope: .read,
             produces: [.json, .markdown],
             query: ["agent", "refresh"],
-            handler: DocumentOperations.getIdentity
+            handler: DocumentOperations.get(.identity)
         ),
         Route(
             "patchIdentity",
@@ -152,7 +153,7 @@ package enum RouteTable {
             body: .upTo(Route.jsonBytes, types: [.mergePatchJSON, .json]),
             produces: [.json, .markdown],
             query: ["agent"],
-            handler: DocumentOperations.patchIdentity
+            handler: DocumentOperations.patch(.identity)
         ),
         Route(
             "putIdentity",
@@ -162,7 +163,7 @@ package enum RouteTable {
             body: .upTo(Route.documentBytes, types: [.json, .markdown]),
             produces: [.json, .markdown],
             query: ["agent"],
-            handler: DocumentOperations.putIdentity
+            handler: DocumentOperations.put(.identity)
         ),
         Route(
             "deleteAvatar",
@@ -459,7 +460,7 @@ package enum RouteTable {
             scope: .read,
             produces: [.json, .markdown],
             query: ["agent", "refresh"],
-            handler: DocumentOperations.getProfile
+            handler: DocumentOperations.get(.profile)
         ),
         Route(
             "patchProfile",
@@ -469,7 +470,7 @@ package enum RouteTable {
             body: .upTo(Route.jsonBytes, types: [.mergePatchJSON, .json]),
             produces: [.json, .markdown],
             query: ["agent"],
-            handler: DocumentOperations.patchProfile
+            handler: DocumentOperations.patch(.profile)
         ),
         Route(
             "putProfile",
@@ -479,7 +480,7 @@ package enum RouteTable {
             body: .upTo(Route.documentBytes, types: [.json, .markdown]),
             produces: [.json, .markdown],
             query: ["agent"],
-            handler: DocumentOperations.putProfile
+            handler: DocumentOperations.put(.profile)
         ),
         Route(
             "listQuestions",

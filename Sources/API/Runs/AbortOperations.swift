@@ -11,7 +11,7 @@ import Service
 /// `POST /v1/runs/{id}/abort` and `POST /v1/sessions/{key}/abort`.
 enum AbortOperations {
     static func run(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
-        RunOperations.find(api, call, on: loop) { found in
+        RunOperations.find(api, call, on: loop) { found throws(Problem) in
             switch found {
             case .run(.live(let run)) where run.state.isActive:
                 api.services.aborts.stop([run.id], in: run.session.text, owner: call.caller.tokenID, on: loop) {
@@ -19,25 +19,20 @@ enum AbortOperations {
                 }
             case .run(let run): answer(call, stopped: [], over: run.state, on: loop)
             case .waiting(let entry):
-                let problem = Problem(
+                throw Problem(
                     .runNotStarted,
                     "The message is \(entry.state.rawValue); nothing runs for it.",
                     hint: "DELETE /v1/outbox/\(entry.id) takes it back"
                 )
-                call.fail(problem, on: loop)
             }
         }
     }
 
-    static func session(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
-        do throws(Problem) {
-            let session = try api.runs.session(named: call.parameters.first ?? "", "key")
-            guard call.caller.mayUse(session: session) else { throw Problem(.foreignSession) }
-            api.services.aborts.stopAll(in: session, owner: call.caller.tokenID, on: loop) {
-                answer(call, $0, api, on: loop)
-            }
-        } catch {
-            call.fail(error, on: loop)
+    static func session(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
+        let session = try api.runs.session(named: call.pathID, "key")
+        guard call.caller.mayUse(session: session) else { throw Problem(.foreignSession) }
+        api.services.aborts.stopAll(in: session, owner: call.caller.tokenID, on: loop) {
+            answer(call, $0, api, on: loop)
         }
     }
 
@@ -50,12 +45,10 @@ enum AbortOperations {
         switch result {
         case .success(.stopped(let runs)): answer(call, stopped: runs, over: nil, on: loop)
         case .success(.queued(let entries)):
-            let response = Response.json(.accepted) { writer in
-                writer.object { object in
-                    object.member("aborted", false)
-                    object.array("runIds", of: [String]())
-                    object.array("entries", of: entries)
-                }
+            let response = Response.object(.accepted) { object in
+                object.member("aborted", false)
+                object.array("runIds", of: [String]())
+                object.array("entries", of: entries)
             }
             call.respond(response.adding(.location, "/v1/outbox/\(entries.first?.id ?? "")"), on: loop)
         case .success(.outboxFull(let limits)): call.fail(.outboxFull(.entries, limits), on: loop)
@@ -71,12 +64,10 @@ enum AbortOperations {
         on loop: isolated EventLoop
     ) {
         call.respond(
-            .json { writer in
-                writer.object { object in
-                    object.member("aborted", !runs.isEmpty)
-                    object.array("runIds", of: runs)
-                    object.member("state", state)
-                }
+            .object { object in
+                object.member("aborted", !runs.isEmpty)
+                object.array("runIds", of: runs)
+                object.member("state", state)
             },
             on: loop
         )

@@ -10,25 +10,24 @@ import Service
 
 /// `GET /v1/runs`, `GET /v1/runs/{id}` and `GET /v1/activity`.
 enum RunOperations {
-    static func list(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
-        do throws(Problem) {
-            let limit = try call.number("limit", in: 1...200, default: 50)
-            let sessions = try call.onlySessions(of: api.runs)
-            let before = call.text("before")
-            let isActive = call.text("active") == nil ? nil : try call.flag("active")
-            let archive = api.services.runArchive
-            if isActive == true {
-                let page = archive.activePage(sessions: sessions, before: before, limit: limit)
-                return answer(call, page, skipsActive: false, on: loop)
-            }
-            archive.page(sessions: sessions, before: before, limit: limit, on: loop) { result in
-                switch result {
-                case .success(let page): answer(call, page, skipsActive: isActive == false, on: loop)
-                case .failure(let error): call.fail(.storage(error), on: loop)
+    static func list(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
+        let limit = try call.number("limit", in: 1...200, default: 50)
+        let sessions = try call.onlySessions(of: api.runs)
+        let before = call.text("before")
+        let isActive = call.text("active") == nil ? nil : try call.flag("active")
+        let archive = api.services.runArchive
+        if isActive == true {
+            let page = archive.activePage(sessions: sessions, before: before, limit: limit)
+            return try answer(call, page, skipsActive: false, on: loop)
+        }
+        archive.page(sessions: sessions, before: before, limit: limit, on: loop) { result in
+            switch result {
+            case .success(let page):
+                call.attempt(on: loop) { () throws(Problem) in
+                    try answer(call, page, skipsActive: isActive == false, on: loop)
                 }
+            case .failure(let error): call.fail(.storage(error), on: loop)
             }
-        } catch {
-            call.fail(error, on: loop)
         }
     }
 
@@ -37,30 +36,28 @@ enum RunOperations {
         _ page: RunArchive.Page?,
         skipsActive: Bool,
         on loop: isolated EventLoop
-    ) {
-        guard let page else { return call.fail(.noPlace("before", "run"), on: loop) }
+    ) throws(Problem) {
+        guard let page else { throw .noPlace("before", "run") }
         call.respondTagged(
-            .json { writer in
-                writer.object { object in
-                    object.array("runs") { list in
-                        for run in page.runs where !(skipsActive && run.isActive) { list.value(run) }
-                    }
-                    if page.hasMore { object.member("before", page.runs.last?.id) }
+            .object { object in
+                object.array("runs") { list in
+                    for run in page.runs where !(skipsActive && run.isActive) { list.value(run) }
                 }
+                if page.hasMore { object.member("before", page.runs.last?.id) }
             },
             on: loop
         )
     }
 
     static func get(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
-        find(api, call, on: loop) { found in
+        find(api, call, on: loop) { found throws(Problem) in
             switch found {
             case .run(let run):
                 if call.wantsText { return call.respond(.text(.ok, Printable.document(run.text) + "\n"), on: loop) }
                 call.respondTagged(.json(.ok, run), on: loop)
             case .waiting(let entry):
                 let detail = "The message is \(entry.state.rawValue) and has no run yet."
-                call.fail(Problem(.runNotFound, detail, hint: "GET /v1/outbox/\(entry.id)"), on: loop)
+                throw Problem(.runNotFound, detail, hint: "GET /v1/outbox/\(entry.id)")
             }
         }
     }
@@ -71,12 +68,13 @@ enum RunOperations {
         _ api: HTTPAPI,
         _ call: Call,
         on loop: isolated EventLoop,
-        then use: @escaping (RunArchive.Found) -> Void
+        then use: @escaping (RunArchive.Found) throws(Problem) -> Void
     ) {
-        api.services.runArchive.find(call.parameters.first ?? "", on: loop) { result in
+        api.services.runArchive.find(call.pathID, on: loop) { result in
             switch result {
             // A caller that may not see a run gets the same answer as for a missing one.
-            case .success(let found?) where call.caller.mayUse(session: found.session): use(found)
+            case .success(let found?) where call.caller.mayUse(session: found.session):
+                call.attempt(on: loop) { () throws(Problem) in try use(found) }
             case .success: call.fail(Problem(.runNotFound, "There is no such run."), on: loop)
             case .failure(let error): call.fail(.storage(error), on: loop)
             }

@@ -19,21 +19,16 @@ final class NewSessionRequest {
     private let text: String?
     private let key: IdempotencyKey?
 
-    static func handle(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
-        do throws(Problem) {
-            // The new session would be outside the token's own sessions.
-            guard call.caller.sessions == nil else { throw Problem(.foreignSession) }
-            try NewSessionRequest(api, call, now: loop.wallClock).start(on: loop)
-        } catch {
-            call.fail(error, on: loop)
-        }
+    static func handle(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
+        // The new session would be outside the token's own sessions.
+        guard call.caller.sessions == nil else { throw Problem(.foreignSession) }
+        try NewSessionRequest(api, call, now: loop.wallClock).start(on: loop)
     }
 
     private init(_ api: HTTPAPI, _ call: Call, now: Timestamp) throws(Problem) {
         self.api = api
         self.call = call
-        let body = try call.exchange.body.isEmpty ? nil : call.json()
-        if let body { try SessionChanges.check(body, Self.fields) }
+        let body = try call.exchange.body.isEmpty ? nil : call.jsonObject(onlyOf: Self.fields)
         let agent = try SessionChanges.text("agent", in: body)
         if let agent, !Self.isAgent(agent) {
             throw .invalidField("agent", "`agent` is an agent's id: small letters, digits, _ and -, at most 64.")
@@ -83,36 +78,24 @@ final class NewSessionRequest {
         if text != nil { try api.access.admitSend(call.exchange, by: call.caller, to: new.id, on: loop) }
         api.services.sessionControl.create(new, on: loop) { [self] result in
             switch result {
-            case .success(let made): say(made, on: loop)
+            case .success(let made): call.attempt(on: loop) { () throws(Problem) in try say(made, on: loop) }
             case .failure(let refusal):
+                let (action, isRepeatable) = ("make a session", key != nil)
                 let hint = "GET /v1/sessions?refresh=true shows whether there is a new one"
-                SessionChanges.fail(
-                    call,
-                    refusal,
-                    doing: "make a session",
-                    isRepeatable: key != nil,
-                    hint: hint,
-                    api,
-                    on: loop
-                )
+                SessionChanges.fail(call, refusal, doing: action, isRepeatable: isRepeatable, hint: hint, api, on: loop)
             }
         }
     }
 
     /// Sends the first message like any other message, under the same key.
-    private func say(_ made: SessionControl.Made, on loop: isolated EventLoop) {
+    private func say(_ made: SessionControl.Made, on loop: isolated EventLoop) throws(Problem) {
         call.subject = made.info.key
         guard let text else { return answer(made, nil, on: loop) }
         var message = NewMessage(session: made.info.key, text: text)
         message.key = key.map { NewMessage.Key(scope: "\(call.caller.label) POST /v1/sessions", value: $0.value) }
         message.body = call.exchange.body
         message.owner = call.caller.tokenID
-        do throws(MessageIntake.KeyInUse) {
-            try api.services.intake.reserve(message.key)
-        } catch {
-            let detail = "A request with this Idempotency-Key is just being written to disk."
-            return call.fail(Problem(.idempotencyInFlight, detail, field: "Idempotency-Key"), on: loop)
-        }
+        try api.services.intake.take(message.key)
         let entry = api.services.intake.entry(for: message, now: loop.wallClock)
         api.services.intake.commit(message, as: entry, on: loop) { [self] result in
             let problem: Problem

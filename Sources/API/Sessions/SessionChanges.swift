@@ -14,105 +14,75 @@ enum SessionChanges {
 
     // MARK: Requests
 
-    static func patch(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
-        do throws(Problem) {
-            let key = try call.session(api)
-            let body = try call.json()
-            try check(body, settings)
-            let change = try change(body, mayClear: true)
-            guard change != SessionChange() else {
-                throw .invalidField("body", "It names none of \(settings.joined(separator: ", ")).")
+    static func patch(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
+        let key = try call.session(api)
+        let body = try call.jsonObject(onlyOf: settings)
+        let change = try change(body, mayClear: true)
+        guard change != SessionChange() else {
+            throw .invalidField("body", "It names none of \(settings.joined(separator: ", ")).")
+        }
+        let condition = try call.requiredIfMatch()
+        api.services.sessionControl.patch(key, change, if: condition.matches, on: loop) { result in
+            switch result {
+            case .success(let patched): call.answer(patched.info, api, changed: patched.changed, on: loop)
+            case .failure(let refusal): fail(call, refusal, doing: "change the session", api, on: loop)
             }
-            let condition = try DocumentOperations.condition(of: call)
-            api.services.sessionControl.patch(key, change, if: condition.matches, on: loop) { result in
-                switch result {
-                case .success(let patched): call.answer(patched.info, api, changed: patched.changed, on: loop)
-                case .failure(let refusal): fail(call, refusal, doing: "change the session", api, on: loop)
-                }
-            }
-        } catch {
-            call.fail(error, on: loop)
         }
     }
 
-    static func delete(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
-        do throws(Problem) {
-            let key = try call.session(api)
-            let isForced = try call.flag("force")
-            let transcript = call.text("transcript")
-            guard transcript == nil || transcript == "keep" else {
-                throw .badParameter("transcript", "`transcript` is keep, or not there.")
+    static func delete(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
+        let key = try call.session(api)
+        let isForced = try call.flag("force")
+        let transcript = call.text("transcript")
+        guard transcript == nil || transcript == "keep" else {
+            throw .badParameter("transcript", "`transcript` is keep, or not there.")
+        }
+        let condition = try call.requiredIfMatch()
+        api.services.sessionControl.delete(
+            key,
+            keepsTranscript: transcript != nil,
+            isForced: isForced,
+            if: condition.matches,
+            on: loop
+        ) { result in
+            switch result {
+            case .success(let info): call.answer(info, api, on: loop)
+            case .failure(let refusal): fail(call, refusal, doing: "delete the session", api, on: loop)
             }
-            let condition = try DocumentOperations.condition(of: call)
-            api.services.sessionControl.delete(
-                key,
-                keepsTranscript: transcript != nil,
-                isForced: isForced,
-                if: condition.matches,
-                on: loop
-            ) { result in
-                switch result {
-                case .success(let info): call.answer(info, api, on: loop)
-                case .failure(let refusal): fail(call, refusal, doing: "delete the session", api, on: loop)
-                }
-            }
-        } catch {
-            call.fail(error, on: loop)
         }
     }
 
-    static func reset(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
-        do throws(Problem) {
-            let key = try call.session(api)
-            let condition = try DocumentOperations.condition(of: call)
-            api.services.sessionControl.reset(key, if: condition.matches, on: loop) { result in
-                switch result {
-                case .success(let info): call.answer(info, api, on: loop)
-                case .failure(let refusal): failOnce(call, refusal, key, doing: "reset the session", api, on: loop)
-                }
+    static func reset(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
+        let key = try call.session(api)
+        let condition = try call.requiredIfMatch()
+        api.services.sessionControl.reset(key, if: condition.matches, on: loop) { result in
+            switch result {
+            case .success(let info): call.answer(info, api, on: loop)
+            case .failure(let refusal): failOnce(call, refusal, key, doing: "reset the session", api, on: loop)
             }
-        } catch {
-            call.fail(error, on: loop)
         }
     }
 
-    static func compact(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
-        do throws(Problem) {
-            let key = try call.session(api)
-            let condition = try DocumentOperations.condition(of: call)
-            api.services.sessionControl.compact(key, if: condition.matches, on: loop) { result in
-                switch result {
-                case .success(.done(let info)): call.answer(info, api, on: loop)
-                case .success(.underWay):
-                    let response = Response.json(.accepted) { writer in
-                        writer.object { object in
-                            object.member("session", key)
-                            object.member("state", "running")
-                        }
-                    }
-                    call.respond(response.adding(.location, "/v1/sessions/\(PercentCoding.encode(key))"), on: loop)
-                case .failure(let refusal): failOnce(call, refusal, key, doing: "compact the session", api, on: loop)
+    static func compact(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
+        let key = try call.session(api)
+        let condition = try call.requiredIfMatch()
+        api.services.sessionControl.compact(key, if: condition.matches, on: loop) { result in
+            switch result {
+            case .success(.done(let info)): call.answer(info, api, on: loop)
+            case .success(.underWay):
+                let response = Response.object(.accepted) { object in
+                    object.member("session", key)
+                    object.member("state", "running")
                 }
+                call.respond(response.adding(.location, "/v1/sessions/\(PercentCoding.encode(key))"), on: loop)
+            case .failure(let refusal): failOnce(call, refusal, key, doing: "compact the session", api, on: loop)
             }
-        } catch {
-            call.fail(error, on: loop)
         }
     }
 
     static func path(_ info: SessionInfo) -> String { "/v1/sessions/\(PercentCoding.encode(info.key))" }
 
     // MARK: Bodies
-
-    /// Refuses unknown names: a misspelt one would change nothing, but seem to.
-    static func check(_ body: JSONValue, _ fields: [String]) throws(Problem) {
-        guard body.kind == .object else { throw .invalidField("body", "The body is a JSON object.") }
-        for member in body.members where !fields.contains(member.key) {
-            let near = NearestName.of(member.key, in: fields).map { "did you mean `\($0)`? " } ?? ""
-            let shown = String(member.key.prefix(64))
-            let all = fields.joined(separator: ", ")
-            throw .invalidField(shown, "There is no field `\(shown)` here.", hint: near + "The fields are \(all).")
-        }
-    }
 
     static func change(_ body: JSONValue, mayClear: Bool) throws(Problem) -> SessionChange {
         var change = SessionChange()
@@ -176,7 +146,9 @@ enum SessionChanges {
     ) {
         switch refusal {
         case .gateway(let fault):
-            call.fail(fault, changing: action, isRepeatable: isRepeatable, hint: hint, api, on: loop)
+            let wait = call.untilNextTry(api, on: loop)
+            let problem = Problem(fault, changing: action, isRepeatable: isRepeatable, hint: hint, retryAfterMs: wait)
+            call.fail(problem, on: loop)
         case .notFound: call.fail(.noSession, on: loop)
         case .moved:
             let detail = "The key leads to another conversation than the one that was meant."

@@ -77,19 +77,15 @@ enum SessionOperations {
         }
     }
 
-    static func list(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
+    static func list(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
         if call.answersWarm(api, on: loop) { return }
-        do throws(Problem) {
-            let query = try Query(call)
-            let refresh = try call.flag("refresh")
-            api.services.sessionModel.read(refresh: refresh, on: loop) { result in
-                switch result {
-                case .success(let list): answer(call, list, query, api, on: loop)
-                case .failure(let fault): call.fail(Problem(fault, doing: "list sessions"), on: loop)
-                }
+        let query = try Query(call)
+        let refresh = try call.flag("refresh")
+        api.services.sessionModel.read(refresh: refresh, on: loop) { result in
+            switch result {
+            case .success(let list): answer(call, list, query, api, on: loop)
+            case .failure(let fault): call.fail(Problem(fault, doing: "list sessions"), on: loop)
             }
-        } catch {
-            call.fail(error, on: loop)
         }
     }
 
@@ -118,46 +114,36 @@ enum SessionOperations {
             }
             shown.append(SessionView(info, for: call.caller, isActive: active.contains(info.key), api, on: loop))
         }
-        let response = Response.json { writer in
-            writer.object { object in
-                object.array("sessions", of: shown)
-                if isMore, let last = shown.last { object.member("before", Place(last.info).text) }
-                object.object("hidden") { counts in
-                    for (kind, count) in hidden.sorted(by: { $0.key < $1.key }) { counts.member(kind, count) }
-                }
-                object.member("live", list.isLive)
-                if !list.isLive { object.member("asOf", list.asOf ?? api.startedAt) }
+        let response = Response.object { object in
+            object.array("sessions", of: shown)
+            if isMore, let last = shown.last { object.member("before", Place(last.info).text) }
+            object.object("hidden") { counts in
+                for (kind, count) in hidden.sorted(by: { $0.key < $1.key }) { counts.member(kind, count) }
             }
+            object.member("live", list.isLive)
+            if !list.isLive { object.member("asOf", list.asOf ?? api.startedAt) }
         }
         call.respondTagged(response, warming: api, on: loop)
     }
 
-    static func get(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
+    static func get(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
         if call.answersWarm(api, on: loop) { return }
-        do throws(Problem) {
-            let key = try call.session(api)
-            let refresh = try call.flag("refresh")
-            show(key, refresh: refresh, api, call, on: loop)
-        } catch {
-            call.fail(error, on: loop)
-        }
+        let key = try call.session(api)
+        let refresh = try call.flag("refresh")
+        show(key, refresh: refresh, api, call, on: loop)
     }
 
     /// `PUT /v1/sessions/{key}/read`: marks the last message the caller has read.
-    static func read(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
-        do throws(Problem) {
-            let key = try call.session(api)
-            let message = try messageID(in: call)
-            api.services.readMarks.set(call.caller.label, in: key, to: message, on: loop) { result in
-                switch result {
-                case .success(true): show(key, api, call, on: loop)
-                case .success(false) where message == nil: show(key, api, call, on: loop)
-                case .success(false): call.fail(.noPlace("messageId", "message"), on: loop)
-                case .failure(let error): call.fail(.storage(error), on: loop)
-                }
+    static func read(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
+        let key = try call.session(api)
+        let message = try messageID(in: call)
+        api.services.readMarks.set(call.caller.label, in: key, to: message, on: loop) { result in
+            switch result {
+            case .success(true): show(key, api, call, on: loop)
+            case .success(false) where message == nil: show(key, api, call, on: loop)
+            case .success(false): call.fail(.noPlace("messageId", "message"), on: loop)
+            case .failure(let error): call.fail(.storage(error), on: loop)
             }
-        } catch {
-            call.fail(error, on: loop)
         }
     }
 
@@ -190,30 +176,24 @@ enum SessionOperations {
         }
     }
 
-    static func agents(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
+    static func agents(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
         if call.answersWarm(api, on: loop) { return }
-        do throws(Problem) {
-            let refresh = try call.flag("refresh")
-            api.services.lists.readAgents(refresh: refresh, on: loop) { result in
-                switch result {
-                case .success(let list): answer(call, list, api, on: loop)
-                case .failure(let fault): call.fail(Problem(fault, doing: "list agents"), on: loop)
-                }
+        let refresh = try call.flag("refresh")
+        api.services.lists.readAgents(refresh: refresh, on: loop) { result in
+            switch result {
+            case .success(let list): answer(call, list, api, on: loop)
+            case .failure(let fault): call.fail(Problem(fault, doing: "list agents"), on: loop)
             }
-        } catch {
-            call.fail(error, on: loop)
         }
     }
 
     private static func answer(_ call: Call, _ list: GatewayLists.List, _ api: HTTPAPI, on loop: isolated EventLoop) {
-        let response = Response.json { writer in
-            writer.object { object in
-                object.array("agents") { items in
-                    for row in list.rows where call.caller.mayUse(agent: row.key) { items.raw(row.json) }
-                }
-                object.member("live", list.isLive)
-                if !list.isLive { object.member("asOf", list.asOf ?? api.startedAt) }
+        let response = Response.object { object in
+            object.array("agents") { items in
+                for row in list.rows where call.caller.mayUse(agent: row.key) { items.raw(row.json) }
             }
+            object.member("live", list.isLive)
+            if !list.isLive { object.member("asOf", list.asOf ?? api.startedAt) }
         }
         call.respondTagged(response, warming: api, on: loop)
     }

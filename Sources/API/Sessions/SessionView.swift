@@ -100,11 +100,9 @@ extension Call {
             guard route.method == .get else { return respond(response, tag: view.tag, on: loop) }
             return respondTagged(response, tag: view.tag, warming: api, on: loop)
         }
-        let response = Response.json { writer in
-            writer.object { object in
-                object.member("session", view)
-                object.array("changed", of: changed)
-            }
+        let response = Response.object { object in
+            object.member("session", view)
+            object.array("changed", of: changed)
         }
         respond(response, tag: view.tag, on: loop)
     }

@@ -24,9 +24,9 @@ enum MetricsOperation {
         MediaType("application", "openmetrics-text", parameters: [version("1.0.0")] + more)
     }
 
-    static func handle(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
+    static func handle(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
         // The numbers cover all sessions.
-        guard call.caller.mayUse(session: nil) else { return call.fail(Problem(.foreignSession), on: loop) }
+        guard call.caller.mayUse(session: nil) else { throw Problem(.foreignSession) }
         let format: MetricsFormat = call.answerType.type == "text" ? .prometheus : .openMetrics
         var page = MetricsPage(format)
         write(api, to: &page, on: loop)

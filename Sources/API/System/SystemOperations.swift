@@ -6,8 +6,7 @@ import Service
 
 /// Health, readiness and the status screen.
 enum SystemOperations {
-    private static let alive = Response.json { $0.object { $0.member("status", "ok") } }
-        .adding(.cacheControl, "no-store")
+    private static let alive = Response.object { $0.member("status", "ok") }.adding(.cacheControl, "no-store")
 
     /// Reports that the process is alive and its loop runs. Open to everyone, so the answer says nothing else.
     static func health(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
@@ -19,7 +18,7 @@ enum SystemOperations {
     static func readiness(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
         api.feed.probe(on: loop) { fault in
             if let fault { return call.fail(.storeUnavailable(fault), on: loop) }
-            let response = Response.json { $0.object { $0.member("status", "ready") } }
+            let response = Response.object { $0.member("status", "ready") }
             call.respond(response.adding(.cacheControl, "no-store"), on: loop)
         }
     }

@@ -9,8 +9,8 @@ import Service
 
 /// `GET /v1/usage`, `GET /v1/usage/cost` and `GET /v1/usage/sessions`.
 enum UsageOperations {
-    static func get(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
-        guard call.caller.sessions == nil else { return call.fail(.ofAllSessions, on: loop) }
+    static func get(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
+        guard call.caller.sessions == nil else { throw .ofAllSessions }
         api.services.usage.read(on: loop) { result in
             switch result {
             case .success(let usage): answer(call, usage, api, on: loop)
@@ -39,15 +39,10 @@ enum UsageOperations {
 
     // MARK: Days
 
-    static func cost(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
-        guard call.caller.sessions == nil else { return call.fail(.ofAllSessions, on: loop) }
-        period(call, api, on: loop) { period in
-            let agent: String?
-            do throws(Problem) {
-                agent = try Self.agent(of: call)
-            } catch {
-                return call.fail(error, on: loop)
-            }
+    static func cost(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
+        guard call.caller.sessions == nil else { throw .ofAllSessions }
+        try period(call, api, on: loop) { period throws(Problem) in
+            let agent = try agent(of: call)
             api.services.usageReports.cost(period, agent: agent, on: loop) { result in
                 switch result {
                 case .success(let answer):
@@ -74,14 +69,9 @@ enum UsageOperations {
 
     // MARK: Sessions
 
-    static func sessions(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
-        let limit: Int
-        do throws(Problem) {
-            limit = try call.number("limit", in: 1...UsageReports.mostSessions, default: 50)
-        } catch {
-            return call.fail(error, on: loop)
-        }
-        period(call, api, on: loop) { period in
+    static func sessions(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
+        let limit = try call.number("limit", in: 1...UsageReports.mostSessions, default: 50)
+        try period(call, api, on: loop) { period in
             let own = call.caller.sessions
             api.services.usageReports.sessions(period, only: own, limit: limit, on: loop) { result in
                 switch result {
@@ -104,25 +94,25 @@ enum UsageOperations {
         _ call: Call,
         _ api: HTTPAPI,
         on loop: isolated EventLoop,
-        then use: @escaping (UsagePeriod) -> Void
-    ) {
-        let dates: (from: CivilDate?, to: CivilDate?)
-        do throws(Problem) {
-            dates = (try date("from", of: call), try date("to", of: call))
-        } catch {
-            return call.fail(error, on: loop)
-        }
-        func finish(_ zone: String?, _ offset: (Int64) -> Int) {
+        then use: @escaping (UsagePeriod) throws(Problem) -> Void
+    ) throws(Problem) {
+        let from = try date("from", of: call)
+        let to = try date("to", of: call)
+        func finish(_ zone: String?, _ offset: (Int64) -> Int) throws(Problem) {
+            let period: UsagePeriod
             do throws(UsagePeriod.Fault) {
-                use(try UsagePeriod(from: dates.from, to: dates.to, zone: zone, now: loop.wallClock, offset: offset))
+                period = try UsagePeriod(from: from, to: to, zone: zone, now: loop.wallClock, offset: offset)
             } catch {
-                call.fail(.badPeriod(error), on: loop)
+                throw .badPeriod(error)
             }
+            try use(period)
         }
-        guard let name = call.text("tz") else { return finish(nil, api.services.utcOffset) }
+        guard let name = call.text("tz") else { return try finish(nil, api.services.utcOffset) }
         api.services.timeZones.find(name, on: loop) { zone in
-            guard let zone else { return call.fail(.noTimeZone, on: loop) }
-            finish(name, zone.offset(at:))
+            call.attempt(on: loop) { () throws(Problem) in
+                guard let zone else { throw .noTimeZone }
+                try finish(name, zone.offset(at:))
+            }
         }
     }
 
@@ -145,17 +135,15 @@ enum UsageOperations {
     ) {
         let isApproximate = period.spansChange && !api.services.usageReports.knowsZone(of: period)
         call.respondTagged(
-            .json { writer in
-                writer.object { object in
-                    object.member("from", period.from.iso)
-                    object.member("to", period.to.iso)
-                    object.member("tz", period.zone)
-                    object.member("utcOffset", period.offsetText)
-                    object.member("tzApprox", isApproximate)
-                    body(&object)
-                    object.member("live", isLive)
-                    object.member("asOf", at)
-                }
+            .object { object in
+                object.member("from", period.from.iso)
+                object.member("to", period.to.iso)
+                object.member("tz", period.zone)
+                object.member("utcOffset", period.offsetText)
+                object.member("tzApprox", isApproximate)
+                body(&object)
+                object.member("live", isLive)
+                object.member("asOf", at)
             },
             on: loop
         )

@@ -40,6 +40,11 @@ package struct Response: Sendable {
         json(status) { value.write(to: &$0) }
     }
 
+    /// A JSON object with these members.
+    package static func object(_ status: HTTPStatus = .ok, _ members: (inout JSONWriter) -> Void) -> Response {
+        json(status) { $0.object(nil, members) }
+    }
+
     package static func text(_ status: HTTPStatus, _ text: String) -> Response {
         Response(status, contentType: "text/plain; charset=utf-8", body: Array(text.utf8))
     }
