@@ -19,6 +19,18 @@ package enum MigrationError: Error, Equatable, Sendable {
     case storage(SQLiteError)
 }
 
+extension MigrationError: CustomStringConvertible {
+    /// The end of a sentence about the database.
+    package var description: String {
+        switch self {
+        case .newer(let module, let found, let known):
+            "is of a newer version (\(module) \(found), this program knows \(known))"
+        case .foreign(let applicationID): "belongs to another program (application id \(applicationID))"
+        case .storage(let error): "cannot be read: \(error.summary)"
+        }
+    }
+}
+
 /// Brings a database up to the given list, each step in its own transaction.
 package struct Migrator {
     /// "Ladl" in the file's header, so that another program's database is not mistaken for ours.

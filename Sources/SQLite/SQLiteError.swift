@@ -38,6 +38,9 @@ package struct SQLiteError: Error, Equatable, Sendable {
 }
 
 extension SQLiteError: CustomStringConvertible {
+    /// The fault for people, without the statement.
+    package var summary: String { "\(message) (SQLite \(code))" }
+
     package var description: String {
         let statement = sql.map { " in \($0.prefix(120))" } ?? ""
         return "SQLite \(code): \(message)\(statement)"

@@ -128,12 +128,9 @@ struct DatabaseFile {
             throw Unusable(reason: "the database is damaged (\(error.message))")
         } catch MigrationError.storage(let error) where error.kind == .corrupt {
             throw Unusable(reason: "the database is damaged (\(error.message))")
-        } catch MigrationError.newer(let module, let found, let known) {
-            throw Unusable(
-                reason: "the database is of a newer version (\(module) \(found), this program knows \(known))"
-            )
-        } catch MigrationError.foreign(let applicationID) {
-            throw Unusable(reason: "the database belongs to another program (application id \(applicationID))")
+        } catch let error as MigrationError {
+            if case .storage = error { throw error }
+            throw Unusable(reason: "the database \(error)")
         }
     }
 
@@ -142,7 +139,7 @@ struct DatabaseFile {
         _ = try EventTable(connection).epoch()
         return Opened(
             connection: connection,
-            opening: .readOnly(reason: "the database cannot be written: \(failure)"),
+            opening: .readOnly(reason: "the database cannot be written: \(failure.detail)"),
             needsWholeCheck: false
         )
     }
@@ -198,6 +195,7 @@ struct DatabaseFile {
         case let error as SQLiteError: StoreError(error)
         case MigrationError.storage(let error): StoreError(error)
         case let error as Unusable: .unavailable(error.reason)
+        case let error as MigrationError: .unavailable("it \(error)")
         default: .unavailable("\(error)")
         }
     }

@@ -97,9 +97,11 @@ struct Salvage {
             // A damaged page stops a walk; from the other end the rows beyond it can be reached.
             let forward = walk(connection, descending: false, into: &found)
             let backward = forward == nil ? nil : walk(connection, descending: true, into: &found)
-            report.unreadable = forward.map { "\($0)" + (backward.map { "; from the end: \($0)" } ?? "") }
+            report.unreadable = forward.map {
+                $0.summary + (backward.map { "; from the end: \($0.summary)" } ?? "")
+            }
         } catch {
-            report.unreadable = "\(error)"
+            report.unreadable = error.summary
         }
         var items = found.values.sorted { $0.entry.ordinal < $1.entry.ordinal }
         if isBehind { for place in items.indices { items[place].entry.doubt() } }

@@ -46,18 +46,22 @@ package struct StateBackup: Sendable {
         at now: Timestamp
     ) throws(StoreError) -> String? {
         let candidate = directory.databasePath + ".restored"
+        let other = { (name: String) in PrivateFile("\(directory.path)/\(name).restored") }
         return try perform {
             try? FileSystem.remove(candidate)
+            try checkLength()
             try copy(path, to: candidate)
             do {
                 let others = try prepare(candidate, epoch: epoch, at: now)
+                // All is written before the earlier state is moved, since a full disk must not leave half of each.
+                for (name, bytes) in others { try other(name).replace(with: bytes) }
                 let earlier = try keepEarlier(in: directory.path, at: now)
-                for (name, bytes) in others { try PrivateFile("\(directory.path)/\(name)").replace(with: bytes) }
+                for (name, _) in others { try FileSystem.rename(other(name).path, to: "\(directory.path)/\(name)") }
                 try FileSystem.rename(candidate, to: directory.databasePath)
                 try FileSystem.synchronise(directory: directory.path)
                 return earlier
             } catch {
-                try? FileSystem.remove(candidate)
+                for path in [candidate] + files.map({ other($0).path }) { try? FileSystem.remove(path) }
                 throw error
             }
         }
@@ -65,6 +69,10 @@ package struct StateBackup: Sendable {
 
     /// Copies a consistent snapshot of a database into a private file that must not exist.
     private func copy(_ database: String, to target: String) throws {
+        let start = try FileSystem.read(database, limit: 1)
+        guard start.facts.kind == .regular else { throw StoreError.unavailable("\(database) is not a file") }
+        // SQLite takes an empty file for a new database.
+        guard !start.bytes.isEmpty else { throw StoreError.unavailable("\(database) is empty") }
         try PrivateFile(target).createDirectly([])
         do {
             let source = try SQLiteConnection(path: database, access: .readOnly)
@@ -72,9 +80,22 @@ package struct StateBackup: Sendable {
             try source.run("VACUUM INTO ?", target)
         } catch {
             try? FileSystem.remove(target)
-            guard error.kind == .corrupt else { throw error }
-            throw StoreError.unavailable("it is no database, or it is damaged")
+            guard error.kind == .corrupt || error.kind == .cannotOpen else { throw error }
+            throw Self.damaged(database)
         }
+    }
+
+    /// SQLite opens a file whose last page is cut, and fills it with zeros (sqlite.org/fileformat2.html §1.3).
+    private func checkLength() throws {
+        let start = try FileSystem.read(path, limit: 100)
+        guard start.bytes.count == 100 else { return }
+        let number = { (range: Range<Int>) in start.bytes[range].reduce(UInt64(0)) { $0 << 8 | UInt64($1) } }
+        let pageBytes = number(16..<18) == 1 ? 65_536 : number(16..<18)
+        if start.facts.size < pageBytes * number(28..<32) { throw Self.damaged(path) }
+    }
+
+    private static func damaged(_ path: String) -> StoreError {
+        .unavailable("\(path) is no database, or it is damaged or cut short")
     }
 
     /// Turns a copy of the backup into a usable database.

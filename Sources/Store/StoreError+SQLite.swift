@@ -5,7 +5,7 @@ extension StoreError {
     package init(_ error: SQLiteError) {
         switch error.kind {
         case .full: self = .storageFull
-        default: self = .unavailable(error.description)
+        default: self = .unavailable(error.summary, statement: error.sql.map { String($0.prefix(120)) })
         }
     }
 }

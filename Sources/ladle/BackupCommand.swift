@@ -22,7 +22,9 @@ enum BackupCommand {
         do throws(StoreError) {
             try StateBackup(path: path, files: files).make(of: folder)
         } catch {
-            throw failure("\(path) is not written", error)
+            let hint =
+                FileSystem.exists(path) ? "name a file that does not exist yet" : "ladle doctor --state \(folder)"
+            throw failure("\(path) is not written", error, hint: hint)
         }
         report("written", path, command) { "\(path) has the state of \(folder). Keep it safe: it holds a key." }
         return .ok
@@ -48,7 +50,7 @@ enum BackupCommand {
         } catch let failure as StartFailure {
             throw CommandFailure(failure.status, "STATE_IN_USE", failure.message, hint: "stop ladle serve first")
         } catch {
-            throw failure("\(path) is not restored", error)
+            throw failure("\(path) is not restored", error, hint: "nothing was changed; name another backup")
         }
         report("restored", path, command) {
             """
@@ -99,7 +101,8 @@ enum BackupCommand {
         Program.say { writer in writer.object { $0.member(verb, path) } }
     }
 
-    private static func failure(_ title: String, _ error: any Error) -> CommandFailure {
-        CommandFailure(.unavailable, "BACKUP_FAILED", title, detail: (error as? StoreError)?.detail ?? "\(error)")
+    private static func failure(_ title: String, _ error: any Error, hint: String) -> CommandFailure {
+        let detail = (error as? StoreError)?.detail ?? "\(error)"
+        return CommandFailure(.unavailable, "BACKUP_FAILED", title, detail: detail, hint: hint)
     }
 }

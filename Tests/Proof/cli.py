@@ -402,7 +402,13 @@ as_json("restore", copy, "--state", busy.state, code=75)
 busy.stop()
 tally.check("earlier state is in" in pipe("restore", copy, "--state", busy.state)[0], "restored")
 said = pipe("restore", __file__, "--state", busy.state, code=69)[1]
-tally.check("it is no database, or it is damaged" in said and "(" not in said, f"no backup: {said}")
+tally.check(f"{__file__} is no database, or it is damaged or cut short\n  → nothing was changed" in said, f"no backup: {said}")
+short = pathlib.Path(folder, "short")
+for size in (0, 100, 5000):
+    short.write_bytes(pathlib.Path(copy).read_bytes()[:size])
+    said = pipe("restore", str(short), "--state", busy.state, code=69)[1]
+    tally.check(f"{short} is " in said and "SQLite" not in said and "VACUUM" not in said, f"{size} bytes of a backup: {said}")
+tally.check("is not a file" in pipe("restore", folder, "--state", busy.state, code=69)[1], "a folder is no backup")
 tally.check("does not exist" in pipe("restore", copy + "-none", "--state", busy.state, code=64)[1], "no file")
 back = Serve(gateway=slow.url, state=busy.state).linked()
 tally.check(back.json("GET", "/v1/outbox")[1]["entries"], "its entries are back")

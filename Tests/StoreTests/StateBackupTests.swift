@@ -2,6 +2,7 @@ import Basics
 import EventStream
 import Outbox
 import POSIX
+import SQLite
 import Store
 import TestSupport
 import Testing
@@ -43,6 +44,49 @@ struct StateBackupTests {
         await fixture.end(restored)
     }
 
+    @Test func `a backup that ends early is said to be cut short, wherever it ends`() async throws {
+        let (store, _) = try fixture.open()
+        try backup.make(of: state)
+        await fixture.end(store)
+        let directory = try StateDirectory(path: state)
+        defer { directory.release() }
+        let whole = try #require(try PrivateFile(backup.path).read())
+        for count in [50, 100, 4096, whole.count / 2, whole.count - 4096, whole.count - 1] {
+            try PrivateFile(backup.path).replace(with: Array(whole.prefix(count)))
+            #expect(throws: StoreError.unavailable("\(backup.path) is no database, or it is damaged or cut short")) {
+                try backup.restore(into: directory, epoch: epoch, at: fixture.clock.now)
+            }
+        }
+    }
+
+    @Test func `a restore that cannot write its files leaves the state as it is`() async throws {
+        let (store, _) = try fixture.open()
+        try FileSystem.makeDirectory(state + "/sub")
+        try PrivateFile(state + "/sub/key").replace(with: [1])
+        let backup = StateBackup(path: backup.path, files: ["sub/key"])
+        try backup.make(of: state)
+        await fixture.end(store)
+        try FileSystem.rename(state + "/sub", to: fixture.scratch.file("elsewhere"))
+        let before = FileSystem.names(in: state).sorted()
+        let directory = try StateDirectory(path: state)
+        defer { directory.release() }
+        #expect(throws: StoreError.self) { try backup.restore(into: directory, epoch: epoch, at: fixture.clock.now) }
+        #expect(FileSystem.names(in: state).sorted() == before)
+    }
+
+    @Test func `an empty database is not copied, since it would be a backup of nothing`() throws {
+        try FileSystem.makeDirectories(state)
+        try PrivateFile(state + "/ladle.db").replace(with: [])
+        #expect(throws: StoreError.unavailable("\(state)/ladle.db is empty")) { try backup.make(of: state) }
+        #expect(!FileSystem.exists(backup.path))
+    }
+
+    @Test func `people read what happened, and the log the statement too`() {
+        let error = StoreError(SQLiteError(code: 14, message: "unable to open database: x", sql: "VACUUM INTO ?"))
+        #expect(error.detail == "unable to open database: x (SQLite 14)")
+        #expect("\(error)" == "unable to open database: x (SQLite 14) in VACUUM INTO ?")
+    }
+
     @Test func `a file that is no backup leaves the state as it is`() async throws {
         let (store, _) = try fixture.open()
         await fixture.end(store)
@@ -50,10 +94,13 @@ struct StateBackupTests {
         defer { directory.release() }
         for bytes in [[], Array("no database at all, but long enough to be looked at".utf8)] {
             try PrivateFile(backup.path).replace(with: bytes)
-            let problem = bytes.isEmpty ? "it is no backup of Ladle" : "it is no database, or it is damaged"
-            #expect(throws: StoreError.unavailable(problem)) {
+            let problem = bytes.isEmpty ? "is empty" : "is no database, or it is damaged or cut short"
+            #expect(throws: StoreError.unavailable("\(backup.path) \(problem)")) {
                 try backup.restore(into: directory, epoch: epoch, at: fixture.clock.now)
             }
+        }
+        #expect(throws: StoreError.unavailable("\(state) is not a file")) {
+            try StateBackup(path: state, files: []).restore(into: directory, epoch: epoch, at: fixture.clock.now)
         }
         let database = StateBackup(path: "\(state)/ladle.db", files: [])
         #expect(throws: StoreError.unavailable("it is no backup of Ladle")) {

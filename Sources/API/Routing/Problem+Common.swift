@@ -57,7 +57,7 @@ extension Problem {
     static func storeUnavailable(_ error: any Error) -> Problem {
         switch error as? StoreError {
         case .storageFull: storeUnavailable("the disk is full")
-        case .outboxClosed(let reason), .unavailable(let reason): storeUnavailable(reason)
+        case .outboxClosed(let reason), .unavailable(let reason, _): storeUnavailable(reason)
         case .overloaded: storeUnavailable("too many operations wait for the disk")
         case .closed: shuttingDown
         case nil: storeUnavailable("\(error)")

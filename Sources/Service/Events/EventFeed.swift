@@ -124,7 +124,7 @@ package final class EventFeed {
             case .failure(let error):
                 let fault = (error as? StoreError)?.detail ?? "\(error)"
                 if fault != lastFault {
-                    self.log.error("\(name).unread", ["error": .string(fault), "hint": "ladle doctor"])
+                    self.log.error("\(name).unread", ["error": .string("\(error)"), "hint": "ladle doctor"])
                 }
                 failed(fault)
                 loop.after(milliseconds: Self.readAgainMilliseconds) { [weak self] in

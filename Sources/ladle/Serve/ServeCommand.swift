@@ -1,3 +1,4 @@
+import Basics
 import Commands
 import Configuration
 import EventLoops
@@ -30,7 +31,8 @@ enum ServeCommand {
             output.log.flush()
             return .ok
         } catch {
-            let failure = error as? StartFailure ?? StartFailure(message: "\(error)", status: .internal)
+            let message = (error as? StoreError).map { "the database cannot be used: \($0.detail)" }
+            let failure = error as? StartFailure ?? StartFailure(message: message ?? "\(error)", status: .internal)
             output.complain(failure.message)
             return failure.status
         }
