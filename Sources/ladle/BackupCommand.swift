@@ -18,7 +18,17 @@ enum BackupCommand {
         places: SettingsPlaces
     ) throws(CommandFailure) -> ExitCode {
         let path = places.expanded(command.arguments[0])
-        let folder = try folder(command, settings, places)
+        let folder = try command.dataDirectory(settings, places)
+        guard FileSystem.mayExist(folder + "/ladle.db") else {
+            let isDemo = FileSystem.exists(folder + "/demo/ladle.db")
+            let demo = isDemo ? "of the demo: ladle backup --demo \(path); or " : ""
+            throw CommandFailure(
+                .usage,
+                "NO_STATE",
+                "there is no database in \(folder)",
+                hint: "\(demo)name the state with --state DIR"
+            )
+        }
         do throws(StoreError) {
             try StateBackup(path: path, files: files).make(of: folder)
         } catch {
@@ -37,18 +47,16 @@ enum BackupCommand {
     ) throws(CommandFailure) -> ExitCode {
         let path = places.expanded(command.arguments[0])
         guard FileSystem.exists(path) else { throw CommandFailure(.usage, "FILE", "\(path) does not exist") }
-        let state = try stateDirectory(command, settings, places)
+        let state = try command.dataDirectory(settings, places)
         let earlier: String?
+        let directory = try StateDirectory.take(state)
+        defer { directory.release() }
         do {
-            let directory = try StateDirectory.open(state)
-            defer { directory.release() }
             earlier = try StateBackup(path: path, files: files).restore(
                 into: directory,
                 epoch: EventEpoch.make(random: .random(in: 0 ... .max)),
                 at: Timestamp(milliseconds: HostClock.wallMilliseconds)
             )
-        } catch let failure as StartFailure {
-            throw CommandFailure(failure.status, "STATE_IN_USE", failure.message, hint: "stop ladle serve first")
         } catch {
             throw failure("\(path) is not restored", error, hint: "nothing was changed; name another backup")
         }
@@ -60,40 +68,6 @@ enum BackupCommand {
             """
         }
         return .ok
-    }
-
-    /// The directory with the database. The demo has a directory of its own.
-    private static func folder(
-        _ command: ParsedCommand,
-        _ settings: Settings,
-        _ places: SettingsPlaces
-    ) throws(CommandFailure) -> String {
-        let state = try stateDirectory(command, settings, places)
-        guard let found = [state, state + "/demo"].first(where: { FileSystem.exists($0 + "/ladle.db") }) else {
-            throw CommandFailure(
-                .usage,
-                "NO_STATE",
-                "there is no database in \(state)",
-                hint: "name it with --state DIR"
-            )
-        }
-        return found
-    }
-
-    private static func stateDirectory(
-        _ command: ParsedCommand,
-        _ settings: Settings,
-        _ places: SettingsPlaces
-    ) throws(CommandFailure) -> String {
-        guard let state = command["--state"].map(places.expanded) ?? places.stateDirectory(settings) else {
-            throw CommandFailure(
-                .usage,
-                "NO_STATE",
-                "there is no home directory",
-                hint: "name the state with --state DIR"
-            )
-        }
-        return state
     }
 
     private static func report(_ verb: String, _ path: String, _ command: ParsedCommand, _ text: () -> String) {

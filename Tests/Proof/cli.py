@@ -413,6 +413,20 @@ tally.check("does not exist" in pipe("restore", copy + "-none", "--state", busy.
 back = Serve(gateway=slow.url, state=busy.state).linked()
 tally.check(back.json("GET", "/v1/outbox")[1]["entries"], "its entries are back")
 back.stop()
+
+# With --demo both mean the state of the demo, and without it neither does.
+shown, demo = Serve(), folder + "/demo-copy"
+for spelling, environment in ((["--demo"], {}), ([], {"LADLE_DEMO_ENABLED": "true"})):
+    said = pipe("backup", demo, "--state", shown.state, *spelling, env=environment)[0]
+    tally.check(f"{shown.state}/demo." in said, f"a backup of the demo: {said}")
+    pathlib.Path(demo).rename(demo + ".old")
+said = pipe("backup", demo, "--state", shown.state, code=64)[1]
+tally.check(f"there is no database in {shown.state}\n  → of the demo: ladle backup --demo {demo}" in said, f"the state without the demo: {said}")
+pipe("restore", demo + ".old", "--demo", "--state", shown.state, code=75)
+shown.stop()
+said = pipe("restore", demo + ".old", "--demo", "--state", shown.state)[0]
+tally.check(f"{shown.state}/demo has the state" in said and "earlier state is in" in said, f"the demo restored: {said}")
+tally.check(not pathlib.Path(shown.state, "ladle.db").exists(), "and nothing beside it")
 pipe("logs", "--no-follow", "--lines", "1", code=0 if shutil.which("journalctl") else 69)
 seen.add("logs")
 

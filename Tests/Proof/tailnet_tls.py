@@ -427,9 +427,9 @@ serve.stop()
 
 # -- a backup has what devices have pinned, and not what can be had again
 
-subprocess.run([LADLE, "backup", folder / "backup", "--state", state], check=True, capture_output=True)
+subprocess.run([LADLE, "backup", folder / "backup", "--demo", "--state", state], check=True, capture_output=True)
 new = scratch()
-subprocess.run([LADLE, "restore", folder / "backup", "--state", new], check=True, capture_output=True)
-restored = sorted(path.name for path in pathlib.Path(new).glob("*.pem"))
-tally.check(restored == ["self-signed.pem"] and (pathlib.Path(new) / "self-signed.pem").read_bytes() == own_file.read_bytes(), f"restored: {restored}")
+subprocess.run([LADLE, "restore", folder / "backup", "--demo", "--state", new], check=True, capture_output=True)
+restored = sorted(path.name for path in pathlib.Path(new, "demo").glob("*.pem"))
+tally.check(restored == ["self-signed.pem"] and pathlib.Path(new, "demo/self-signed.pem").read_bytes() == own_file.read_bytes(), f"restored: {restored}")
 tally.end()

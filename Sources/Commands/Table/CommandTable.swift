@@ -59,11 +59,11 @@ package enum CommandTable {
         },
         CommandSpec("backup", "Write a copy of the state into one file, also while serve runs").with {
             $0.arguments = [ArgumentSpec("file", "The new file", values: .files)]
-            $0.options = [.json, state]
+            $0.options = [.json, state, demoState]
         },
         CommandSpec("restore", "Put a backup in the place of the state").with {
             $0.arguments = [ArgumentSpec("file", "The backup", values: .files)]
-            $0.options = [.json, state]
+            $0.options = [.json, state, demoState]
         },
         CommandSpec("discover", "Look for gateways on the network").with {
             $0.takesConfiguration = true
@@ -141,6 +141,7 @@ package enum CommandTable {
     }
 
     private static let state = OptionSpec("--state", "DIR", "State directory", values: .files)
+    private static let demoState = OptionSpec("--demo", nil, "The state of ladle serve --demo")
     private static let session = OptionSpec("--session", "KEY", "Session; main by default", values: .listed(.sessions))
     private static let send = client(
         "send",

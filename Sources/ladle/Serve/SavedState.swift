@@ -65,6 +65,23 @@ extension StateDirectory {
         }
     }
 
+    /// Takes the directory for a command that changes it while no server runs.
+    static func take(_ path: String) throws(CommandFailure) -> StateDirectory {
+        do throws(StateDirectoryError) {
+            return try StateDirectory(path: path)
+        } catch {
+            if case .inUse = error {
+                throw CommandFailure(.temporary, "STATE_IN_USE", "\(error)", hint: "stop ladle serve first")
+            }
+            throw CommandFailure(
+                error.isPermission ? .noPermission : .temporary,
+                "STATE_UNUSABLE",
+                "\(error)",
+                hint: "ladle doctor --state \(path)"
+            )
+        }
+    }
+
     func openStore(_ settings: Settings) throws(StoreError) -> (StateStore, StoreOpening) {
         var configuration = StoreConfiguration(
             directory: self,
