@@ -1,7 +1,9 @@
+import Basics
 import Commands
 import Configuration
 import JSONBytes
 import Outbox
+import POSIX
 import Store
 
 /// `ladle outbox recover`: lists the entries of a damaged database that was set aside; restores or discards them.
@@ -11,17 +13,16 @@ enum RecoverCommand {
         _ settings: Settings,
         places: SettingsPlaces
     ) async throws(CommandFailure) -> ExitCode {
-        guard let state = command["--state"].map(places.expanded) ?? places.stateDirectory(settings) else {
-            throw usage("there is no home directory; name the state directory with --state", command)
-        }
+        let state = try command.stateDirectory(settings, places)
         guard !(command.has("--restore") && command.has("--discard")) else {
-            throw usage("--restore and --discard exclude each other", command)
+            throw CommandFailure(UsageError("--restore and --discard exclude each other", command: command.path))
         }
         // The demo keeps its database in a directory of its own.
         let found = [state, state + "/demo"].lazy.compactMap { folder in
             StateStore.inspectSetAside(in: folder).map { (folder, $0) }
         }.first
         guard let (folder, inspected) = found else {
+            try checkDatabase(in: state)
             Console.say(Program.json(command) ? "{}" : "nothing is set aside in \(state)")
             return .ok
         }
@@ -38,22 +39,42 @@ enum RecoverCommand {
         _ settings: Settings,
         restoring: Bool
     ) async throws(CommandFailure) -> RecoveryReport? {
+        let directory = try StateDirectory.take(folder)
+        defer { directory.release() }
         do {
-            let directory = try StateDirectory.open(folder)
             let (store, _) = try directory.openStore(settings)
             let report = try await store.recover(restoring: restoring)
             await store.close()
-            directory.release()
             return report
-        } catch let failure as StartFailure {
-            throw CommandFailure(failure.status, "STATE_IN_USE", "\(failure.message); stop ladle serve first")
         } catch {
-            throw CommandFailure(.internal, "NOT_RECOVERED", "\(error)")
+            throw CommandFailure(
+                .unavailable,
+                "NOT_RECOVERED",
+                "the messages are still set aside in \(folder)",
+                detail: (error as? StoreError)?.detail ?? "\(error)",
+                hint: "ladle doctor --state \(folder)"
+            )
         }
     }
 
-    private static func usage(_ text: String, _ command: ParsedCommand) -> CommandFailure {
-        CommandFailure(UsageError(text, command: command.path))
+    /// Nothing set aside is good news only of a directory that has a database.
+    private static func checkDatabase(in state: String) throws(CommandFailure) {
+        let databases = [state, state + "/demo"].map { $0 + "/ladle.db" }
+        guard !databases.contains(where: FileSystem.exists) else { return }
+        guard !databases.contains(where: FileSystem.mayExist) else {
+            throw CommandFailure(
+                .noPermission,
+                "STATE_UNUSABLE",
+                "\(state) cannot be read",
+                hint: "ladle doctor --state \(state)"
+            )
+        }
+        throw CommandFailure(
+            .usage,
+            "NO_STATE",
+            "there is no database of Ladle in \(state)",
+            hint: "name the state directory: ladle outbox recover --state DIR"
+        )
     }
 
     private static func json(_ report: RecoveryReport) -> String {

@@ -154,7 +154,7 @@ tally.check(as_json("outbox", "cancel", waiting["id"])["state"] == "cancelled", 
 tally.check("cancelled" in pipe("outbox", "cancel", as_json("send", "--not-before", LATER, "x")["id"])[0], "in words")
 as_json("outbox", "cancel", "--force", as_json("send", "--not-before", LATER, "y")["id"])
 as_json("outbox", "show", "no-such-entry", code=64)
-as_json("outbox", "recover")
+as_json("outbox", "recover", "--state", server.state)
 
 # Approvals: the whole command, the unique beginning of an id, and the exit codes.
 tally.check(as_json("approvals")["approvals"] == [], "nothing waits")
@@ -427,6 +427,11 @@ shown.stop()
 said = pipe("restore", demo + ".old", "--demo", "--state", shown.state)[0]
 tally.check(f"{shown.state}/demo has the state" in said and "earlier state is in" in said, f"the demo restored: {said}")
 tally.check(not pathlib.Path(shown.state, "ladle.db").exists(), "and nothing beside it")
+
+# Nothing set aside is said of a state only.
+for place, code, word in ((scratch() + "/none", 64, "there is no database of Ladle in"), (shown.state, 0, "nothing is set aside in")):
+    said = "".join(pipe("outbox", "recover", "--state", place, code=code))
+    tally.check(f"{word} {place}" in said and ("outbox recover --state DIR" in said) == (code == 64), f"recover in {place}: {said}")
 pipe("logs", "--no-follow", "--lines", "1", code=0 if shutil.which("journalctl") else 69)
 seen.add("logs")
 
