@@ -8,11 +8,13 @@ package enum StateDirectoryError: Error, Sendable, Equatable {
     /// Another process uses the directory; its pid if it could be read.
     case inUse(path: String, pid: Int?)
     case cannotLock(path: String, reason: String, isForbidden: Bool)
+    /// A directory, link or device has the name of the lock file.
+    case lockNotAFile(path: String)
 
     /// Whether only a person can fix this. A full or unwritable disk may work again at the next start.
     package var isPermission: Bool {
         switch self {
-        case .foreignOwner, .openToOthers, .notADirectory: true
+        case .foreignOwner, .openToOthers, .notADirectory, .lockNotAFile: true
         case .cannotCreate(_, _, let isForbidden), .cannotLock(_, _, let isForbidden): isForbidden
         case .inUse: false
         }
@@ -30,6 +32,8 @@ extension StateDirectoryError: CustomStringConvertible {
         case .inUse(let path, let pid):
             "\(path) is in use by another ladle" + (pid.map { " (process \($0))" } ?? "")
         case .cannotLock(let path, let reason, _): "cannot lock \(path): \(reason)"
+        case .lockNotAFile(let path):
+            "\(path) is not a file, and the lock needs its place; run: mv -i \(path) \(path).old"
         }
     }
 }
@@ -100,6 +104,9 @@ package final class StateDirectory: Sendable {
             return lock
         } catch {
             guard error.wouldBlock else {
+                if let kind = try? FileSystem.facts(file, follow: false).kind, kind != .regular {
+                    throw .lockNotAFile(path: file)
+                }
                 throw .cannotLock(path: file, reason: error.reason, isForbidden: error.isPermission)
             }
             let text = (try? FileSystem.read(file, limit: 64)).map { String(decoding: $0.bytes, as: UTF8.self) }

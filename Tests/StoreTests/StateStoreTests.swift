@@ -367,6 +367,22 @@ struct `The state directory` {
         #expect(open?.isPermission == true)
     }
 
+    @Test(arguments: ["directory", "link"])
+    func `names what stands in the place of its lock file, and the command that moves it`(kind: String) throws {
+        let scratch = try ScratchDirectory()
+        let lock = scratch.file("state/ladle.lock")
+        try FileSystem.makeDirectories(scratch.file("state"))
+        if kind == "directory" {
+            try FileSystem.makeDirectory(lock)
+        } else {
+            try FileManager.default.createSymbolicLink(atPath: lock, withDestinationPath: scratch.file("elsewhere"))
+        }
+        let error = #expect(throws: StateDirectoryError.self) { try StateDirectory(path: scratch.file("state")) }
+        #expect(error == .lockNotAFile(path: lock))
+        #expect(error?.isPermission == true)
+        #expect(error?.description.contains("mv -i \(lock) \(lock).old") == true)
+    }
+
     @Test func `is free again when its owner is gone`() throws {
         let scratch = try ScratchDirectory()
         _ = try StateDirectory(path: scratch.file("state"))

@@ -29,6 +29,9 @@ enum HostCheck {
                 case .openToOthers: ("chmod 700 \(path)", .noPermission)
                 case .foreignOwner: ("sudo chown -R \"$(id -un)\" \(path)", .noPermission)
                 case .notADirectory: ("ladle serve --state DIR", .configuration)
+                case .lockNotAFile(let lock): ("mv -i \(lock) \(lock).old", .noPermission)
+                case .cannotLock(let lock, _, isForbidden: true):
+                    ("sudo chown \"$(id -un)\" \(lock); chmod u+rw \(lock)", .noPermission)
                 case .cannotCreate, .cannotLock:
                     error.isPermission ? ("chmod u+rwx \(path)", .noPermission) : ("df -h \(path); mount", .temporary)
                 }
