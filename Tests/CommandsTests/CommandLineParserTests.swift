@@ -33,11 +33,11 @@ struct CommandLineParserTests {
 
     @Test func `every setting is a flag of serve`() throws {
         let command = try parse(
-            "serve --demo --gateway ws://h:1 --listen a:1 --listen=b:2 --no-insecure-lan --outbox-ttl 2h --config f"
+            "serve --audit-enabled --gateway ws://h:1 --listen a:1 --listen=b:2 --no-insecure-lan --outbox-ttl 2h --config f"
         )
         #expect(
             command.settings.map(\.key.name) == [
-                "demo.enabled", "gateway.url", "listen", "listen", "insecureLan", "outbox.ttl",
+                "audit.enabled", "gateway.url", "listen", "listen", "insecureLan", "outbox.ttl",
             ]
         )
         #expect(command.settings.map(\.text) == ["true", "ws://h:1", "a:1", "b:2", "false", "2h"])
@@ -66,6 +66,10 @@ struct CommandLineParserTests {
         )
     }
 
+    @Test func `the demo switched off takes a gateway`() throws {
+        #expect(try parse("serve --demo --no-demo --gateway ws://h:1").settings.count == 3)
+    }
+
     static let mistakes: [(String, String, String?)] = [
         ("sned hello", "unknown command sned", "did you mean: ladle send"),
         ("outbox lst", "unknown command outbox lst", "did you mean: ladle outbox list"),
@@ -76,6 +80,15 @@ struct CommandLineParserTests {
             "a secret does not belong there: put it into a file of mode 0600 and set --token-file"
         ),
         ("serve --gateway", "--gateway needs a value: URL", nil),
+        (
+            "serve --demo --gateway ws://h:1",
+            "--demo and --gateway exclude each other: the demo brings its own gateway",
+            "leave out --demo to connect to ws://h:1"
+        ),
+        (
+            "serve --gateway-url ws://h:1 --demo-enabled=true",
+            "--demo-enabled and --gateway-url exclude each other: the demo brings its own gateway", nil
+        ),
         ("serve --no-listen", "unknown option --no-listen", nil),
         ("send --session", "--session needs a value: --session KEY", nil),
         ("send --json=yes x", "--json takes no value", nil),

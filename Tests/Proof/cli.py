@@ -382,6 +382,9 @@ pipe("demo-gateway", "--protocol", "5", code=64)
 pipe("serve", "--log-level", "loud", code=78)
 pipe("serve", "--listen", f"127.0.0.1:{server.port}", "--demo", "--state", scratch(), code=69)
 pipe("serve", "--demo", *state, code=75)
+said = pipe("serve", "--demo", "--gateway", "ws://127.0.0.1:9", "--state", scratch(), code=64)[1]
+tally.check("--demo and --gateway exclude each other" in said, f"a demo and a gateway: {said}")
+pipe("serve", "--demo", *state, code=75, env={"LADLE_GATEWAY": "ws://127.0.0.1:9"})
 for arguments in ([], ["--help"], ["help"], ["help", "outbox", "show"], ["serve", "--help"], ["token", "--help"]):
     tally.check("Usage: ladle" in pipe(*arguments)[0], f"help of {arguments}")
     broad = [line for line in terminal(*arguments, columns=80).splitlines() if width(line) > 80]

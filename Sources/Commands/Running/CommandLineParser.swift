@@ -95,6 +95,7 @@ package struct CommandLineParser {
             }
         }
         try checkArguments(command.arguments)
+        try checkGateway(command.settings)
         return .run(command)
     }
 
@@ -155,6 +156,18 @@ package struct CommandLineParser {
             throw UsageError("unexpected argument \(extra)", command: path)
         }
         for (argument, value) in zip(wanted, arguments) { try check(value, argument.values, of: argument.name) }
+    }
+
+    /// The demo brings its own gateway. It wins over one of the file or the environment, but two flags contradict each other.
+    private func checkGateway(_ flags: [SettingsSources.Flag]) throws(UsageError) {
+        guard let demo = flags.last(where: { $0.key == .demo }), demo.text == "true",
+            let gateway = flags.last(where: { $0.key == .gatewayURL })
+        else { return }
+        throw UsageError(
+            "\(demo.spelling) and \(gateway.spelling) exclude each other: the demo brings its own gateway",
+            hint: "leave out \(demo.spelling) to connect to \(gateway.text)",
+            command: path
+        )
     }
 
     private func check(_ value: String?, _ values: OptionSpec.Values, of name: String) throws(UsageError) {
