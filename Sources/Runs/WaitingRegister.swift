@@ -302,9 +302,18 @@ package struct WaitingRegister<Item: WaitingItem>: Sendable {
 
     // MARK: Ends
 
-    /// Items whose time is over, except those about which a list is asked for first: our clock may be wrong.
+    /// Ends items whose time is over, except those about which a list is asked for first: our clock may be wrong. That an item's
+    /// run has ended says nothing here, because a gateway may keep the item until its time.
     /// - Parameter canList: whether the gateway can be asked now for a list with this item.
-    mutating func overdue(now: Timestamp, canList: (Item) -> Bool) -> [Record] {
+    mutating func endOverdue(now: Timestamp, canList: (Item) -> Bool) -> [Item] {
+        overdue(now: now, canList: canList).flatMap { record in
+            let (id, time) = (record.item.id, record.item.expiresAt)
+            return record.endsWithItsTime
+                ? end(id, .expired, by: "timeout", at: time) : end(id, .unknown, at: now)
+        }
+    }
+
+    private mutating func overdue(now: Timestamp, canList: (Item) -> Bool) -> [Record] {
         waiting.filter { record in
             guard record.attempt == nil, now >= record.lookAt else { return false }
             guard !record.isAsked, canList(record.item) else { return true }

@@ -192,6 +192,15 @@ struct ApprovalRegisterTests {
         #expect(register.listed([], asked: number, now: at(1)) { $0.kind == .exec }.map(\.state) == [.cancelled])
     }
 
+    @Test func `an approval that outlives its run and cannot be asked about expires`() throws {
+        var register = ApprovalRegister()
+        var one = try approval("a")
+        one.runID = "run"
+        _ = register.requested(one, now: at(0))
+        _ = register.runEnded("run")
+        #expect(register.tick(now: at(121_000)).map(\.state) == [.expired])
+    }
+
     @Test func `an id that comes again with another command is another question`() throws {
         var register = ApprovalRegister()
         _ = register.requested(try approval("a", "ls"), now: at(0))

@@ -168,6 +168,21 @@ struct QuestionTests {
         #expect(third.listed([], asked: ended, now: at(5)).map(\.state) == [.cancelled])
     }
 
+    @Test(arguments: [true, false])
+    func `a question that outlives its run and cannot be asked about expires, as an approval does`(
+        isSeen: Bool
+    ) throws {
+        let times = #""createdAtMs":\#(Self.start),"expiresAtMs":\#(Self.start + 900_000)"#
+        let text = #"{"id":"q","questions":[\#(Self.colour)],\#(times)}"#
+        let event = try #require(QuestionProof.event(Array(text.utf8)))
+        var register = QuestionRegister()
+        _ = register.requested(try #require(Question(event, session: nil, run: "r", now: at(0))), now: at(0))
+        _ = register.runEnded("r")
+        if !isSeen { register.mayHaveMissed() }
+        let ends = register.tick(now: at(901_000), canList: false)
+        #expect(ends.map(\.state) == [isSeen ? .expired : .unknown])
+    }
+
     @Test func `another question under the same id takes its place`() throws {
         let one = try question(Self.colour)
         let other = try question(

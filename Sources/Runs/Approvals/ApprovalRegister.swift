@@ -67,10 +67,6 @@ extension WaitingRegister<Approval> {
     /// Ends approvals whose time is over.
     /// - Parameter listed: the kinds of approvals for which the gateway can be asked for a list now.
     package mutating func tick(now: Timestamp, listed: Set<Approval.Kind> = []) -> [Approval] {
-        overdue(now: now) { listed.contains($0.kind) }.flatMap { record in
-            let (id, end) = (record.item.id, record.item.expiresAt)
-            return record.endsWithItsTime
-                ? self.end(id, .expired, by: "timeout", at: end) : self.end(id, .unknown, at: now)
-        }
+        endOverdue(now: now) { listed.contains($0.kind) }
     }
 }

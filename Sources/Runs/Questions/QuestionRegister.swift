@@ -51,6 +51,6 @@ extension WaitingRegister<Question> {
     /// Ends questions whose time is over.
     /// - Parameter canList: whether the gateway can be asked now.
     package mutating func tick(now: Timestamp, canList: Bool) -> [Question] {
-        overdue(now: now) { _ in canList }.flatMap { endMissing($0.item.id, at: now) }
+        endOverdue(now: now) { _ in canList }
     }
 }
