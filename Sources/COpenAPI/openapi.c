@@ -1,7 +1,7 @@
 #include "copenapi.h"
 
 // `openapi/embed` makes openapi.json and the next line, the SHA-256 of the two files one after the other.
-// 6989aa24cbd32abda427bc8a562674ba14996e239059bc3e06b35e193f176680
+// 049ebe5e4c3ee17b0714d2738e8607da158702852fad2181214c20ee44e80fc5
 
 static const uint8_t yaml[] = {
 #embed "../../openapi/openapi.yaml"

@@ -398,6 +398,7 @@ struct ClientCommandTests {
             ),
             .json(200, #"{"aborted":true,"runIds":["r1"]}"#), .json(200, #"{"aborted":false,"runIds":[]}"#),
             .json(202, #"{"aborted":false,"runIds":[],"entries":[{"id":"e1"}]}"#),
+            .json(200, #"{"aborted":false,"runIds":[],"state":"running","detail":"It is gone."}"#),
         ]
         #expect(io.run("status") == .ok)
         #expect(io.output.contains("waiting_for_approval since 11:00\n"))
@@ -414,6 +415,8 @@ struct ClientCommandTests {
         #expect(io.output.hasSuffix("\nNothing was running.\n"))
         #expect(io.run("abort", "--session", "main") == .ok)
         #expect(io.output.hasSuffix("\nAsked to stop.\n"))
+        #expect(io.run("abort", "--session", "main") == .ok)
+        #expect(io.output.hasSuffix("\nIt is gone.\n"))
         #expect(io.run("abort") == .usage)
     }
 

@@ -44,6 +44,9 @@ enum AbortOperations {
     ) {
         switch result {
         case .success(.stopped(let runs)): answer(call, stopped: runs, over: nil, on: loop)
+        case .success(.gone):
+            let detail = "The gateway no longer has this run. Ladle is finding out how it ended."
+            answer(call, stopped: [], over: Run.State.running.rawValue, detail: detail, on: loop)
         case .success(.queued(let entries)):
             let response = Response.object(.accepted) { object in
                 object.member("aborted", false)
@@ -56,11 +59,12 @@ enum AbortOperations {
         }
     }
 
-    /// - Parameter state: the state of a run that ended before the request.
+    /// - Parameter state: the state of a run that was not stopped.
     private static func answer(
         _ call: Call,
         stopped runs: [String],
         over state: String?,
+        detail: String? = nil,
         on loop: isolated EventLoop
     ) {
         call.respond(
@@ -68,6 +72,7 @@ enum AbortOperations {
                 object.member("aborted", !runs.isEmpty)
                 object.array("runIds", of: runs)
                 object.member("state", state)
+                object.member("detail", detail)
             },
             on: loop
         )

@@ -69,7 +69,8 @@ enum RunCommands {
         guard let answer = try invocation.value(ClientRequest(.post, path).json { _ in }) else { return .ok }
         let stopsLater = !answer["entries"].list.isEmpty
         let isStopped = answer["aborted"]?.bool == true
-        invocation.print(isStopped ? "Stopped." : stopsLater ? "Asked to stop." : "Nothing was running.")
+        let idle = answer["detail"]?.string ?? "Nothing was running."
+        invocation.print(isStopped ? "Stopped." : stopsLater ? "Asked to stop." : idle)
         return .ok
     }
 

@@ -12,6 +12,8 @@ package final class AbortService {
     package enum Outcome {
         /// The stopped runs; empty if none was in progress.
         case stopped([String])
+        /// The gateway has no such run, as after its restart. Ladle still shows it until its end is known.
+        case gone
         /// The gateway is away, so the aborts wait in the outbox.
         case queued([OutboxEntry])
         case outboxFull(OutboxLimits)
@@ -96,7 +98,8 @@ package final class AbortService {
                 if answers.stopped.isEmpty, let failure = answers.failure {
                     completion(.failure(.gateway(GatewayFault(failure, over: gateway))))
                 } else {
-                    completion(.success(.stopped(answers.stopped)))
+                    let isShown = runs.contains { self.runs.run($0)?.state.isActive ?? false }
+                    completion(.success(answers.stopped.isEmpty && isShown ? .gone : .stopped(answers.stopped)))
                 }
             }
         }
