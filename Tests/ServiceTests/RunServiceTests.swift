@@ -344,6 +344,33 @@ struct RunServiceTests {
         }
     }
 
+    @Test(arguments: [true, false])
+    func `the run with which the gateway goes on is named also when the disk failed meanwhile`(
+        isRead: Bool
+    ) async throws {
+        try await withLinkedServices { bench, loop in
+            let id = try await bench.accept("hello", on: loop) ?? ""
+            try await bench.event("agent", Frame.start(id), on: loop)
+            bench.gateway.rows[Self.main] = [Row.user("hello", key: id)]
+            try await bench.drop(on: loop)
+            try await bench.open(uptimeMs: 100, on: loop)
+            try await bench.advance(120_000, on: loop)
+            #expect(try await bench.state(id) == .delivered)
+            let now = ManualClock.start.milliseconds + 130_000
+            try await bench.event("agent", Frame.start("run-own", at: now), on: loop)
+            let fault = StoreError.unavailable("disk I/O error")
+            if isRead { bench.journal.failReads(fault) } else { bench.journal.failWrites(fault) }
+            try await bench.row(Row.user(Row.resumption(of: "hello"), id: "r2", at: now), on: loop)
+            try await bench.advance(2_500, on: loop)
+            bench.journal.failReads(nil)
+            bench.journal.failWrites(nil)
+            #expect(try await bench.entry(id).runID == id)
+            try await bench.advance(1_000, on: loop)
+            #expect(try await bench.entry(id).runID == "run-own")
+            #expect(bench.data("outbox").last?["entry"]?["runId"]?.string == "run-own")
+        }
+    }
+
     @Test func `a message that is taken up twice, with a kill of Ladle between, names its last run`() async throws {
         try await withLinkedServices { bench, loop in
             let id = try await bench.accept("hello", on: loop) ?? ""

@@ -26,6 +26,7 @@ package final class OutboxService {
     private static let conflictMilliseconds: Int64 = 1_800_000
     /// The time that the reference client waits for an answer.
     private static let answerMilliseconds: Int64 = 30_000
+    private static let adoptAgainMilliseconds: Int64 = 1_000
     /// Counts since the start: attempts by their outcome, and entries by their last state.
     package private(set) var attempts: [AttemptClass: UInt64] = [:]
     package private(set) var ended: [OutboxState: UInt64] = [:]
@@ -102,16 +103,26 @@ package final class OutboxService {
         feed.read(on: loop) { tables in
             try tables.outbox.entry(answeredBy: run)
         } completion: { [weak self] result in
-            guard let self, let entry = try? result.get(), entry.state == .delivered, entry.runID == run,
+            guard let self else { return }
+            guard case .success(let found) = result else { return self.adoptLater(answer, after: run, on: loop) }
+            guard let entry = found, entry.state == .delivered, entry.runID == run,
                 self.dispatcher.entry(id: entry.id) == nil
             else { return }
             let change = self.dispatcher.rules.adopted(entry, run: answer, now: loop.wallClock)
             self.feed.commit(on: loop) { transaction in
                 try transaction.apply(change)
             } completion: { [weak self] result in
-                guard case .success(.applied) = result else { return }
-                self?.events.notify(.entryChanged(change.entry), on: loop)
+                guard let self else { return }
+                guard case .success(.applied) = result else { return self.adoptLater(answer, after: run, on: loop) }
+                self.events.notify(.entryChanged(change.entry), on: loop)
             }
+        }
+    }
+
+    /// The new run is a fact, so its entry is read and written again until the disk takes it.
+    private func adoptLater(_ answer: String, after run: String, on loop: isolated EventLoop) {
+        loop.after(milliseconds: Self.adoptAgainMilliseconds) { [weak self] in
+            self?.adopt(answer, after: run, on: loop)
         }
     }
 
