@@ -1,7 +1,7 @@
 #include "copenapi.h"
 
 // `openapi/embed` makes openapi.json and the next line, the SHA-256 of the two files one after the other.
-// 049ebe5e4c3ee17b0714d2738e8607da158702852fad2181214c20ee44e80fc5
+// 05b24656dc71064a6b5fae35b9a230a24fdc877b1e3c6245e2fff1177ba799e8
 
 static const uint8_t yaml[] = {
 #embed "../../openapi/openapi.yaml"

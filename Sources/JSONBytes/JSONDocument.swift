@@ -14,6 +14,16 @@ package struct JSONDocument: Sendable {
 
     package var root: JSONValue { JSONValue(tape: tape, index: 0) }
     package var bytes: [UInt8] { tape.bytes }
+
+    /// The place of the first string with half of a surrogate pair, such as `text` or `attachments[0].name`; nil if there is none.
+    package var placeOfHalfPair: String? {
+        let bytes = tape.bytes
+        let source = bytes.span
+        for (index, node) in tape.nodes.enumerated() where node.hasEscapes {
+            if JSONStrings.hasHalfPair(node, source) { return root.place(ofNode: index) }
+        }
+        return nil
+    }
 }
 
 final class JSONTape: Sendable {

@@ -76,12 +76,39 @@ enum JSONStrings {
         return bytes
     }
 
+    /// Whether a checked string has half of a surrogate pair. That is valid JSON, but no Unicode text (RFC 8259 §8.2).
+    static func hasHalfPair(_ node: JSONNode, _ source: Span<UInt8>) -> Bool {
+        var position = Int(node.start)
+        while position < Int(node.end) {
+            guard source[position] == UInt8(ascii: "\\") else {
+                position += 1
+                continue
+            }
+            guard let unit = escapedUnit(source, at: position, end: Int(node.end)), unit & 0xF800 == 0xD800 else {
+                position += 2
+                continue
+            }
+            guard unit & 0xFC00 == 0xD800, let second = escapedUnit(source, at: position + 6, end: Int(node.end)),
+                second & 0xFC00 == 0xDC00
+            else { return true }
+            position += 12
+        }
+        return false
+    }
+
+    /// The code unit of the escape `\uXXXX` at this position; nil if something else stands there.
+    private static func escapedUnit(_ source: Span<UInt8>, at start: Int, end: Int) -> UInt16? {
+        guard start + 6 <= end, source[start] == UInt8(ascii: "\\"), source[start + 1] == UInt8(ascii: "u") else {
+            return nil
+        }
+        return codeUnit(source, at: start + 2)
+    }
+
     private static func appendScalar(_ source: Span<UInt8>, at start: Int, end: Int, to bytes: inout [UInt8]) -> Int {
         let first = codeUnit(source, at: start + 2) ?? 0xFFFD
         var position = start + 6
         var scalar = Unicode.Scalar(UInt32(first))
-        if first & 0xFC00 == 0xD800, position + 6 <= end, source[position] == UInt8(ascii: "\\"),
-            source[position + 1] == UInt8(ascii: "u"), let second = codeUnit(source, at: position + 2),
+        if first & 0xFC00 == 0xD800, let second = escapedUnit(source, at: position, end: end),
             second & 0xFC00 == 0xDC00
         {
             scalar = Unicode.Scalar(0x10000 + (UInt32(first & 0x3FF) << 10 | UInt32(second & 0x3FF)))

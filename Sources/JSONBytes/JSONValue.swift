@@ -97,6 +97,18 @@ package struct JSONValue: Sendable {
         return total
     }
 
+    /// The way from this value to a node on the tape; of a member's name, the way to its object.
+    func place(ofNode index: Int, _ path: String = "") -> String {
+        for (number, element) in elements.enumerated() where index < element.node.next {
+            return element.place(ofNode: index, "\(path)[\(number)]")
+        }
+        for (name, member) in members where index < member.node.next {
+            guard index >= member.index else { break }
+            return member.place(ofNode: index, path.isEmpty ? name : "\(path).\(name)")
+        }
+        return path.isEmpty ? "body" : path
+    }
+
     private func decoded(_ node: JSONNode) -> [UInt8] {
         let bytes = tape.bytes
         return JSONStrings.decoded(node, bytes.span)

@@ -306,6 +306,24 @@ struct SendRouteTests {
         }
     }
 
+    @Test func `half of a surrogate pair is refused by its field, since no text can carry it`() async throws {
+        try await withAPI(.demo) { api, loop in
+            for (path, body, field) in [
+                ("/v1/messages", #"{"text":"a\ud800b"}"#, "text"),
+                ("/v1/messages", #"{"text":"a","session":"\udfff"}"#, "session"),
+                ("/v1/messages", #"{"text":"a","attachments":[{"name":"\ud83d","data":""}]}"#, "attachments[0].name"),
+                ("/v1/sessions", #"{"label":"\ud800"}"#, "label"),
+                ("/v1/notifications", #"{"title":"\ud800"}"#, "title"),
+            ] {
+                let answer = try await api.post(path, Field.json, body, on: loop)
+                #expect(answer.status == 422, "\(answer)")
+                #expect(answer["code"] == "INVALID_FIELD" && answer["field"] == field, "\(answer)")
+            }
+            #expect(try await api.post("/v1/messages", Field.json, #"{"text":"\ud83d\ude00"}"#, on: loop).status == 202)
+            #expect(try await api.get("/v1/outbox", on: loop).json["entries"]?.count == 1)
+        }
+    }
+
     @Test func `a message to an agent that is not there is refused with those that are`() async throws {
         try await withAPI(.demo) { api, loop in
             for (fields, query, body) in [

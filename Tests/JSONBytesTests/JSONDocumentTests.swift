@@ -76,6 +76,21 @@ struct JSONDocumentTests {
         #expect(try JSONDocument(parsing: #""\udc00\ud83d""#).root.string == "\u{FFFD}\u{FFFD}")
     }
 
+    @Test(arguments: [
+        (#""\ud800""#, "body"), (#"{"text":"a\ud83d"}"#, "text"), (#"{"text":"\udc00\ud83d"}"#, "text"),
+        (#"{"text":"\ud83d\u0041"}"#, "text"), (#"{"text":"\ud83d\\udc00"}"#, "text"),
+        (#"{"a":"\n","list":[{"x":1},{"b":["","\uD800\uD800\uDC00"]}]}"#, "list[1].b[1]"),
+        (#"{"a":{"\udfff":1}}"#, "a"), (#"{"\udfff":1}"#, "body"),
+    ])
+    func `half of a surrogate pair is found, and where it stands`(text: String, place: String) throws {
+        #expect(try JSONDocument(parsing: text).placeOfHalfPair == place)
+    }
+
+    @Test(arguments: [#"{"a":"\ud83d\ude00x","b":"\uFFFD\\ud800","c":[]}"#, #""\ud7ff\ue000""#, "[]", "1"])
+    func `whole pairs and text about halves are no halves`(text: String) throws {
+        #expect(try JSONDocument(parsing: text).placeOfHalfPair == nil)
+    }
+
     @Test func `whole numbers beyond the range have no integer`() throws {
         let list = try JSONDocument(parsing: "[9223372036854775808,-9223372036854775808,1.5,1e400,0,-0]").root
         #expect(list[0]?.int == nil)

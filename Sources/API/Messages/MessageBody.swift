@@ -7,19 +7,13 @@ struct MessageBody: Sendable {
     /// Larger bodies are parsed off the loop; one of this size takes about a millisecond.
     static let mostOnLoop = 256 << 10
 
-    let json: Result<JSONDocument, JSONError>
+    let json: Result<JSONDocument, Problem>
     /// The attachments as they are stored; nil if there are none.
     let attachments: Result<[UInt8]?, Problem>
 
     init(_ bytes: [UInt8], _ rules: AttachmentRules) {
-        do throws(JSONError) {
-            let document = try JSONDocument(parsing: bytes)
-            json = .success(document)
-            attachments = Self.attachments(document.root["attachments"], rules)
-        } catch {
-            json = .failure(error)
-            attachments = .success(nil)
-        }
+        json = Call.parse(bytes)
+        attachments = json.flatMap { Self.attachments($0.root["attachments"], rules) }
     }
 
     @concurrent static func reading(_ bytes: [UInt8], _ rules: AttachmentRules) async -> MessageBody {

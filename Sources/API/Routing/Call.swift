@@ -175,7 +175,7 @@ package final class Call {
 
     // MARK: Body
 
-    package func json() throws(Problem) -> JSONValue { try Self.value(parsed) }
+    package func json() throws(Problem) -> JSONValue { try parsed.get().root }
 
     /// - Parameter fields: the names the object may have. Other names beside them are ignored; an object with only
     ///   other names is refused.
@@ -194,22 +194,24 @@ package final class Call {
         return body
     }
 
-    private var parsed: Result<JSONDocument, JSONError> {
-        Result { () throws(JSONError) in try JSONDocument(parsing: exchange.body) }
-    }
+    private var parsed: Result<JSONDocument, Problem> { Self.parse(exchange.body) }
 
-    private static func value(_ parsed: Result<JSONDocument, JSONError>) throws(Problem) -> JSONValue {
+    /// Reads the body of a request. Half of a surrogate pair is refused here, because no text could carry it unchanged.
+    static func parse(_ body: [UInt8]) -> Result<JSONDocument, Problem> {
         do throws(JSONError) {
-            return try parsed.get().root
+            let document = try JSONDocument(parsing: body)
+            guard let place = document.placeOfHalfPair else { return .success(document) }
+            let name = String(place.prefix(64))
+            let detail = "`\(name)` has half of a surrogate pair (\\uD800 to \\uDFFF), which is no text."
+            return .failure(.invalidField(name, detail))
         } catch {
-            throw Problem(.malformedJSON, "The body is not JSON: \(error).").adding(member: "offset") {
-                $0.int(error.offset)
-            }
+            let problem = Problem(.malformedJSON, "The body is not JSON: \(error).")
+            return .failure(problem.adding(member: "offset") { $0.int(error.offset) })
         }
     }
 
-    static func object(_ parsed: Result<JSONDocument, JSONError>, of fields: [String]) throws(Problem) -> JSONValue {
-        let value = try value(parsed)
+    static func object(_ parsed: Result<JSONDocument, Problem>, of fields: [String]) throws(Problem) -> JSONValue {
+        let value = try parsed.get().root
         guard value.kind == .object else {
             throw .invalidField("body", "The body is a JSON object.")
         }
