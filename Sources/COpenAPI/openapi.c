@@ -1,7 +1,7 @@
 #include "copenapi.h"
 
 // `openapi/embed` makes openapi.json and the next line, the SHA-256 of the two files one after the other.
-// 05b24656dc71064a6b5fae35b9a230a24fdc877b1e3c6245e2fff1177ba799e8
+// 4fac1e23d7d4d1ec0c5a3b46474ab56226dcdf8a1916fff91c6732fa392d3c9b
 
 static const uint8_t yaml[] = {
 #embed "../../openapi/openapi.yaml"

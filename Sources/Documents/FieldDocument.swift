@@ -26,15 +26,14 @@ package struct FieldDocument: Sendable {
             guard kind.fields.contains(field) else {
                 throw .unknownField(field.rawValue, nearest: nil)
             }
-            let value = field.takesLines ? FieldValue.canonicalLines(text) : FieldValue.canonicalLine(text)
-            let canonical = field == .notes ? Self.canonicalNotes(value) : value
-            if canonical == fields[field] ?? "" { continue }
-            guard canonical.unicodeScalars.count <= field.maximumLength else {
-                throw .tooLong(field, length: canonical.unicodeScalars.count, limit: field.maximumLength)
+            let value = FieldValue.written(text)
+            if value == fields[field] ?? "" { continue }
+            guard value.unicodeScalars.count <= field.maximumLength else {
+                throw .tooLong(field, length: value.unicodeScalars.count, limit: field.maximumLength)
             }
-            guard !FieldValue.isPlaceholder(canonical) else { throw .placeholder(field) }
-            wanted[field] = canonical
-            expected[field] = canonical
+            guard !FieldValue.isPlaceholder(value) else { throw .placeholder(field) }
+            wanted[field] = value
+            expected[field] = value
         }
         if wanted.isEmpty { return bytes }
         let result = DocumentEdit(scan).applying(wanted)
@@ -49,14 +48,6 @@ package struct FieldDocument: Sendable {
         }
         guard read.directives == expected.directives else { throw .unrepresentable(.context) }
         return result
-    }
-
-    /// Each line of the notes becomes one list item, so its white space is collapsed.
-    private static func canonicalNotes(_ value: String) -> String {
-        let lines = value.split(separator: "\n", omittingEmptySubsequences: false)
-        return lines.count == 1
-            ? FieldValue.canonicalLine(value)
-            : lines.map { FieldValue.collapsed(String($0)) }.joined(separator: "\n")
     }
 
     private static func fields(of scan: DocumentScan) -> DocumentFields {

@@ -11,7 +11,7 @@ package enum FieldError: Error, Equatable, Sendable {
     case tooLong(DocumentField, length: Int, limit: Int)
     /// The value is a hint from the templates, which every reader takes for "not set".
     case placeholder(DocumentField)
-    /// In the file, the value would mean something else (a heading in `context`, an open comment).
+    /// In the file, the value would mean something else: a heading in `context`, a comment, marks around a name.
     case unrepresentable(DocumentField)
     case fileTooLarge(bytes: Int, limit: Int)
     case notUTF8(offset: Int)
@@ -44,7 +44,10 @@ package enum FieldError: Error, Equatable, Sendable {
         case .placeholder(let field):
             "the value of \"\(field.rawValue)\" is a hint of the file's template and would be read as empty"
         case .unrepresentable(let field):
-            "the value of \"\(field.rawValue)\" would not be read back from the file as it was sent"
+            "the value of \"\(field.rawValue)\" would not be read back from the file as it was sent: "
+                + (field == .context
+                    ? "a heading, a rule, a comment or an open code block would end it"
+                    : "Markdown marks around it, comments, and white space at the ends of a line are not part of a value")
         case .fileTooLarge(let bytes, let limit): "the file would have \(bytes) bytes, at most \(limit) are allowed"
         case .notUTF8(let offset): "the file is not UTF-8 at byte \(offset)"
         case .nulByte(let offset): "the file holds a NUL at byte \(offset)"

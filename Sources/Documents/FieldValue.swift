@@ -27,27 +27,14 @@ enum FieldValue {
         return isPlaceholder(trimmed) ? "" : unwrapped(trimmed)
     }
 
-    /// A new value of one line in the form in which it is written and read back.
-    static func canonicalLine(_ text: String) -> String {
-        unwrapped(collapsed(text))
-    }
-
-    /// A new value of several lines: no control characters but line feeds and tabs, no blanks at its ends.
-    static func canonicalLines(_ text: String) -> String {
-        var lines: [String] = [""]
-        var previousWasReturn = false
-        for scalar in text.unicodeScalars {
-            switch scalar {
-            case "\r": lines.append("")
-            case "\n": if !previousWasReturn { lines.append("") }
-            case "\t": lines[lines.count - 1].unicodeScalars.append(scalar)
-            default:
-                let isControl = scalar.properties.generalCategory == .control
-                lines[lines.count - 1].unicodeScalars.append(isControl ? " " : scalar)
-            }
-            previousWasReturn = scalar == "\r"
-        }
-        return trim(lines.joined(separator: "\n"))
+    /// A new value as it is written: line feeds alone end its lines, and it has no ASCII white space at its ends.
+    static func written(_ text: String) -> String {
+        let isBlank: (Unicode.Scalar) -> Bool = { $0 == " " || $0 == "\t" || $0 == "\n" }
+        let scalars = text.unicodeScalars.filter { $0 != "\r" }
+        guard let first = scalars.firstIndex(where: { !isBlank($0) }),
+            let last = scalars.lastIndex(where: { !isBlank($0) })
+        else { return "" }
+        return String(scalars[first...last])
     }
 
     static func isPlaceholder(_ value: String) -> Bool {

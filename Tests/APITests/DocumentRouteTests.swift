@@ -55,13 +55,29 @@ struct DocumentRouteTests {
             let tag = try await api.get("/v1/identity", on: loop).field("ETag")
             for (body, field) in [
                 (#"{"nam":"x"}"#, "nam"), (#"{"name":1}"#, "name"), (#"{"name":"a\nb"}"#, "name"),
-                (#"{"vibe":"\u0007"}"#, "vibe"),
+                (#"{"vibe":"\u0007"}"#, "vibe"), (#"{"name":"**x**"}"#, "name"), (#"{"name":"\u00a0"}"#, "name"),
+                (#"{"name":"<!-- -->"}"#, "name"), (#"{"name":"\ud800"}"#, "name"),
             ] {
                 let answer = try await api.request("PATCH", "/v1/identity", Self.anyVersion, body: body, on: loop)
                 #expect(answer.status == 422)
                 #expect(answer["field"] == field)
             }
             #expect(try await api.get("/v1/identity?refresh=true", on: loop).field("ETag") == tag)
+        }
+    }
+
+    @Test func `a value comes back as it was asked for, without the blanks at its ends`() async throws {
+        try await withAPI(.demo) { api, loop in
+            for value in ["two  words", "*a* and *b*", "x\u{A0}y"] {
+                let body = #"{"name":\#(quoted("  \(value) "))}"#
+                let answer = try await api.request("PATCH", "/v1/identity", Self.anyVersion, body: body, on: loop)
+                #expect(answer.json["fields"]?["name"]?.string == value, "\(answer)")
+            }
+            for body in [#"{"name":""}"#, #"{"name":"  "}"#] {
+                _ = try await api.request("PATCH", "/v1/identity", Self.anyVersion, body: #"{"name":"x"}"#, on: loop)
+                let answer = try await api.request("PATCH", "/v1/identity", Self.anyVersion, body: body, on: loop)
+                #expect(answer.status == 200 && answer.json["fields"]?["name"] == nil, "\(body): \(answer)")
+            }
         }
     }
 
