@@ -211,7 +211,7 @@ struct Delivery: Sendable {
         guard !context.writes.isResting else { return }
         switch context.link {
         case .online(let facts):
-            guard !mustLookFirst(&context) else { return }
+            guard !mustSearchFirst(&context) else { return }
             if !queue.isControl {
                 guard !context.mustWaitForRun(queue, facts), context.queues.takeRoomOnWire(id, queue) else { return }
             }
@@ -227,9 +227,11 @@ struct Delivery: Sendable {
 
     /// 2026.6.11 writes the row of a message that it refuses to run, and may process that row after a restart. So the
     /// history is searched for the row before the message goes out under its new key.
-    private mutating func mustLookFirst(_ context: inout DispatcherContext) -> Bool {
-        guard entry.kind.startsRun, entry.wasRefused, !search.hasLooked(over: context.connection) else { return false }
-        if search.isIdle, search.nextMs == nil { context.looks.want(id) }
+    private mutating func mustSearchFirst(_ context: inout DispatcherContext) -> Bool {
+        guard entry.kind.startsRun, entry.wasRefused, !search.hasSearched(over: context.connection) else {
+            return false
+        }
+        if search.isIdle, search.nextMs == nil { context.searches.want(id) }
         return true
     }
 
@@ -281,7 +283,7 @@ struct Delivery: Sendable {
         search.want(entry, &context)
     }
 
-    /// The current look gets no report. An attempt that was moved forward, but not made, gets its old wait back.
+    /// The current search gets no report. An attempt that was moved forward, but not made, gets its old wait back.
     mutating func linkLost(_ context: inout DispatcherContext) {
         search.linkLost()
         guard wasBroughtForward, nextDueMs == nil, current.state == .retrying, let due = context.dueMs(current)
@@ -312,30 +314,31 @@ struct Delivery: Sendable {
         writer.setDue(nil)
     }
 
-    // MARK: Looks into history
+    // MARK: The search in the history
 
-    /// Looks again later at an entry in doubt, after an inconclusive step.
-    private mutating func lookAgain(_ context: inout DispatcherContext) {
+    /// Searches again later for an entry in doubt, after an inconclusive step.
+    private mutating func searchAgain(_ context: inout DispatcherContext) {
         if entry.state == .unconfirmed { search.waitAfterFailure(id, &context) }
     }
 
-    /// Starts the entry's look, now that one of the limited places is free.
-    mutating func startLook(_ context: inout DispatcherContext) {
+    /// Starts the entry's search, now that one of the limited places is free.
+    mutating func startSearch(_ context: inout DispatcherContext) {
         guard context.isOnline, search.isIdle, !entry.state.isWaiting || entry.wasRefused else { return }
         guard writer.isIdle else { return search.waitAfterFailure(id, &context) }
         guard let ask = search.begin(entry.state) else { return }
         follow(ask, &context)
     }
 
-    /// - Parameter key: the entry's key when the look began.
-    mutating func scanned(_ scan: ScanID, key: String, _ report: ScanReport, _ context: inout DispatcherContext) {
-        guard search.end(scan) else { return }
+    /// - Parameter key: the entry's key when the search began.
+    mutating func searched(_ number: SearchID, key: String, _ report: SearchReport, _ context: inout DispatcherContext)
+    {
+        guard search.end(number) else { return }
         if let proof = report.proof { return receive(.proof(key: key, proof), &context) }
         // The write of the current change may still fail.
-        guard writer.isIdle else { return lookAgain(&context) }
+        guard writer.isIdle else { return searchAgain(&context) }
         if entry.state.isWaiting {
             guard !report.hasFailed else { return search.waitAfterFailure(id, &context) }
-            search.lookedBeforeSending(over: context.connection)
+            search.searchedBeforeSending(over: context.connection)
             return context.queues.markChanged(queue)
         }
         let situation = run.situation(of: entry, hasTarget: targetChange == nil, context)
@@ -344,8 +347,8 @@ struct Delivery: Sendable {
 
     private mutating func follow(_ ask: Reconciliation.Ask, _ context: inout DispatcherContext) {
         switch ask {
-        case .scan(let depth):
-            search.scan(entry, depth, &context)
+        case .search(let depth):
+            search.start(entry, depth, &context)
         case .repeatSameKey:
             guard context.isOnline, !context.writes.isResting, !context.queues.isOnWire(queue) else {
                 search.repeatFailed()
@@ -359,7 +362,7 @@ struct Delivery: Sendable {
                 return writer.write(rules.targetChanged(entry, now: now, detail: targetChange), &context)
             }
             writer.write(rules.absent(entry, now: now, vary: context.vary()), &context)
-        case .lookAgain(let wait):
+        case .searchAgain(let wait):
             search.wait(wait, id, &context)
         }
     }
@@ -383,10 +386,10 @@ struct Delivery: Sendable {
         }
         switch failed.then {
         case .dispatch:
-            // Nothing was written or sent: the entry is unchanged and gets another turn or look.
+            // Nothing was written or sent: the entry is unchanged and gets another turn or search.
             search.repeatFailed()
             context.queues.leaveWire(id)
-            lookAgain(&context)
+            searchAgain(&context)
             drainDeferred(&context)
         case .answer(let token):
             context.answer(token, .failure(.storage(problem)))

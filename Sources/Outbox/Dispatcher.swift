@@ -54,7 +54,7 @@ package struct Dispatcher: Sendable {
             if let id = candidate(in: key) { deliveries[id]?.takeTurn(&context) }
         }
         if context.queues.isEmpty { context.refusesRuns = false }
-        while let id = context.looks.next() { deliveries[id]?.startLook(&context) }
+        while let id = context.searches.next() { deliveries[id]?.startSearch(&context) }
         if let action = context.timers.rearm(now) { context.order(action) }
         return context.takeOrders()
     }
@@ -79,9 +79,9 @@ package struct Dispatcher: Sendable {
             apply(.refusedByRun(key: key, fault, retryAfterMs: wait), toEntryOf: key)
         case .bringForward(let code):
             for id in Array(deliveries.keys) { deliveries[id]?.bringForward(faultCode: code, &context) }
-        case .scanned(let scan, let report):
-            if let look = context.looks.finish(scan) {
-                with(look.id) { $0.scanned(scan, key: look.key, report, &$1) }
+        case .searched(let number, let report):
+            if let search = context.searches.finish(number) {
+                with(search.entry) { $0.searched(number, key: search.key, report, &$1) }
             }
         case .routeChanged(let session, let detail):
             applyInOrder(.routeChanged(detail: detail)) { session == nil || $0.entry.session == session }

@@ -13,7 +13,7 @@ struct DispatcherContext: Sendable {
     var runs = BusySessions()
     var timers = DispatcherTimers()
     var writes = DispatcherWrites()
-    var looks = HistoryLooks()
+    var searches = HistorySearches()
     /// The gateway refused to run a message that it had acknowledged. Until the queues are empty, a session sends one
     /// message at a time, each after the run of the one before: the gateway refuses every message that comes during a
     /// run, even after the conflict is cured, and writes each into its transcript.
@@ -50,7 +50,7 @@ struct DispatcherContext: Sendable {
         if isOnline {
             // The next connection will report the runs in progress again; until then nothing is known about them.
             runs.removeAll()
-            looks.removeAll()
+            searches.removeAll()
             queues.forgetOverLimit()
         }
         link = condition

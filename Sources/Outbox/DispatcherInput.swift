@@ -24,7 +24,7 @@ package enum DispatcherInput: Sendable, Equatable {
     case refusedByRun(key: String, OutboxFault, retryAfterMs: Int64)
     /// Entries that wait because of this fault are due now: it is cured, or worth another try.
     case bringForward(faultCode: String)
-    case scanned(ScanID, ScanReport)
+    case searched(SearchID, SearchReport)
     /// The session, or all of them if nil, means something else than when entries were accepted.
     case routeChanged(session: String?, detail: String)
     case cancel(id: String, force: Bool, expectedVersion: Int64? = nil, CommandToken)
@@ -60,8 +60,8 @@ package enum DispatcherAction: Sendable, Equatable {
     case persist(PersistID, OutboxChange)
     /// Write the command to the link and report its outcome once.
     case dispatch(DispatchOrder)
-    /// Look into the session's history and report with `scanned`.
-    case scan(ScanOrder)
+    /// Search the session's history and report with `searched`.
+    case search(SearchOrder)
     /// The answer to `cancel` or `retry`; its change is already durable.
     case answer(CommandToken, Result<OutboxEntry, OutboxRefusal>)
     /// Send `tick` at this monotonic time; nil for no timer. Replaces the previous timer.
@@ -75,11 +75,11 @@ package struct DispatchOrder: Sendable, Equatable {
     package var isRepeat: Bool
 }
 
-package struct ScanOrder: Sendable, Equatable {
-    package var id: ScanID
+package struct SearchOrder: Sendable, Equatable {
+    package var id: SearchID
     package var entry: OutboxEntry
-    package var depth: ScanDepth
-    /// The time of the first dispatch; a complete scan reads back past it.
+    package var depth: SearchDepth
+    /// The time of the first dispatch; a complete search reads back past it.
     package var since: Timestamp
     /// The number of other entries that may show the same text there; set by the part that reads the text.
     package var sameText = 0
@@ -91,7 +91,7 @@ package struct PersistID: Sendable, Hashable {
     package var number: Int64
 }
 
-package struct ScanID: Sendable, Hashable {
+package struct SearchID: Sendable, Hashable {
     package var number: Int64
 }
 

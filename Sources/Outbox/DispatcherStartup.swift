@@ -47,12 +47,12 @@ struct DispatcherStartup: Sendable {
             _ = keep(input)
             return ([], [])
         case .taken, .evidence:
-            // Entries that may have arrived are looked up in history after loading.
+            // Entries that may have arrived are searched for in the history after loading.
             return ([], [])
         case .run(_, let run, .ended):
             if endedRuns.count < Self.mostEndedRuns { endedRuns.insert(run) }
             return ([input], [])
-        case .link, .run, .persisted, .persistFailed, .outcome, .scanned, .tick:
+        case .link, .run, .persisted, .persistFailed, .outcome, .searched, .tick:
             return ([input], [])
         }
     }

@@ -10,7 +10,7 @@ struct DispatcherTimers: Sendable {
     }
 
     /// The wall clock may jump, so it is read at least this often while a date is pending.
-    private static let calendarLookMs: Int64 = 60_000
+    private static let calendarCheckMs: Int64 = 60_000
 
     /// Times on the monotonic clock.
     private var wakes = DeadlineHeap<Wake>()
@@ -44,7 +44,7 @@ struct DispatcherTimers: Sendable {
     mutating func rearm(_ now: Moment) -> DispatcherAction? {
         var next = wakes.first?.at
         if let date = calendar.first?.at {
-            let rest = min(max(0, date - now.wallMs), Self.calendarLookMs)
+            let rest = min(max(0, date - now.wallMs), Self.calendarCheckMs)
             next = min(next ?? Int64.max, now.monotonicMs + rest)
         }
         // A timer slightly too early for the calendar stays, to avoid setting it with every input.

@@ -1,21 +1,21 @@
-/// The progress of the search for one entry in its session's history: the next look, the current look, and the step
-/// after one that found nothing.
+/// The progress of the search for one entry in its session's history: the next one, the current one, and the step after
+/// one that found nothing.
 ///
 /// The search for an entry in doubt settles the doubt; the search for an accepted one checks that its row is on disk.
 struct HistorySearch: Sendable, Equatable {
     private var reconciliation = Reconciliation()
-    private var scan: ScanID?
-    /// Monotonic time of the next look.
+    private var current: SearchID?
+    /// Monotonic time of the next search.
     private(set) var nextMs: Int64?
-    /// The number of looks for an accepted entry.
+    /// The number of searches for an accepted entry.
     private var checks = 0
     /// The gateway answered that the key has run, so the row should exist by now.
     private var isRowExpected = false
     /// The connection over which a refused entry was searched for and not found.
     private var missingOver: Int64?
 
-    /// Whether no look is in progress.
-    var isIdle: Bool { scan == nil }
+    /// Whether no search is in progress.
+    var isIdle: Bool { current == nil }
 
     func isDue(_ now: Moment) -> Bool { nextMs.map { $0 <= now.monotonicMs } ?? false }
 
@@ -23,7 +23,7 @@ struct HistorySearch: Sendable, Equatable {
 
     mutating func rowShouldBeThere() { isRowExpected = true }
 
-    /// The gateway acknowledged the entry. Returns the pause before the first look.
+    /// The gateway acknowledged the entry. Returns the pause before the first search.
     mutating func accepted(policy: OutboxPolicy) -> Int64? {
         defer { isRowExpected = false }
         checks = 0
@@ -36,17 +36,17 @@ struct HistorySearch: Sendable, Equatable {
     /// The last repeat did not reach the gateway, or was refused before the gateway checked its key.
     mutating func repeatFailed() { reconciliation.repeatFailed() }
 
-    func hasLooked(over connection: Int64) -> Bool { missingOver == connection }
+    func hasSearched(over connection: Int64) -> Bool { missingOver == connection }
 
-    mutating func lookedBeforeSending(over connection: Int64) { missingOver = connection }
+    mutating func searchedBeforeSending(over connection: Int64) { missingOver = connection }
 
-    // MARK: Looks
+    // MARK: One search
 
-    /// Asks for a look at an entry that may have arrived, as soon as there is room.
+    /// Asks for a search for an entry that may have arrived, as soon as there is room.
     mutating func want(_ entry: OutboxEntry, _ context: inout DispatcherContext) {
         guard context.isOnline, isIdle, [.accepted, .unconfirmed].contains(entry.state) else { return }
         forgetNext()
-        context.looks.want(entry.id)
+        context.searches.want(entry.id)
     }
 
     mutating func wait(_ waitMs: Int64?, _ id: String, _ context: inout DispatcherContext) {
@@ -54,50 +54,50 @@ struct HistorySearch: Sendable, Equatable {
     }
 
     mutating func waitAfterFailure(_ id: String, _ context: inout DispatcherContext) {
-        wait(context.policy.failedLooksMs.first, id, &context)
+        wait(context.policy.failedSearchesMs.first, id, &context)
     }
 
-    mutating func scan(_ entry: OutboxEntry, _ depth: ScanDepth, _ context: inout DispatcherContext) {
-        let scan = context.looks.begin(entry)
-        begun(scan)
+    mutating func start(_ entry: OutboxEntry, _ depth: SearchDepth, _ context: inout DispatcherContext) {
+        let number = context.searches.begin(entry)
+        begun(number)
         let since = entry.firstDispatchAt ?? entry.createdAt
-        context.order(.scan(ScanOrder(id: scan, entry: entry, depth: depth, since: since)))
+        context.order(.search(SearchOrder(id: number, entry: entry, depth: depth, since: since)))
     }
 
-    /// Sets the time of the next look and returns it. Nil if there is no wait.
+    /// Sets the time of the next search and returns it. Nil if there is no wait.
     mutating func rest(_ waitMs: Int64?, from now: Moment) -> Int64? {
         guard let waitMs else { return nil }
         nextMs = now.monotonicMs + waitMs
         return nextMs
     }
 
-    /// Cancels the scheduled look: it is wanted now, or is obsolete.
+    /// Cancels the scheduled search: it is wanted now, or is obsolete.
     mutating func forgetNext() { nextMs = nil }
 
-    /// Begins a look. Nil for a state that the history cannot change.
+    /// The first step of a search. Nil for a state that the history cannot change.
     mutating func begin(_ state: OutboxState) -> Reconciliation.Ask? {
         switch state {
         case .unconfirmed: reconciliation.begin()
-        case .accepted, .queued, .retrying: .scan(.complete)
+        case .accepted, .queued, .retrying: .search(.complete)
         case .sending, .delivered, .failed, .cancelled, .expired: nil
         }
     }
 
-    mutating func begun(_ scan: ScanID) { self.scan = scan }
+    mutating func begun(_ number: SearchID) { current = number }
 
-    /// False if the report belongs to another look.
-    mutating func end(_ scan: ScanID) -> Bool {
-        guard self.scan == scan else { return false }
-        self.scan = nil
+    /// False if the report belongs to another search.
+    mutating func end(_ number: SearchID) -> Bool {
+        guard current == number else { return false }
+        current = nil
         return true
     }
 
-    /// The current look ended with the link.
-    mutating func linkLost() { scan = nil }
+    /// The current search ended with the link.
+    mutating func linkLost() { current = nil }
 
-    /// The step after a look that found no proof.
+    /// The step after a search that found no proof.
     mutating func received(
-        _ report: ScanReport,
+        _ report: SearchReport,
         _ state: OutboxState,
         _ situation: Reconciliation.Situation,
         policy: OutboxPolicy
@@ -106,11 +106,11 @@ struct HistorySearch: Sendable, Equatable {
         case .unconfirmed:
             return reconciliation.received(report, situation, policy: policy)
         case .accepted:
-            if report.hasFailed { return policy.failedLooksMs.last.map { .lookAgain(afterMs: $0) } }
-            // The same gateway process acknowledged the entry, and its row may be late. Look again, less often.
+            if report.hasFailed { return policy.failedSearchesMs.last.map { .searchAgain(afterMs: $0) } }
+            // The same gateway process acknowledged the entry, and its row may be late. Search again, less often.
             checks += 1
             guard !policy.proofChecksMs.isEmpty else { return nil }
-            return .lookAgain(afterMs: policy.proofChecksMs[min(checks, policy.proofChecksMs.count - 1)])
+            return .searchAgain(afterMs: policy.proofChecksMs[min(checks, policy.proofChecksMs.count - 1)])
         case .queued, .sending, .retrying, .delivered, .failed, .cancelled, .expired:
             return nil
         }

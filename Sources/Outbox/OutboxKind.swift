@@ -18,7 +18,7 @@ package struct OutboxKind: RawRepresentable, Sendable, Hashable {
     /// Only a message starts a run; for the others the gateway's answer is the whole result.
     package var startsRun: Bool { self == .message }
 
-    /// Whether repeating the command is harmless, so that an unanswered one is repeated without a look into the
+    /// Whether repeating the command is harmless, so that an unanswered one is repeated without a search in the
     /// history.
     var isIdempotent: Bool { self != .message }
 }

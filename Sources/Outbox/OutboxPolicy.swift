@@ -41,7 +41,7 @@ package struct OutboxPolicy: Sendable, Equatable {
     var proofChecksMs: [Int64] = [30_000, 120_000, 600_000, 1_800_000]
     /// The longest wait of an accepted entry for its proof: a run may wait behind others, for a person, or for a model.
     var proofPatienceMs: Int64 = 48 * 3_600_000
-    /// The shortest search for an entry in doubt: the first look after a gateway's start can take 16 s.
+    /// The shortest search for an entry in doubt: the first search after a gateway's start can take 16 s.
     var doubtPatienceMs: Int64 = 60_000
     /// The time after which a history without the row proves absence at a gateway that has run since the dispatch:
     /// longer runs have written something by then, and keys are forgotten after half of it.
@@ -49,11 +49,11 @@ package struct OutboxPolicy: Sendable, Equatable {
     /// The longest wait before a message that was lost with the gateway's process is sent again. The gateway has refused nothing; the
     /// waits only keep a message that crashes the gateway from doing so without a pause.
     var absentDelayMs: Int64 = 60_000
-    /// Pauses after failed looks for an entry in doubt; the last one repeats. A starting gateway refuses looks for a
+    /// Pauses after failed searches for an entry in doubt; the last one repeats. A starting gateway refuses them for a
     /// second, or delays them for 16.
-    var failedLooksMs: [Int64] = [1_000, 2_000, 5_000, 10_000, 20_000, 30_000]
-    /// Pauses after inconclusive looks.
-    var emptyLooksMs: [Int64] = [1_000, 2_000, 5_000, 10_000, 20_000, 30_000, 60_000, 120_000, 300_000]
+    var failedSearchesMs: [Int64] = [1_000, 2_000, 5_000, 10_000, 20_000, 30_000]
+    /// Pauses after inconclusive searches.
+    var emptySearchesMs: [Int64] = [1_000, 2_000, 5_000, 10_000, 20_000, 30_000, 60_000, 120_000, 300_000]
     /// Protocol 3: the longest silence of a run before the session's next entry is sent anyway. The gateway puts that
     /// message behind a run still in progress, and the answer is found; a run without signs of life must not block the
     /// session for long.

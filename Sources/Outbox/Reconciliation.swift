@@ -1,13 +1,13 @@
-/// The range of a look into the history.
-package enum ScanDepth: Sendable, Equatable {
+/// The range of a search in the history.
+package enum SearchDepth: Sendable, Equatable {
     /// Only the newest page.
     case recent
     /// Back past the first dispatch, page by page.
     case complete
 }
 
-/// The result of a look into history.
-package struct ScanReport: Sendable, Equatable {
+/// The result of a search in the history.
+package struct SearchReport: Sendable, Equatable {
     package var proof: OutboxProof?
     /// The message's own row, where that is the proof.
     package var row: OwnRow?
@@ -26,7 +26,7 @@ package struct ScanReport: Sendable, Equatable {
     }
 
     package static let failed = {
-        var report = ScanReport(isComplete: false)
+        var report = SearchReport(isComplete: false)
         report.hasFailed = true
         return report
     }()
@@ -40,10 +40,10 @@ package struct ScanReport: Sendable, Equatable {
 /// another run, or in a new session, which is not on disk before its first answer is complete.
 package struct Reconciliation: Sendable, Equatable {
     package enum Ask: Sendable, Equatable {
-        case scan(ScanDepth)
+        case search(SearchDepth)
         case repeatSameKey
         case settleAbsent
-        case lookAgain(afterMs: Int64)
+        case searchAgain(afterMs: Int64)
     }
 
     struct Situation: Sendable, Equatable {
@@ -60,48 +60,48 @@ package struct Reconciliation: Sendable, Equatable {
         var isBusy: Bool
     }
 
-    private var isLookingBack = false
+    private var isReadingBack = false
     private var hasRepeated = false
-    private var looks = 0
+    private var rests = 0
 
     package init() {}
 
-    /// Begins a new look, at the start or after a pause.
+    /// Begins a new search, at the start or after a pause.
     package mutating func begin() -> Ask {
-        isLookingBack = false
-        return .scan(.recent)
+        isReadingBack = false
+        return .search(.recent)
     }
 
     /// The last repeat did not reach the gateway, or was refused before the gateway checked its key.
     mutating func repeatFailed() { hasRepeated = false }
 
-    /// The report of a look that found no proof.
-    mutating func received(_ report: ScanReport, _ situation: Situation, policy: OutboxPolicy) -> Ask {
-        if !isLookingBack {
+    /// The report of a search that found no proof.
+    mutating func received(_ report: SearchReport, _ situation: Situation, policy: OutboxPolicy) -> Ask {
+        if !isReadingBack {
             if mayRepeat(situation, policy: policy) {
                 hasRepeated = true
                 return .repeatSameKey
             }
-            if report.hasFailed { return rest(policy.failedLooksMs) }
+            if report.hasFailed { return rest(policy.failedSearchesMs) }
             if !report.isComplete {
-                isLookingBack = true
-                return .scan(.complete)
+                isReadingBack = true
+                return .search(.complete)
             }
         }
-        if report.hasFailed { return rest(policy.failedLooksMs) }
+        if report.hasFailed { return rest(policy.failedSearchesMs) }
         let isAtRest = report.isComplete && !report.hasActiveRun && !situation.mayOnlyBeProven
         if isAtRest, situation.process == .other { return .settleAbsent }
         guard isAtRest, !situation.isBusy, let passed = situation.leastSinceDispatchMs else {
-            return rest(policy.emptyLooksMs)
+            return rest(policy.emptySearchesMs)
         }
         let left = policy.absenceAfterMs - passed
-        return left <= 0 ? .settleAbsent : rest(policy.emptyLooksMs, atMost: left)
+        return left <= 0 ? .settleAbsent : rest(policy.emptySearchesMs, atMost: left)
     }
 
     mutating func rest(_ waits: [Int64], atMost most: Int64 = .max) -> Ask {
-        looks += 1
-        let wait = waits.isEmpty ? Self.longestRestMs : waits[min(looks, waits.count) - 1]
-        return .lookAgain(afterMs: min(wait, most))
+        rests += 1
+        let wait = waits.isEmpty ? Self.longestRestMs : waits[min(rests, waits.count) - 1]
+        return .searchAgain(afterMs: min(wait, most))
     }
 
     private static let longestRestMs: Int64 = 300_000

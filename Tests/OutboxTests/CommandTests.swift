@@ -200,7 +200,7 @@ struct `A restart` {
         #expect(world.attempts["a"]?.last?.outcome == .ambiguous)
         world.online(uptimeMs: 1_000_000)
         #expect(world.sent == ["a"])
-        #expect(world.scans.count == 1)
+        #expect(world.searches.count == 1)
     }
 
     @Test func `keeps attempts and due time of what waits`() {

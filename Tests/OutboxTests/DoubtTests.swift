@@ -38,7 +38,7 @@ struct `An entry that may have arrived` {
             world.answer(outcome, to: "a")
             #expect(world.state("a") == .accepted)
             #expect(world.history["a"] == [.queued, .sending, .accepted])
-            #expect(world.scans.isEmpty)
+            #expect(world.searches.isEmpty)
         }
     }
 
@@ -50,7 +50,7 @@ struct `An entry that may have arrived` {
         world.answer(.noAnswer(detail: "timeout"), to: "a")
         world.send(.refusedByRun(key: "a", Self.conflict, retryAfterMs: 1_000))
         world.pass(1_000)
-        world.report(ScanReport(isComplete: true))
+        world.report(SearchReport(isComplete: true))
         #expect(world.dispatches.map(\.attempt.key) == ["a", "a-r2"])
         world.send(.taken(key: "a"))
         world.send(.evidence(key: "a:user", .messageEvent))
@@ -80,13 +80,13 @@ struct `An entry that may have arrived` {
         world.pass(1_799_999)
         #expect(world.sent == ["a", "b"])
         world.pass(1)
-        world.report(ScanReport(isComplete: true))
+        world.report(SearchReport(isComplete: true))
         #expect(world.sent == ["a", "b", "a"])
         world.acknowledge("a")
         #expect(world.sent == ["a", "b", "a"], "it may be refused again")
         world.send(.evidence(key: "a-r2:user", .messageEvent))
         world.run("a-r2", .ended)
-        world.report(ScanReport(isComplete: true))
+        world.report(SearchReport(isComplete: true))
         #expect(world.sent == ["a", "b", "a", "b"])
         #expect(world.violations == [])
     }
@@ -105,8 +105,8 @@ struct `An entry that may have arrived` {
             #expect(world.sent == ["a"])
             world.report(.failed)
             world.pass(10_000)
-            #expect(world.scans.map(\.entry.upstreamKey) == ["a-r2", "a-r2"])
-            world.report(ScanReport(proof: proof, isComplete: true))
+            #expect(world.searches.map(\.entry.upstreamKey) == ["a-r2", "a-r2"])
+            world.report(SearchReport(proof: proof, isComplete: true))
             #expect(world.sent == (proof == nil ? ["a", "a"] : ["a"]))
             #expect(world.state("a") == (proof == nil ? .sending : .delivered))
             #expect(world.violations == [])
@@ -124,7 +124,7 @@ struct `An entry that may have arrived` {
         world.send(.bringForward(faultCode: "OTHER"))
         #expect(world.sent.count == 2)
         world.send(.bringForward(faultCode: Self.conflict.code))
-        for scan in world.scans { world.send(.scanned(scan.id, ScanReport(isComplete: true))) }
+        for search in world.searches { world.send(.searched(search.id, SearchReport(isComplete: true))) }
         #expect(world.dispatches.dropFirst(2).map(\.attempt.key).sorted() == ["den-r2", "main-r2"])
     }
 
@@ -136,34 +136,34 @@ struct `An entry that may have arrived` {
         #expect(world.disk["a"]?.proof == .messageEvent)
     }
 
-    @Test func `is delivered when a look into history finds it`() {
+    @Test func `is delivered when a search in the history finds it`() {
         var world = unanswered()
-        #expect(world.scans.map(\.depth) == [.recent])
-        world.report(ScanReport(proof: .history, isComplete: true))
+        #expect(world.searches.map(\.depth) == [.recent])
+        world.report(SearchReport(proof: .history, isComplete: true))
         #expect(world.state("a") == .delivered)
         #expect(world.disk["a"]?.proof == .history)
     }
 
     @Test func `is sent again under the same key while the same gateway surely remembers it`() {
         var world = unanswered()
-        world.report(ScanReport(isComplete: true))
+        world.report(SearchReport(isComplete: true))
         #expect(world.sent == ["a", "a"])
         #expect(world.dispatches.last?.isRepeat == true)
         #expect(world.dispatches.last?.attempt.key == "a")
         world.answer(.acknowledged(.init(status: .inFlight)), to: "a")
         #expect(world.state("a") == .accepted)
-        #expect(world.scans.count == 1)
+        #expect(world.searches.count == 1)
     }
 
     @Test func `is accepted and looked for at once when its repeat is answered by ok or by the error of its run`() {
         for status in [AttemptOutcome.Acknowledgement.Status.finished, .failed] {
             var world = unanswered()
-            world.report(ScanReport(isComplete: true))
+            world.report(SearchReport(isComplete: true))
             world.answer(.acknowledged(.init(status: status)), to: "a")
             #expect(world.state("a") == .accepted)
             world.pass(0)
-            #expect(world.scans.count == 2)
-            world.report(ScanReport(proof: .history, isComplete: true))
+            #expect(world.searches.count == 2)
+            world.report(SearchReport(proof: .history, isComplete: true))
             #expect(world.state("a") == .delivered)
         }
     }
@@ -184,38 +184,38 @@ struct `An entry that may have arrived` {
 
     @Test func `is repeated once, not as often as the link comes and goes`() {
         var world = unanswered()
-        world.report(ScanReport(isComplete: true))
+        world.report(SearchReport(isComplete: true))
         world.answer(.noAnswer(detail: "closed again"), to: "a")
-        world.report(ScanReport(isComplete: false))
+        world.report(SearchReport(isComplete: false))
         #expect(world.sent == ["a", "a"])
-        #expect(world.scans.last?.depth == .complete)
+        #expect(world.searches.last?.depth == .complete)
     }
 
     @Test func `is looked for again when the write of its repeat has failed`() {
         var world = unanswered()
         world.storageProblem = .storageFull
-        world.report(ScanReport(isComplete: true))
+        world.report(SearchReport(isComplete: true))
         world.storageProblem = nil
-        #expect(world.scans.count == 1)
+        #expect(world.searches.count == 1)
         world.pass(60_000)
-        #expect(world.scans.count == 2)
-        world.report(ScanReport(isComplete: true))
+        #expect(world.searches.count == 2)
+        world.report(SearchReport(isComplete: true))
         world.pass(60_000)
         #expect(world.sent == ["a", "a"])
     }
 
-    @Test func `is looked for again when a look ended beside a write that failed`() {
+    @Test func `is looked for again when a search ended beside a write that failed`() {
         var world = unanswered()
         world.holdsWrites = true
         world.send(.cancel(id: "a", force: true, CommandToken(1)))
-        world.report(ScanReport(isComplete: false))
+        world.report(SearchReport(isComplete: false))
         world.storageProblem = .storageFull
         world.holdsWrites = false
         world.releaseWrite()
         world.storageProblem = nil
         #expect(world.state("a") == .unconfirmed)
         world.pass(60_000)
-        #expect(world.scans.count == 2)
+        #expect(world.searches.count == 2)
     }
 
     @Test func `is not repeated unseen once the gateway has restarted`() {
@@ -224,9 +224,9 @@ struct `An entry that may have arrived` {
         world.pass(30_000)
         // Up for 5 s: another process.
         world.online(uptimeMs: 5_000)
-        world.report(ScanReport(isComplete: false))
+        world.report(SearchReport(isComplete: false))
         #expect(world.sent == ["a"])
-        #expect(world.scans.last?.depth == .complete)
+        #expect(world.searches.last?.depth == .complete)
     }
 
     @Test func `is not repeated unseen when the gateway died of it soon after its start`() {
@@ -236,9 +236,9 @@ struct `An entry that may have arrived` {
         world.answer(.noAnswer(detail: "gone"), to: "a")
         world.pass(5_000)
         world.online(uptimeMs: 2_000)
-        world.report(ScanReport(isComplete: false))
+        world.report(SearchReport(isComplete: false))
         #expect(world.dispatches.count == 1)
-        #expect(world.scans.last?.depth == .complete)
+        #expect(world.searches.last?.depth == .complete)
     }
 
     @Test func `is asked for once and accepted by an acknowledgement that takes more than five minutes`() {
@@ -246,18 +246,18 @@ struct `An entry that may have arrived` {
         world.online()
         world.enqueue("a")
         world.enqueue("b")
-        let busy = ScanReport(isComplete: true, hasActiveRun: true)
+        let busy = SearchReport(isComplete: true, hasActiveRun: true)
         for sends in 1...2 {
             #expect(world.sent == Array(repeating: "a", count: sends))
             world.pass(30_000)
             world.answer(.noAnswer(detail: "the gateway did not answer in time"), to: "a")
             world.report(busy)
         }
-        var seen = world.scans.count
+        var seen = world.searches.count
         for _ in 0..<300 {
             world.pass(1_000)
-            guard world.scans.count > seen else { continue }
-            seen = world.scans.count
+            guard world.searches.count > seen else { continue }
+            seen = world.searches.count
             world.report(busy)
         }
         #expect(world.state("a") == .unconfirmed)
@@ -273,7 +273,7 @@ struct `An entry that may have arrived` {
         world.offline()
         world.pass(240_000)
         world.online(uptimeMs: 1_240_000)
-        world.report(ScanReport(isComplete: false))
+        world.report(SearchReport(isComplete: false))
         #expect(world.sent == ["a"])
     }
 
@@ -283,7 +283,7 @@ struct `An entry that may have arrived` {
         world.pass(290_000)
         world.now.wallMs -= 200_000
         world.online(uptimeMs: 1_290_000)
-        world.report(ScanReport(isComplete: false))
+        world.report(SearchReport(isComplete: false))
         #expect(world.sent == ["a"])
     }
 
@@ -292,7 +292,7 @@ struct `An entry that may have arrived` {
         world.online(uptimeMs: nil)
         world.enqueue("a")
         world.answer(.noAnswer(detail: "closed"), to: "a")
-        world.report(ScanReport(isComplete: false))
+        world.report(SearchReport(isComplete: false))
         #expect(world.sent == ["a"])
     }
 
@@ -300,7 +300,7 @@ struct `An entry that may have arrived` {
         var world = unanswered()
         world.offline()
         world.online(uptimeMs: 5_000)
-        world.report(ScanReport(isComplete: true))
+        world.report(SearchReport(isComplete: true))
         #expect(world.dispatches.map(\.attempt.key) == ["a", "a"], "at once: the gateway has refused nothing")
         #expect(world.dispatches.last?.isRepeat == false)
     }
@@ -317,7 +317,7 @@ struct `An entry that may have arrived` {
             world.online(uptimeMs: 5_000)
             let start = world.now.monotonicMs
             let sent = world.sent.count
-            world.report(ScanReport(isComplete: true))
+            world.report(SearchReport(isComplete: true))
             while world.sent.count == sent, world.now.monotonicMs < start + 400_000 { world.pass(1_000) }
             waits.append((world.now.monotonicMs - start) / 1_000)
         }
@@ -325,7 +325,7 @@ struct `An entry that may have arrived` {
         world.answer(.noAnswer(detail: "closed"), to: "a")
         world.offline()
         world.online(uptimeMs: 5_000)
-        world.report(ScanReport(isComplete: true))
+        world.report(SearchReport(isComplete: true))
         #expect(world.state("a") == .failed)
     }
 
@@ -338,7 +338,7 @@ struct `An entry that may have arrived` {
             world.offline()
             world.pass(10_000)
             world.online(uptimeMs: 5_000)
-            world.report(ScanReport(isComplete: true))
+            world.report(SearchReport(isComplete: true))
         }
         anotherGateway(&world)
         world.answer(.noAnswer(detail: "closed"), to: "a")
@@ -349,7 +349,7 @@ struct `An entry that may have arrived` {
         anotherGateway(&world)
         #expect(world.state("a") == .unconfirmed, "nobody knows which gateway took it")
         world.pass(600_000)
-        world.report(ScanReport(isComplete: true))
+        world.report(SearchReport(isComplete: true))
         world.pass(15_000)
         #expect(world.sent == ["a", "a", "a"])
     }
@@ -363,7 +363,7 @@ struct `An entry that may have arrived` {
         world.offline()
         world.online(uptimeMs: 5_000)
         #expect(world.state("a") == .unconfirmed)
-        world.report(ScanReport(isComplete: true))
+        world.report(SearchReport(isComplete: true))
         #expect(world.state("a") == .expired)
         #expect(world.sent == ["a"])
     }
@@ -376,21 +376,21 @@ struct `An entry that may have arrived` {
         world.enqueue("a")
         world.answer(.noAnswer(detail: "timeout"), to: "a")
         let isKnown = uptimeMs != nil
-        world.report(ScanReport(isComplete: true))
+        world.report(SearchReport(isComplete: true))
         if isKnown { world.answer(.noAnswer(detail: "timeout"), to: "a") }
         #expect(world.sent.count == (isKnown ? 2 : 1))
         for step in [Int64](repeating: 1_000, count: 599) + [999] {
             world.pass(step)
-            if world.scans.count > world.looked { world.report(ScanReport(isComplete: true)) }
+            if world.searches.count > world.reported { world.report(SearchReport(isComplete: true)) }
             #expect(world.state("a") == .unconfirmed)
         }
         world.run("other", .active)
         world.pass(1)
-        world.report(ScanReport(isComplete: true))
+        world.report(SearchReport(isComplete: true))
         #expect(world.state("a") == .unconfirmed, "a run of the session may be its own")
         world.run("other", .ended)
         world.pass(400_000)
-        world.report(ScanReport(isComplete: true))
+        world.report(SearchReport(isComplete: true))
         world.pass(1_000)
         #expect(world.dispatches.last?.isRepeat == false)
         #expect(world.dispatches.last?.attempt.key == "a")
@@ -398,37 +398,37 @@ struct `An entry that may have arrived` {
 
     @Test func `is repeated again over the next connection when its repeat could not be written`() {
         var world = unanswered()
-        world.report(ScanReport(isComplete: true))
+        world.report(SearchReport(isComplete: true))
         world.answer(.notDispatched(detail: "closed"), to: "a")
         #expect(world.disk["a"]?.attemptCount == 1)
         world.offline()
         world.online(uptimeMs: 1_000_000)
-        world.report(ScanReport(isComplete: true))
+        world.report(SearchReport(isComplete: true))
         #expect(world.dispatches.map(\.attempt.key) == ["a", "a", "a"])
     }
 
     @Test func `stays unconfirmed while a run is under way or the history could not be read`() {
-        for report in [ScanReport(isComplete: true, hasActiveRun: true), ScanReport(isComplete: false), .failed] {
+        for report in [SearchReport(isComplete: true, hasActiveRun: true), SearchReport(isComplete: false), .failed] {
             var world = unanswered()
             world.offline()
             world.online(uptimeMs: 5_000)
             world.report(report)
-            if world.scans.count > world.looked { world.report(report) }
+            if world.searches.count > world.reported { world.report(report) }
             #expect(world.state("a") == .unconfirmed)
-            let looks = world.scans.count
+            let before = world.searches.count
             world.pass(1_000)
-            #expect(world.scans.count == looks + 1, "it is looked for again")
+            #expect(world.searches.count == before + 1, "it is looked for again")
         }
     }
 
     @Test(
         arguments: [
-            (ScanReport.failed, [1, 2, 5, 10, 20, 30, 30, 30, 30, 30]),
-            (ScanReport(isComplete: true, hasActiveRun: true), [1, 2, 5, 10, 20, 30, 60, 120, 300, 300]),
+            (SearchReport.failed, [1, 2, 5, 10, 20, 30, 30, 30, 30, 30]),
+            (SearchReport(isComplete: true, hasActiveRun: true), [1, 2, 5, 10, 20, 30, 60, 120, 300, 300]),
         ]
     )
-    func `is looked for again soon after a look that failed, later after one that settled nothing`(
-        report: ScanReport,
+    func `is looked for again soon after a search that failed, later after one that settled nothing`(
+        report: SearchReport,
         expected: [Int64]
     ) {
         var world = unanswered()
@@ -438,8 +438,8 @@ struct `An entry that may have arrived` {
         for _ in expected {
             world.report(report)
             let start = world.now.monotonicMs
-            let looks = world.scans.count
-            while world.scans.count == looks, world.now.monotonicMs < start + 400_000 { world.pass(1_000) }
+            let before = world.searches.count
+            while world.searches.count == before, world.now.monotonicMs < start + 400_000 { world.pass(1_000) }
             waits.append((world.now.monotonicMs - start) / 1_000)
         }
         #expect(waits == expected)
@@ -447,11 +447,11 @@ struct `An entry that may have arrived` {
 
     @Test func `if it is a slash command never goes again by itself`() {
         var world = unanswered(text: "  /new")
-        world.report(ScanReport(isComplete: true))
+        world.report(SearchReport(isComplete: true))
         #expect(world.sent == ["a"])
         world.offline()
         world.online(uptimeMs: 5_000)
-        world.report(ScanReport(isComplete: true))
+        world.report(SearchReport(isComplete: true))
         #expect(world.state("a") == .unconfirmed)
         #expect(world.sent == ["a"])
         world.send(.retry(id: "a", expectedVersion: nil, CommandToken(1)))
@@ -462,7 +462,7 @@ struct `An entry that may have arrived` {
         var policy = OutboxPolicy()
         policy.ambiguous = .hold
         var world = unanswered(policy)
-        world.report(ScanReport(isComplete: true))
+        world.report(SearchReport(isComplete: true))
         #expect(world.state("a") == .unconfirmed)
         #expect(world.sent == ["a"])
         world.send(.evidence(key: "a:user", .history))
@@ -476,18 +476,18 @@ struct `An entry that may have arrived` {
             world.send(.routeChanged(session: "main", detail: "the session was reset"))
             world.pass(span)
             world.online(uptimeMs: uptime)
-            world.report(ScanReport(isComplete: true))
+            world.report(SearchReport(isComplete: true))
             if world.state("a") == .unconfirmed {
                 // The same gateway process may still have it in memory.
                 world.pass(600_000)
-                world.report(ScanReport(isComplete: true))
+                world.report(SearchReport(isComplete: true))
             }
             #expect(world.state("a") == .failed)
             #expect(world.disk["a"]?.fault?.code == "TARGET_CHANGED")
             #expect(world.sent.filter { $0 == "a" } == ["a"])
             world.send(.retry(id: "a", expectedVersion: nil, CommandToken(1)))
             world.answer(.noAnswer(detail: "connection closed"), to: "a")
-            world.report(ScanReport(isComplete: true))
+            world.report(SearchReport(isComplete: true))
             world.pass(1_000)
             #expect(world.sent.filter { $0 == "a" }.count == 3, "a person's word is for the session that is there")
         }
@@ -517,7 +517,7 @@ struct `An entry that may have arrived` {
         let refusal = GatewayRejection(code: "UNAVAILABLE", message: "draining")
         for outcome in [AttemptOutcome.notDispatched(detail: "closed"), .rejected(refusal)] {
             var world = unanswered()
-            world.report(ScanReport(isComplete: true))
+            world.report(SearchReport(isComplete: true))
             world.answer(outcome, to: "a")
             #expect(world.state("a") == .unconfirmed, "what became of the first dispatch is not known")
             #expect(world.disk["a"]?.upstreamKey == "a")
@@ -561,13 +561,13 @@ struct `An entry that may have arrived` {
         world.online()
         world.enqueue("a")
         world.acknowledge("a")
-        #expect(world.scans.isEmpty)
+        #expect(world.searches.isEmpty)
         world.pass(30_000)
-        #expect(world.scans.count == 1)
-        world.report(ScanReport(isComplete: true))
+        #expect(world.searches.count == 1)
+        world.report(SearchReport(isComplete: true))
         #expect(world.state("a") == .accepted)
         world.pass(120_000)
-        world.report(ScanReport(proof: .history, isComplete: true))
+        world.report(SearchReport(proof: .history, isComplete: true))
         #expect(world.state("a") == .delivered)
     }
 
@@ -590,6 +590,6 @@ struct `An entry that may have arrived` {
         #expect(world.state("stop") == .retrying)
         world.pass(1_000)
         #expect(world.sent == ["stop", "stop"])
-        #expect(world.scans.isEmpty)
+        #expect(world.searches.isEmpty)
     }
 }

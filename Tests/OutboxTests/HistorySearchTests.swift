@@ -5,7 +5,7 @@ import Testing
 struct HistorySearchTests {
     private let policy = OutboxPolicy()
     private let now = Moment(wallMs: 1_000_000, monotonicMs: 50_000)
-    private let scan = ScanID(number: 7)
+    private let number = SearchID(number: 7)
 
     private func situation(_ process: GatewayContinuity) -> Reconciliation.Situation {
         Reconciliation.Situation(
@@ -20,24 +20,24 @@ struct HistorySearchTests {
 
     @Test func `an entry in doubt is looked for on the newest page first, an accepted one in the whole history`() {
         var search = HistorySearch()
-        #expect(search.begin(.unconfirmed) == .scan(.recent))
-        #expect(search.begin(.accepted) == .scan(.complete))
+        #expect(search.begin(.unconfirmed) == .search(.recent))
+        #expect(search.begin(.accepted) == .search(.complete))
         #expect(search.begin(.sending) == nil)
     }
 
-    @Test func `one look is under way at a time, and only its own report ends it`() {
+    @Test func `one search is under way at a time, and only its own report ends it`() {
         var search = HistorySearch()
-        search.begun(scan)
+        search.begun(number)
         #expect(!search.isIdle)
-        #expect(search.end(ScanID(number: 6)) == false)
-        #expect(search.end(scan) == true)
+        #expect(search.end(SearchID(number: 6)) == false)
+        #expect(search.end(number) == true)
         #expect(search.isIdle)
-        #expect(search.end(scan) == false)
+        #expect(search.end(number) == false)
     }
 
-    @Test func `a lost link ends the look under way and leaves the calendar`() {
+    @Test func `a lost link ends the search under way and leaves the calendar`() {
         var search = HistorySearch()
-        search.begun(scan)
+        search.begun(number)
         #expect(search.rest(1_000, from: now) == 51_000)
         search.linkLost()
         #expect(search.isIdle)
@@ -48,12 +48,12 @@ struct HistorySearchTests {
 
     @Test func `checks of an accepted entry come less often, and start anew with its next acceptance`() {
         var search = HistorySearch()
-        let found = ScanReport(isComplete: true)
+        let found = SearchReport(isComplete: true)
         let rests = (0..<5).map { _ in search.received(found, .accepted, situation(.same), policy: policy) }
-        #expect(rests == [120_000, 600_000, 1_800_000, 1_800_000, 1_800_000].map { .lookAgain(afterMs: $0) })
+        #expect(rests == [120_000, 600_000, 1_800_000, 1_800_000, 1_800_000].map { .searchAgain(afterMs: $0) })
         #expect(search.accepted(policy: policy) == 30_000)
-        #expect(search.received(found, .accepted, situation(.same), policy: policy) == .lookAgain(afterMs: 120_000))
-        #expect(search.received(.failed, .accepted, situation(.same), policy: policy) == .lookAgain(afterMs: 30_000))
+        #expect(search.received(found, .accepted, situation(.same), policy: policy) == .searchAgain(afterMs: 120_000))
+        #expect(search.received(.failed, .accepted, situation(.same), policy: policy) == .searchAgain(afterMs: 30_000))
     }
 
     @Test func `a row that should be there is looked for at once, the first time`() {
@@ -65,9 +65,9 @@ struct HistorySearchTests {
 
     @Test func `the same gateway is asked once in a doubt, and once more in the next`() {
         var search = HistorySearch()
-        let empty = ScanReport(isComplete: false)
+        let empty = SearchReport(isComplete: false)
         #expect(search.received(empty, .unconfirmed, situation(.same), policy: policy) == .repeatSameKey)
-        #expect(search.received(empty, .unconfirmed, situation(.same), policy: policy) == .scan(.complete))
+        #expect(search.received(empty, .unconfirmed, situation(.same), policy: policy) == .search(.complete))
         search.startAnew()
         #expect(search.received(empty, .unconfirmed, situation(.same), policy: policy) == .repeatSameKey)
         search.repeatFailed()
@@ -76,7 +76,7 @@ struct HistorySearchTests {
 
     @Test func `a history without the row shows absence once the gateway is another`() {
         var search = HistorySearch()
-        let empty = ScanReport(isComplete: true)
+        let empty = SearchReport(isComplete: true)
         #expect(search.received(empty, .unconfirmed, situation(.other), policy: policy) == .settleAbsent)
         #expect(search.received(empty, .delivered, situation(.other), policy: policy) == nil)
     }

@@ -140,8 +140,8 @@ struct `The link` {
         #expect(world.state("a") == .accepted)
         world.online(uptimeMs: 1_030_000)
         #expect(world.state("a") == .accepted)
-        #expect(world.scans.count == 1)
-        world.report(ScanReport(isComplete: true))
+        #expect(world.searches.count == 1)
+        world.report(SearchReport(isComplete: true))
         #expect(world.state("a") == .accepted)
         #expect(world.sent == ["a"])
     }
@@ -153,7 +153,7 @@ struct `The link` {
         var world = accepted()
         world.online(uptimeMs: uptimeMs)
         #expect(world.state("a") == .unconfirmed)
-        #expect(world.scans.count == 1)
+        #expect(world.searches.count == 1)
     }
 
     @Test func `an entry accepted before a restart of ours is judged by the first gateway that answers`() {
@@ -166,7 +166,7 @@ struct `The link` {
                     world.online(uptimeMs: uptime)
                 }
                 #expect(world.state("a") == state)
-                #expect(world.scans.count == 1)
+                #expect(world.searches.count == 1)
             }
         }
     }
@@ -210,7 +210,7 @@ struct `The link` {
             world.enqueue("b")
             world.online(protocol: 3, uptimeMs: 1_030_000)
             #expect(world.sent == ["a"])
-            world.report(ScanReport(proof: .textMatch, isComplete: true))
+            world.report(SearchReport(proof: .textMatch, isComplete: true))
             #expect(world.state("a") == .delivered)
             #expect(world.sent == ["a"])
             world.run("a", .ended)

@@ -61,7 +61,7 @@ struct `Random operations` {
         var created = 0
         var pendingDispatches: [DispatchOrder] = []
         var handled = 0
-        var handledScans = 0
+        var handledSearches = 0
         var uptime: Int64 = 500_000
         var isOnline = false
         var retriedByHand: Set<String> = []
@@ -134,11 +134,11 @@ struct `Random operations` {
             }
             pendingDispatches += world.dispatches[handled...]
             handled = world.dispatches.count
-            while handledScans < world.scans.count {
-                let order = world.scans[handledScans]
-                handledScans += 1
+            while handledSearches < world.searches.count {
+                let order = world.searches[handledSearches]
+                handledSearches += 1
                 let proof: OutboxProof? = gateway.shows(order.entry) ? .history : nil
-                world.send(.scanned(order.id, ScanReport(proof: proof, isComplete: true)))
+                world.send(.searched(order.id, SearchReport(proof: proof, isComplete: true)))
                 pendingDispatches += world.dispatches[handled...]
                 handled = world.dispatches.count
             }
@@ -174,7 +174,7 @@ struct `Random operations` {
         handled = world.dispatches.count
         world.online(uptimeMs: uptime)
         for _ in 0..<20_000 {
-            let before = (handled, handledScans)
+            let before = (handled, handledSearches)
             while handled < world.dispatches.count {
                 let order = world.dispatches[handled]
                 handled += 1
@@ -184,13 +184,13 @@ struct `Random operations` {
                 world.send(.evidence(key: order.attempt.key, .runEnd))
                 world.send(.run(session: order.entry.session, run: order.attempt.key, phase: .ended))
             }
-            while handledScans < world.scans.count {
-                let order = world.scans[handledScans]
-                handledScans += 1
+            while handledSearches < world.searches.count {
+                let order = world.searches[handledSearches]
+                handledSearches += 1
                 let proof: OutboxProof? = gateway.shows(order.entry) ? .history : nil
-                world.send(.scanned(order.id, ScanReport(proof: proof, isComplete: true)))
+                world.send(.searched(order.id, SearchReport(proof: proof, isComplete: true)))
             }
-            if before == (handled, handledScans) { world.pass(60_000) }
+            if before == (handled, handledSearches) { world.pass(60_000) }
             if world.disk.values.allSatisfy({ $0.state.isTerminal }) { break }
         }
         for entry in world.disk.values {

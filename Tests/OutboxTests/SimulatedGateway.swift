@@ -40,7 +40,7 @@ struct SimulatedGateway {
 
     private struct StoredRow {
         var entry: String?
-        var row: HistoryScan.Row
+        var row: RowSearch.Row
     }
 
     let release: Release
@@ -127,7 +127,7 @@ struct SimulatedGateway {
 
     private mutating func store(_ message: Message, in session: String, at now: Int64) {
         let key = release.showsKeys ? message.key + ":user" : nil
-        let row = HistoryScan.Row(key: key, isUser: true, text: message.text, at: time(now))
+        let row = RowSearch.Row(key: key, isUser: true, text: message.text, at: time(now))
         transcript[session, default: []].append(StoredRow(entry: message.entry, row: row))
         guard let entry = message.entry else { return }
         stored[entry, default: 0] += 1
@@ -174,16 +174,16 @@ struct SimulatedGateway {
 
     func isActive(_ session: String, _ run: String) -> Bool { active[session]?.id == run }
 
-    func report(on order: ScanOrder, text: String) -> ScanReport {
+    func report(on order: SearchOrder, text: String) -> SearchReport {
         let session = order.entry.session
-        let scan = HistoryScan(
+        let search = RowSearch(
             key: order.entry.upstreamKey,
             text: text,
             since: order.since,
             sameText: order.sameText,
             sameTextBefore: order.sameTextBefore
         )
-        return scan.report(
+        return search.report(
             on: (transcript[session] ?? []).map(\.row),
             isWhole: true,
             hasActiveRun: release == .june && active[session] != nil

@@ -15,7 +15,7 @@ struct Simulation {
         case runEnds(session: String, run: String)
         case resume(process: Int64, session: String)
         case hear(connection: Int, DispatcherInput)
-        case looked(connection: Int, ScanOrder)
+        case looked(connection: Int, SearchOrder)
         case act, drop, crash, kill, other, diskFails(Bool)
     }
 
@@ -144,7 +144,7 @@ struct Simulation {
             case .load: soon(1...20, .load)
             case .persist(let id, let change): write(.change(id, change))
             case .dispatch(let order): dispatch(order)
-            case .scan(let order): soon(2...200, .looked(connection: connection ?? -1, order))
+            case .search(let order): soon(2...200, .looked(connection: connection ?? -1, order))
             case .answer: break
             case .arm(let time): tickAtMs = time
             }
@@ -174,26 +174,26 @@ struct Simulation {
         at(30_000, .timeout(order.attempt))
     }
 
-    /// A gateway that has just started refuses the look, or delays it.
-    private mutating func looked(_ line: Int, _ order: ScanOrder) {
+    /// A gateway that has just started refuses the search, or delays it.
+    private mutating func looked(_ line: Int, _ order: SearchOrder) {
         let age = nowMs - gateway.startedMs
         if gateway.release == .april, age < 16_000 { return at(16_000 - age, .looked(connection: line, order)) }
         guard line == connection, gateway.release != .june || age >= 900 else {
-            return tell(.scanned(order.id, .failed))
+            return tell(.searched(order.id, .failed))
         }
         let text = texts[order.entry.id] ?? ""
         var order = order
         order.sameText = sameText(as: order.entry, text, since: order.since)
-        let before = order.since.adding(milliseconds: -HistoryScan.longestRunMs)
+        let before = order.since.adding(milliseconds: -RowSearch.longestRunMs)
         order.sameTextBefore = sameText(as: order.entry, text, since: before)
-        tell(.scanned(order.id, gateway.report(on: order, text: text)))
+        tell(.searched(order.id, gateway.report(on: order, text: text)))
     }
 
     /// The same count as the table's.
     private func sameText(as entry: OutboxEntry, _ text: String, since: Timestamp) -> Int {
         disk.values.count { other in
             guard other.session == entry.session, other.id != entry.id, texts[other.id] == text else { return false }
-            let isLate = other.updatedAt.milliseconds >= since.milliseconds - HistoryScan.clockToleranceMs
+            let isLate = other.updatedAt.milliseconds >= since.milliseconds - RowSearch.clockToleranceMs
             return (isLate || [.sending, .accepted, .unconfirmed].contains(other.state))
                 && (other.firstDispatchAt != nil || other.runID != nil)
         }

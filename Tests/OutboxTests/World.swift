@@ -14,9 +14,9 @@ struct World {
     var dispatches: [DispatchOrder] = []
     /// The time of each dispatch, on the monotonic clock.
     var dispatchTimes: [Int64] = []
-    var scans: [ScanOrder] = []
-    /// Looks that were answered.
-    var looked = 0
+    var searches: [SearchOrder] = []
+    /// Searches that were answered.
+    var reported = 0
     var answers: [CommandToken: Result<OutboxEntry, OutboxRefusal>] = [:]
     var armedAt: Int64?
     var arms = 0
@@ -72,8 +72,8 @@ struct World {
             dispatches.append(order)
             dispatchTimes.append(now.monotonicMs)
             return []
-        case .scan(let order):
-            scans.append(order)
+        case .search(let order):
+            searches.append(order)
             return []
         case .answer(let token, let result):
             answers[token] = result
@@ -170,13 +170,13 @@ struct World {
 
     mutating func acknowledge(_ id: String) { answer(.acknowledged(.init(status: .started)), to: id) }
 
-    mutating func report(_ report: ScanReport) {
-        guard let order = scans.last else {
-            violations.append("no scan asked for")
+    mutating func report(_ report: SearchReport) {
+        guard let order = searches.last else {
+            violations.append("no search asked for")
             return
         }
-        looked = scans.count
-        send(.scanned(order.id, report))
+        reported = searches.count
+        send(.searched(order.id, report))
     }
 
     mutating func run(_ run: String, _ phase: RunPhase, session: String = "main") {

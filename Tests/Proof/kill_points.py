@@ -35,7 +35,7 @@ POINTS = [
     ("plain", "answer.acknowledged"), ("plain", "accepted.write"), ("plain", "accepted.committed"),
     ("plain", "run.ended"), ("plain", "delivered.write"), ("plain", "delivered.committed"),
     ("doubt", "answer.noAnswer"), ("doubt", "unconfirmed.write"), ("doubt", "unconfirmed.committed"),
-    ("doubt", "scan.reported"), ("doubt", "scan.reported:3"), ("doubt", "delivered.write"),
+    ("doubt", "search.reported"), ("doubt", "search.reported:3"), ("doubt", "delivered.write"),
     ("lost", "sending.write:2"), ("lost", "frame.before:2"), ("lost", "frame.after:2"), ("lost", "accepted.write"),
     ("later", "answer.rejected"), ("later", "retrying.write"), ("later", "retrying.committed"),
     ("later", "frame.before:2"), ("later", "frame.after:2"), ("later", "accepted.committed"),

@@ -215,7 +215,7 @@ package final class OutboxService {
         case .load: load(on: loop)
         case .persist(let id, let change): persist(id, change, on: loop)
         case .dispatch(let order): dispatch(order, on: loop)
-        case .scan(let order): scan(order, on: loop)
+        case .search(let order): search(order, on: loop)
         case .answer(let token, let result): answers.removeValue(forKey: token)?(result)
         case .arm(let time): arm(time, on: loop)
         }
@@ -242,34 +242,34 @@ package final class OutboxService {
 
     /// Completes the order with the entry's text, which only the database has. A gateway whose history shows no keys
     /// can be searched only by text.
-    private func scan(_ order: ScanOrder, on loop: isolated EventLoop) {
-        feed.read(on: loop) { tables -> ScanOrder? in
+    private func search(_ order: SearchOrder, on loop: isolated EventLoop) {
+        feed.read(on: loop) { tables -> SearchOrder? in
             var order = order
             guard let payload = try tables.outbox.payload(id: order.entry.id) else { return nil }
             let text = payload.text ?? ""
             order.entry.text = text
             order.sameText = try tables.outbox.sameText(as: order.entry, text: text, since: order.since)
-            let before = order.since.adding(milliseconds: -HistoryScan.longestRunMs)
+            let before = order.since.adding(milliseconds: -RowSearch.longestRunMs)
             order.sameTextBefore = try tables.outbox.sameText(as: order.entry, text: text, since: before)
             return order
         } completion: { [weak self] result in
             guard let self else { return }
             // Without its text an existing row would not be recognized.
-            guard let filled = try? result.get() else { return self.give(.scanned(order.id, .failed), on: loop) }
-            let scan = OutboxScan(filled, transcript: self.transcript, gateway: self.gateway)
-            scan.start(on: loop) { [weak self] finding in
-                KillPoint.reach("scan.reported")
+            guard let filled = try? result.get() else { return self.give(.searched(order.id, .failed), on: loop) }
+            let search = TranscriptSearch(filled, transcript: self.transcript, gateway: self.gateway)
+            search.start(on: loop) { [weak self] finding in
+                KillPoint.reach("search.reported")
                 self?.found(finding, order, on: loop)
             }
         }
     }
 
-    private func found(_ finding: OutboxScan.Finding, _ order: ScanOrder, on loop: isolated EventLoop) {
+    private func found(_ finding: TranscriptSearch.Finding, _ order: SearchOrder, on loop: isolated EventLoop) {
         switch finding {
-        case .report(let report): give(.scanned(order.id, report), on: loop)
+        case .report(let report): give(.searched(order.id, report), on: loop)
         case .refused(let reason):
             events.notify(.messageNotRun(key: order.entry.upstreamKey, reason: reason), on: loop)
-            give(.scanned(order.id, .failed), on: loop)
+            give(.searched(order.id, .failed), on: loop)
         }
     }
 

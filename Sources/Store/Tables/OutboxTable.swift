@@ -324,7 +324,7 @@ package struct OutboxTable {
                 + "AND trim(p.text, ?5) = trim(?4, ?5)",
             entry.session,
             entry.id,
-            since.milliseconds - HistoryScan.clockToleranceMs,
+            since.milliseconds - RowSearch.clockToleranceMs,
             text,
             " \t\r\n"
         ) { row in row.int(0) } ?? 0

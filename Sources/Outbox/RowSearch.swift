@@ -4,7 +4,7 @@ package import Basics
 ///
 /// An overlooked row makes a message run twice. So if a row may or may not be the entry's, the report says neither
 /// found nor absent.
-package struct HistoryScan: Sendable {
+package struct RowSearch: Sendable {
     /// One row of the gateway's history, with the parts that can prove something.
     package struct Row: Sendable, Equatable {
         /// The idempotency key as written in the row.
@@ -35,7 +35,7 @@ package struct HistoryScan: Sendable {
         }
     }
 
-    /// The possible remaining difference between two clocks after comparison; text matches and the end of a scan allow
+    /// The possible remaining difference between two clocks after comparison; text matches and the end of a search allow
     /// for it.
     package static let clockToleranceMs: Int64 = 10_000
     /// Runs rarely last longer.
@@ -67,7 +67,7 @@ package struct HistoryScan: Sendable {
     }
 
     /// - Parameter isWhole: whether the session has no older rows than these.
-    package func report(on rows: [Row], isWhole: Bool, hasActiveRun: Bool) -> ScanReport {
+    package func report(on rows: [Row], isWhole: Bool, hasActiveRun: Bool) -> SearchReport {
         var isComplete = isWhole
         var showsKeys = false
         var sightings = 0
@@ -103,13 +103,13 @@ package struct HistoryScan: Sendable {
         // There are no more rows than other entries with this text, so each row may be another entry's.
         if counted > 0, counted <= others { mayBeThere = true }
         if counted > others {
-            return ScanReport(proof: .textMatch, isComplete: isComplete, hasActiveRun: hasActiveRun)
+            return SearchReport(proof: .textMatch, isComplete: isComplete, hasActiveRun: hasActiveRun)
         }
-        return ScanReport(isComplete: isComplete && !mayBeThere, hasActiveRun: hasActiveRun)
+        return SearchReport(isComplete: isComplete && !mayBeThere, hasActiveRun: hasActiveRun)
     }
 
-    private func found(_ row: Row, before later: ArraySlice<Row>, hasActiveRun: Bool) -> ScanReport {
-        var report = ScanReport(proof: .history, isComplete: true, hasActiveRun: hasActiveRun)
+    private func found(_ row: Row, before later: ArraySlice<Row>, hasActiveRun: Bool) -> SearchReport {
+        var report = SearchReport(proof: .history, isComplete: true, hasActiveRun: hasActiveRun)
         guard row.isUser else { return report }
         let answer = later.firstIndex(where: \.isAnswer)
         let next = later.firstIndex(where: \.isUser)

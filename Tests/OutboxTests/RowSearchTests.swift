@@ -2,22 +2,22 @@ import Basics
 import Outbox
 import Testing
 
-private let absent = ScanReport(isComplete: true)
-private let found = ScanReport(proof: .textMatch, isComplete: true)
-private let unknown = ScanReport(isComplete: false)
+private let absent = SearchReport(isComplete: true)
+private let found = SearchReport(proof: .textMatch, isComplete: true)
+private let unknown = SearchReport(isComplete: false)
 
-struct `A scan of history` {
-    private func row(_ key: String?, _ text: String, _ at: Int64?, user: Bool = true) -> HistoryScan.Row {
-        HistoryScan.Row(key: key, isUser: user, text: text, at: at.map(time))
+struct `A search among rows` {
+    private func row(_ key: String?, _ text: String, _ at: Int64?, user: Bool = true) -> RowSearch.Row {
+        RowSearch.Row(key: key, isUser: user, text: text, at: at.map(time))
     }
 
     private func report(
-        _ rows: [HistoryScan.Row],
+        _ rows: [RowSearch.Row],
         for text: String = "hello",
         isWhole: Bool = true,
         sameText: Int = 0
-    ) -> ScanReport {
-        HistoryScan(key: "id", text: text, since: time(1_000_000), sameText: sameText)
+    ) -> SearchReport {
+        RowSearch(key: "id", text: text, since: time(1_000_000), sameText: sameText)
             .report(on: rows, isWhole: isWhole, hasActiveRun: false)
     }
 
@@ -29,16 +29,16 @@ struct `A scan of history` {
     /// A gateway may leave the row of a message that it refused to run.
     @Test func `does not go by a key that was given up`() {
         let rows = [row("id:user", "hello", 1_000_500)]
-        let scan = HistoryScan(key: "id-r2", text: "hello", since: time(1_000_000))
-        #expect(scan.report(on: rows, isWhole: true, hasActiveRun: false) == absent)
+        let search = RowSearch(key: "id-r2", text: "hello", since: time(1_000_000))
+        #expect(search.report(on: rows, isWhole: true, hasActiveRun: false) == absent)
     }
 
     /// A gateway masks everything it takes for a secret, also in the keys of its rows.
     @Test func `knows its words under a masked key`() {
         let key = "01a2053f-be64-7342-bcfc-e47199a32661"
-        let scan = HistoryScan(key: key, text: "hello", since: time(1_000_000))
-        func report(_ key: String, _ text: String) -> ScanReport {
-            scan.report(on: [row(key, text, 1_000_500)], isWhole: true, hasActiveRun: false)
+        let search = RowSearch(key: key, text: "hello", since: time(1_000_000))
+        func report(_ key: String, _ text: String) -> SearchReport {
+            search.report(on: [row(key, text, 1_000_500)], isWhole: true, hasActiveRun: false)
         }
         #expect(report("01a2053f-be64-7342-bc***:user", "hello").proof == .history)
         #expect(report("01a2053f-be64-7342-bc***:user", "token=***") == unknown)
@@ -99,13 +99,13 @@ struct `A scan of history` {
             (0, 1, absent), (1, 1, unknown), (2, 1, found), (2, 0, found), (2, 2, unknown),
         ]
     )
-    func `takes no other entry's row for its own`(rows: Int, sameText: Int, expected: ScanReport) {
+    func `takes no other entry's row for its own`(rows: Int, sameText: Int, expected: SearchReport) {
         let page = (0..<rows).map { row(nil, "yes", 995_000 + Int64($0) * 6_000) }
         #expect(report(page, for: "yes", sameText: sameText) == expected)
     }
 
     @Test func `takes the row with which a restarted gateway goes on for the entry's, unless it may be another's`() {
-        let row = HistoryScan.Row(
+        let row = RowSearch.Row(
             key: nil,
             isUser: true,
             text: "go",
@@ -114,8 +114,8 @@ struct `A scan of history` {
         )
         let rows = [self.row("other:user", "hello", 900_000), row]
         for (others, expected) in [(0, found), (1, unknown)] {
-            let scan = HistoryScan(key: "id", text: "go", since: time(1_000_000), sameTextBefore: others)
-            #expect(scan.report(on: rows, isWhole: true, hasActiveRun: false) == expected)
+            let search = RowSearch(key: "id", text: "go", since: time(1_000_000), sameTextBefore: others)
+            #expect(search.report(on: rows, isWhole: true, hasActiveRun: false) == expected)
         }
     }
 

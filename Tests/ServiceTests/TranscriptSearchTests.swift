@@ -8,16 +8,16 @@ import Upstream
 @testable import Service
 
 /// Pages of history as gateways gave them, read for a look after an entry.
-struct OutboxScanTests {
+struct TranscriptSearchTests {
     private static let id = "01a1fd56-3f67-7067-8d18-ddb50ee2e1f8"
 
     private func output(_ rows: String, _ more: String = "") throws -> ChatHistory.Output {
         try ChatHistory.output(from: JSONDocument(parsing: Array("{\"messages\":[\(rows)]\(more)}".utf8)).root)
     }
 
-    private func report(_ rows: String, text: String) throws -> ScanReport {
-        HistoryScan(key: Self.id, text: text, since: Timestamp(milliseconds: 1_795_183_180_000))
-            .report(on: OutboxScan.rows(try output(rows).rows), isWhole: true, hasActiveRun: false)
+    private func report(_ rows: String, text: String) throws -> SearchReport {
+        RowSearch(key: Self.id, text: text, since: Timestamp(milliseconds: 1_795_183_180_000))
+            .report(on: TranscriptSearch.rows(try output(rows).rows), isWhole: true, hasActiveRun: false)
     }
 
     @Test(arguments: [
@@ -50,12 +50,12 @@ struct OutboxScanTests {
 
     @Test func `fewer rows than were asked for are not the whole session`() throws {
         let two = #"{"role":"user","content":"a"},{"role":"user","content":"b"}"#
-        #expect(!OutboxScan.isWhole(try output(two), rowsBefore: nil))
-        #expect(!OutboxScan.isWhole(try output(two), rowsBefore: 1))
-        #expect(OutboxScan.isWhole(try output(two), rowsBefore: 2))
-        #expect(OutboxScan.isWhole(try output(two, #","hasMore":false"#), rowsBefore: nil))
-        #expect(!OutboxScan.isWhole(try output(two, #","hasMore":true"#), rowsBefore: 2))
+        #expect(!TranscriptSearch.isWhole(try output(two), rowsBefore: nil))
+        #expect(!TranscriptSearch.isWhole(try output(two), rowsBefore: 1))
+        #expect(TranscriptSearch.isWhole(try output(two), rowsBefore: 2))
+        #expect(TranscriptSearch.isWhole(try output(two, #","hasMore":false"#), rowsBefore: nil))
+        #expect(!TranscriptSearch.isWhole(try output(two, #","hasMore":true"#), rowsBefore: 2))
         let long = #"{"role":"user","content":"\#(String(repeating: "a", count: 5 << 20))"}"#
-        #expect(!OutboxScan.isWhole(try output(long), rowsBefore: 1))
+        #expect(!TranscriptSearch.isWhole(try output(long), rowsBefore: 1))
     }
 }

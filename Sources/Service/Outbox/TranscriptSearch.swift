@@ -5,30 +5,30 @@ import Outbox
 import Upstream
 
 /// Looks for one entry in a session's history: ever larger pages, since only newer gateways can page back.
-final class OutboxScan {
+final class TranscriptSearch {
     private static let pages = [50, 200, 1000]
     /// Gateways drop old rows from a page of more than 6 MiB.
     private static let wholeBytes = 4 << 20
 
     /// The result of a search.
     enum Finding {
-        case report(ScanReport)
+        case report(SearchReport)
         /// The transcript has the message's row, but the gateway refused to run it.
         case refused(reason: String)
     }
 
-    private let order: ScanOrder
+    private let order: SearchOrder
     private unowned let gateway: any GatewayCalls
     private let transcript: TranscriptReader
-    private let scan: HistoryScan
+    private let search: RowSearch
     private var step = 0
     private var rowsBefore: Int?
 
-    init(_ order: ScanOrder, transcript: TranscriptReader, gateway: any GatewayCalls) {
+    init(_ order: SearchOrder, transcript: TranscriptReader, gateway: any GatewayCalls) {
         self.order = order
         self.gateway = gateway
         self.transcript = transcript
-        scan = HistoryScan(
+        search = RowSearch(
             key: order.entry.upstreamKey,
             text: InboundEnvelope.stripped(order.entry.text ?? ""),
             // The times of rows are on the gateway's clock.
@@ -45,7 +45,7 @@ final class OutboxScan {
     private func ask(on loop: isolated EventLoop, then answer: @escaping (Finding) -> Void) {
         transcript.read(order.entry.session, rows: Self.pages[step], on: loop) { [self] result in
             guard case .success(let page) = result else { return answer(.report(.failed)) }
-            let found = scan.report(
+            let found = search.report(
                 on: Self.rows(page.rows),
                 isWhole: Self.isWhole(page, rowsBefore: rowsBefore),
                 hasActiveRun: page.inFlightRunId != nil || page.hasActiveRun == true
@@ -64,7 +64,7 @@ final class OutboxScan {
     /// has forgotten the message, or never took it; then the page decides.
     private func judge(
         _ row: OwnRow,
-        _ found: ScanReport,
+        _ found: SearchReport,
         _ page: ChatHistory.Output,
         on loop: isolated EventLoop,
         then answer: @escaping (Finding) -> Void
@@ -75,7 +75,7 @@ final class OutboxScan {
                 answer(.refused(reason: reason))
             // A run that will be refused is shown as running for a moment.
             case .success(.running) where Self.isUnrun(row, page):
-                answer(.report(ScanReport(isComplete: false, hasActiveRun: true)))
+                answer(.report(SearchReport(isComplete: false, hasActiveRun: true)))
             case .success(.ended), .success(.failed), .success(.running): answer(.report(found))
             case .success(.unknown): answer(Self.finding(row, found, page))
             case .failure(.gateway(let error, _)) where error.retryable != true: answer(Self.finding(row, found, page))
@@ -84,9 +84,9 @@ final class OutboxScan {
         }
     }
 
-    private static func finding(_ row: OwnRow, _ found: ScanReport, _ page: ChatHistory.Output) -> Finding {
+    private static func finding(_ row: OwnRow, _ found: SearchReport, _ page: ChatHistory.Output) -> Finding {
         if row.isAnswered { return .report(found) }
-        let unknown = ScanReport(isComplete: false, hasActiveRun: page.hasActiveRun == true)
+        let unknown = SearchReport(isComplete: false, hasActiveRun: page.hasActiveRun == true)
         // The run in progress may be this message's, continued by another gateway process.
         if page.hasActiveRun == true { return .report(unknown) }
         guard isUnrun(row, page) else { return .report(row.isLast ? found : unknown) }
@@ -111,10 +111,10 @@ final class OutboxScan {
         return page.messageCount == rowsBefore && page.byteCount < wholeBytes
     }
 
-    static func rows(_ rows: [HistoryRow]) -> [HistoryScan.Row] {
+    static func rows(_ rows: [HistoryRow]) -> [RowSearch.Row] {
         rows.map { row in
             // The row's own key comes first: the named run may be the gateway's, which answers under an id of its own.
-            HistoryScan.Row(
+            RowSearch.Row(
                 key: row.idempotencyKey ?? row.runKey,
                 isUser: row.role == .user,
                 text: row.words,
