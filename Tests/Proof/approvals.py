@@ -326,7 +326,11 @@ def questions(tally):
     tally.check(got[:2] == (503, "GATEWAY_UNAVAILABLE"), f"nobody can be answered: {got}")
     gateway = start_gateway()
     until(lambda: state_of(lost) == "unknown" and ladle.json("GET", "/v1/questions")[1]["live"], 60, what="the end of a lost one")
-    events = ladle.json("GET", f"/v1/events?poll=0&types=question&since={start}&limit=100")[1]["events"]
+    def told():
+        return ladle.json("GET", f"/v1/events?poll=0&types=question&since={start}&limit=100")[1]["events"]
+    # An event comes after the disk has the end, which the list may show before that.
+    until(lambda: ("unknown", lost) in [(e["question"]["state"], e["question"]["id"]) for e in told()], 30, what="the event of the lost one's end")
+    events = told()
     states = collections.defaultdict(list)
     for event in events:
         states[event["question"]["id"]].append(event["question"]["state"])
