@@ -70,7 +70,7 @@ final class AcceptMessage {
         api.services.lists.missing(agent: agent, on: loop) { [self] agents in
             self.agents = agents
             // A repeat under the key of an accepted message still gets that message's answer.
-            if agents != nil { message.isLate = true }
+            if agents != nil { message.isReplayOnly = true }
             guard agents == nil || message.key != nil else { return refuse(unknownAgent, on: loop) }
             commit(on: loop)
         }
@@ -117,7 +117,7 @@ final class AcceptMessage {
             case .success(.keyReused):
                 let detail = "This Idempotency-Key came with another message in the last 24 hours."
                 refuse(Problem(.idempotencyKeyReused, detail, field: "Idempotency-Key"), on: loop)
-            case .success(.tooLate): refuse(agents == nil ? .late(loop.wallClock) : unknownAgent, on: loop)
+            case .success(.notAccepted): refuse(agents == nil ? .late(loop.wallClock) : unknownAgent, on: loop)
             case .success(.full(let what, let limits)): refuse(.outboxFull(what, limits), on: loop)
             case .failure(let error): refuse(.storage(error), on: loop)
             }

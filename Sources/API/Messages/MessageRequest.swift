@@ -149,7 +149,7 @@ struct MessageRequest: Sendable {
         message.attachments = attachments
         message.notBefore = notBefore
         message.ttlMilliseconds = ttlMilliseconds
-        message.isLate = isLate
+        message.isReplayOnly = isLate
         message.key = key.map { NewMessage.Key(scope: "\(call.caller.label) POST /v1/messages", value: $0.value) }
         message.body = call.exchange.body
         message.owner = call.caller.tokenID

@@ -104,7 +104,7 @@ final class NewSessionRequest {
             case .success(.keyReused):
                 let detail = "This Idempotency-Key came with another first message in the last 24 hours."
                 problem = Problem(.idempotencyKeyReused, detail, field: "Idempotency-Key")
-            case .success(.tooLate): problem = .late(loop.wallClock)
+            case .success(.notAccepted): problem = .late(loop.wallClock)
             case .success(.full(let what, let limits)): problem = .outboxFull(what, limits)
             case .failure(let error): problem = .storage(error)
             }

@@ -27,8 +27,9 @@ package struct NewMessage: Sendable {
     package var attachments: [UInt8]?
     package var notBefore: Timestamp?
     package var ttlMilliseconds: Int64?
-    /// `notBefore` is past: the request is only answered if its message was accepted before under its key.
-    package var isLate = false
+    /// The message cannot be accepted now, as with a `notBefore` that is past. Only a repeat of a request that was
+    /// accepted under the same key gets an answer.
+    package var isReplayOnly = false
     package var key: Key?
     /// The body of the request: the same key with another body is an error.
     package var body: [UInt8] = []
@@ -65,7 +66,8 @@ package final class MessageIntake {
         /// The same request came before; its entry in its current state.
         case repeated(OutboxEntry)
         case keyReused
-        case tooLate
+        /// Of a message that is only a repeat: no request was accepted under its key.
+        case notAccepted
         case full(OutboxFullness, OutboxLimits)
     }
 
@@ -130,7 +132,7 @@ package final class MessageIntake {
                 entry,
                 payload: payload,
                 claim: claim,
-                isReplayOnly: message.isLate,
+                isReplayOnly: message.isReplayOnly,
                 limits: limits
             )
         } completion: { [self] (result: Result<Enqueuing, any Error>) in
@@ -147,7 +149,7 @@ package final class MessageIntake {
             return .accepted(entry)
         case .replayed(let entry): return .repeated(entry)
         case .keyReused: return .keyReused
-        case .unknown: return .tooLate
+        case .unknown: return .notAccepted
         case .full(let fullness): return .full(fullness, limits)
         }
     }
