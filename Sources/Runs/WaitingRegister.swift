@@ -286,11 +286,15 @@ package struct WaitingRegister<Item: WaitingItem>: Sendable {
 
     mutating func endMissing(_ id: String, at now: Timestamp) -> [Item] {
         guard let record = records[id], record.lost.isEmpty else { return end(id, .unknown, at: now) }
-        if record.wasWaitingAtShutdown || (record.runEndedAt != nil && record.isCertain) {
-            return end(id, .cancelled, at: now)
+        if record.wasWaitingAtShutdown { return end(id, .cancelled, at: now) }
+        let (isTimeOver, isRunOver) = (record.item.isEnding(at: now), record.runEndedAt != nil)
+        // Where both are over, either may have ended the item.
+        switch (isTimeOver, isRunOver) {
+        case (false, true) where record.isCertain: return end(id, .cancelled, at: now)
+        case (true, false) where record.endsWithItsTime:
+            return end(id, .expired, by: "timeout", at: record.item.expiresAt)
+        default: return end(id, .unknown, at: now)
         }
-        guard record.endsWithItsTime, record.item.isEnding(at: now) else { return end(id, .unknown, at: now) }
-        return end(id, .expired, by: "timeout", at: record.item.expiresAt)
     }
 
     /// - Returns: whether an item of the run still waits. A list then shows whether the gateway keeps the item.

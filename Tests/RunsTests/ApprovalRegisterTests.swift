@@ -192,6 +192,16 @@ struct ApprovalRegisterTests {
         #expect(register.listed([], asked: number, now: at(1)) { $0.kind == .exec }.map(\.state) == [.cancelled])
     }
 
+    @Test func `its end is unknown where its run and its time were both over before the list`() throws {
+        var register = ApprovalRegister()
+        var one = try approval("a")
+        one.runID = "run"
+        _ = register.requested(one, now: at(0))
+        _ = register.runEnded("run")
+        let number = register.askList()
+        #expect(register.listed([], asked: number, now: at(121_000)) { $0.kind == .exec }.map(\.state) == [.unknown])
+    }
+
     @Test func `an approval that outlives its run and cannot be asked about expires`() throws {
         var register = ApprovalRegister()
         var one = try approval("a")
