@@ -63,6 +63,7 @@ struct PageReader: Sendable {
         to changes: inout [RunChange]
     ) {
         for id in memory[session: session]?.active ?? [] where memory[id]?.isOf(another: shown) == true {
+            guard memory[id]?.mayBeginAgain == false else { continue }
             memory[id]?.end(.conversationReset, now: now)
             memory[id]?.pageSeen()
             memory.publish(id, to: &changes)

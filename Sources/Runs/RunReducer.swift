@@ -80,6 +80,9 @@ struct RunReducer: Sendable {
     /// The run began in a conversation other than this one.
     func isOf(another shown: String) -> Bool { hasBegun && conversation.map { $0 != shown } ?? false }
 
+    /// The process that had the message is gone, and the outbox may send it again: only the outbox knows whether the run is over.
+    var mayBeginAgain: Bool { contact.isProcessGone && message.awaitsDelivery }
+
     /// The gateway reported an error and may be in the pause before its next try.
     var isAwaitingRetry: Bool { evidence.isAwaitingRetry }
 
@@ -410,6 +413,7 @@ struct RunReducer: Sendable {
         case .correction:
             text.settle(wasAborted: evidence.wasAborted)
             changes.append(.corrected(run))
+            if evidence.isProven, message.awaitsDelivery { changes.append(.proven(id, .end)) }
             return nil
         case .differences(let isStart, let isEnd):
             if isStart { changes.append(.started(atItsStart)) }

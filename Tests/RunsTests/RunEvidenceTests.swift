@@ -437,6 +437,41 @@ struct RunEvidenceTests {
         #expect(run?.state == .failed && run?.error == RunEvidence.unseenEnd)
     }
 
+    @Test func `a run whose message the gateway lost with its conversation goes on when the message is sent again`() {
+        var tracker = RunTracker()
+        tracker.traits = april
+        tracker.sent("k", session: main, text: "four", now: now)
+        let start = changed(#""phase":"start","runId":"k","ts":1795000000000,"session":{"sessionId":"c1"}"#)
+        _ = tracker.receive(event: "sessions.changed", payload: start, now: now)
+        _ = tracker.receive(event: "agent", payload: AgentFrame.start("k", now.milliseconds), now: now)
+        tracker.linkLost()
+        tracker.linkOpened(isSameProcess: false, now: after(9_000))
+        #expect(ends(tracker.receive(history: page([], id: "c2"), session: main, now: after(9_100))).isEmpty)
+        _ = tracker.awaitsResend("k")
+        tracker.sent("k", session: main, text: "four", now: after(9_200))
+        let again = AgentFrame.start("k", after(9_300).milliseconds)
+        _ = tracker.receive(event: "agent", payload: again, now: after(9_300))
+        _ = tracker.receive(event: "agent", payload: AgentFrame.end("k", 2, at: 9_500), now: after(9_500))
+        let final = ChatFrame.final("k", 3, "Four.")
+        let run = ends(tracker.receive(event: "chat", payload: final, now: after(9_510))).first
+        #expect(run?.state == .completed && run?.text == "Four.")
+    }
+
+    @Test func `a message that is not sent again after its conversation was lost leaves no run behind`() {
+        var tracker = RunTracker()
+        tracker.traits = april
+        tracker.sent("k", session: main, text: "four", now: now)
+        let start = changed(#""phase":"start","runId":"k","ts":1795000000000,"session":{"sessionId":"c1"}"#)
+        _ = tracker.receive(event: "sessions.changed", payload: start, now: now)
+        _ = tracker.receive(event: "agent", payload: AgentFrame.start("k", now.milliseconds), now: now)
+        tracker.linkLost()
+        tracker.linkOpened(isSameProcess: false, now: after(9_000))
+        #expect(ends(tracker.receive(history: page([], id: "c2"), session: main, now: after(9_100))).isEmpty)
+        tracker.deliveryIsOver("k")
+        let run = ends(tracker.receive(history: page([], id: "c2"), session: main, now: after(80_000))).first
+        #expect(run?.state == .failed && run?.code == .interrupted)
+    }
+
     // MARK: Behind the end
 
     @Test func `nothing of a run comes after its end, and a wrong end is corrected`() {
@@ -453,6 +488,17 @@ struct RunEvidenceTests {
         guard case .corrected(let run)? = changes.first else { return #expect(Bool(false), "no correction") }
         #expect(changes.count == 1 && run.state == .completed && run.text == "Half of it and the rest.")
         #expect(tracker.receive(event: "chat", payload: final, now: after(6_200)).isEmpty)
+    }
+
+    @Test func `the correction of a run whose message has no proof yet is that proof`() {
+        var tracker = half(april, isDelivered: false)
+        let start = changed(#""phase":"start","runId":"k","ts":1795000000000,"session":{"sessionId":"c1"}"#)
+        _ = tracker.receive(event: "sessions.changed", payload: start, now: now)
+        tracker.relink(isSameProcess: true, now: after(5_000))
+        #expect(ends(tracker.receive(history: page([], id: "c2"), session: main, now: after(5_100))).count == 1)
+        let changes = tracker.receive(event: "chat", payload: ChatFrame.final("k", 3, "Whole."), now: after(5_200))
+        #expect(corrected(changes)?.text == "Whole.")
+        #expect(changes.contains { if case .proven("k", .end) = $0 { true } else { false } })
     }
 
     @Test func `what a tool of an aborted run still reports changes nothing`() {
