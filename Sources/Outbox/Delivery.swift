@@ -18,8 +18,8 @@ struct Delivery: Sendable {
     private var freeOver: Int64?
     /// A reconnect moved the attempt before its scheduled time.
     private var wasBroughtForward = false
-    /// The reason why the entry must not go out again: its session was reset or deleted since the dispatch.
-    private var targetChange: String?
+    /// The reason why the entry must not go out again, in case it did not arrive.
+    private var withdrawal: Withdrawal?
 
     init(entry: OutboxEntry) {
         self.entry = entry
@@ -117,9 +117,9 @@ struct Delivery: Sendable {
             context.ended(entry.upstreamKey, in: entry.session)
             endAttempt(&context)
             writer.write(change, &context)
-        case .routeChanged(let detail):
-            guard entry.state.isWaiting else { return targetChange = detail }
-            writer.write(rules.targetChanged(entry, now: now, detail: detail), &context)
+        case .withdrawn(let reason):
+            guard entry.state.isWaiting else { return withdrawal = reason }
+            writer.write(rules.withdrawn(entry, reason, now: now), &context)
         case .linkOpened:
             linkOpened(&context)
         case .cancel(let force, let version, let token):
@@ -341,7 +341,7 @@ struct Delivery: Sendable {
             search.searchedBeforeSending(over: context.connection)
             return context.queues.markChanged(queue)
         }
-        let situation = run.situation(of: entry, hasTarget: targetChange == nil, context)
+        let situation = run.situation(of: entry, mayGoOut: withdrawal == nil, context)
         if let ask = search.received(report, entry.state, situation, policy: context.policy) { follow(ask, &context) }
     }
 
@@ -358,9 +358,7 @@ struct Delivery: Sendable {
             send(isRepeat: true, &context)
         case .settleAbsent:
             let (rules, now) = (context.rules, context.wall)
-            if let targetChange {
-                return writer.write(rules.targetChanged(entry, now: now, detail: targetChange), &context)
-            }
+            if let withdrawal { return writer.write(rules.withdrawn(entry, withdrawal, now: now), &context) }
             writer.write(rules.absent(entry, now: now, vary: context.vary()), &context)
         case .searchAgain(let wait):
             search.wait(wait, id, &context)
@@ -438,8 +436,8 @@ struct Delivery: Sendable {
             context.order(.dispatch(DispatchOrder(attempt: attempt, entry: entry, isRepeat: isRepeat)))
         case .queued, .retrying:
             search.startAnew()
-            if entry.state == .queued { targetChange = nil }
-            if let targetChange { return receive(.routeChanged(detail: targetChange), &context) }
+            if entry.state == .queued { withdrawal = nil }
+            if let withdrawal { return receive(.withdrawn(withdrawal), &context) }
             if let due = done.dueAtMs { wait(untilMs: due, &context) }
             enterQueue(&context)
             if before.isTerminal { remindOfDeadline(&context) }

@@ -5,7 +5,8 @@ enum DeliveryInput: Sendable, Equatable {
     case proof(key: String, OutboxProof)
     case continued(key: String, as: String)
     case refusedByRun(key: String, OutboxFault, retryAfterMs: Int64)
-    case routeChanged(detail: String)
+    /// The entry must not go out again.
+    case withdrawn(Withdrawal)
     case linkOpened
     case cancel(force: Bool, expectedVersion: Int64?, CommandToken)
     case retry(expectedVersion: Int64?, CommandToken)

@@ -84,7 +84,8 @@ package struct Dispatcher: Sendable {
                 with(search.entry) { $0.searched(number, key: search.key, report, &$1) }
             }
         case .routeChanged(let session, let detail):
-            applyInOrder(.routeChanged(detail: detail)) { session == nil || $0.entry.session == session }
+            applyInOrder(.withdrawn(.targetChanged(detail: detail))) { session == nil || $0.entry.session == session }
+        case .stopped(let run): apply(.withdrawn(.stopped), toEntryOf: run)
         case .cancel(let id, let force, let version, let token):
             command(.cancel(force: force, expectedVersion: version, token), id: id, token: token)
         case .retry(let id, let version, let token):
@@ -101,7 +102,7 @@ package struct Dispatcher: Sendable {
         if deliveries.values[index].isOver { deliveries.remove(at: index) }
     }
 
-    private mutating func apply(_ input: DeliveryInput, toEntryOf key: String) {
+    private mutating func apply(_ input: DeliveryInput, toEntryOf key: some StringProtocol) {
         with(OutboxEntry.entryID(ofKey: key)) { $0.receive(input, &$1) }
     }
 
@@ -133,6 +134,7 @@ package struct Dispatcher: Sendable {
         if entry.wasRefused { context.refusesRuns = true }
         supersede(by: entry)
         with(entry.id) { $0.begin(&$1) }
+        if let run = entry.stoppedRun { apply(.withdrawn(.stopped), toEntryOf: run) }
     }
 
     /// Of several waiting commands with one coalescing key only the newest is sent.

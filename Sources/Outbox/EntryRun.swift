@@ -58,7 +58,7 @@ struct EntryRun: Sendable {
     }
 
     /// The facts that decide how doubt about the message is settled.
-    func situation(of entry: OutboxEntry, hasTarget: Bool, _ context: DispatcherContext) -> Reconciliation.Situation {
+    func situation(of entry: OutboxEntry, mayGoOut: Bool, _ context: DispatcherContext) -> Reconciliation.Situation {
         let dispatch = firstDispatch(of: entry)
         let passed = dispatch?.passedMs(context.now)
         let growth = dispatch.flatMap { context.gatewayAge.growthMs(since: $0, at: context.now) }
@@ -69,7 +69,7 @@ struct EntryRun: Sendable {
             leastSinceDispatchMs: passed.map { min($0.lowerBound, growth ?? .max) },
             mostSinceDispatchMs: passed.map { max($0.upperBound, growth ?? 0) },
             // After a reset, a gateway that lacks the message would put it into the new session.
-            mayGoOut: entry.attemptCount < context.policy.maxAttempts && hasTarget && entry.expiresAt > context.wall,
+            mayGoOut: entry.attemptCount < context.policy.maxAttempts && mayGoOut && entry.expiresAt > context.wall,
             isBusy: context.isBusy(entry.session)
         )
     }

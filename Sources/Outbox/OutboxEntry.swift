@@ -100,6 +100,14 @@ package struct OutboxEntry: Sendable, Equatable {
         key.hasSuffix(":user") ? String(key.dropLast(5)) : String(key)
     }
 
+    /// The coalescing key of an abort: of several that wait for one run, one is sent.
+    package static func abortKey(ofRun run: String) -> String { "abort \(run)" }
+
+    /// The run that this abort stops; nil for an entry of another kind.
+    var stoppedRun: Substring? {
+        kind == .abort ? coalescingKey?.dropFirst(Self.abortKey(ofRun: "").count) : nil
+    }
+
     /// Whether the key, as the gateway shows it, is the entry's present one. An abandoned key was refused, so a row
     /// that the gateway left under it is not an accepted message.
     package func goes(by key: some StringProtocol) -> Bool { Self.bareKey(key) == upstreamKey }

@@ -396,14 +396,23 @@ package struct OutboxRules: Sendable {
         }
     }
 
-    func targetChanged(_ entry: OutboxEntry, now: Timestamp, detail: String) -> OutboxChange {
-        let fault = OutboxFault.targetChanged(detail)
-        let attempt = OutboxAttempt(of: entry, at: now, .routeChanged, fault)
-        return change(entry, now: now, attempt: attempt) { entry in
-            entry.state = .failed
-            entry.nextAttemptAt = nil
-            entry.lastClass = .routeChanged
-            entry.fault = fault
+    /// Ends an entry that must not go out again and did not arrive.
+    func withdrawn(_ entry: OutboxEntry, _ reason: Withdrawal, now: Timestamp) -> OutboxChange {
+        switch reason {
+        case .stopped:
+            return change(entry, now: now) { entry in
+                entry.state = .cancelled
+                entry.nextAttemptAt = nil
+            }
+        case .targetChanged(let detail):
+            let fault = OutboxFault.targetChanged(detail)
+            let attempt = OutboxAttempt(of: entry, at: now, .routeChanged, fault)
+            return change(entry, now: now, attempt: attempt) { entry in
+                entry.state = .failed
+                entry.nextAttemptAt = nil
+                entry.lastClass = .routeChanged
+                entry.fault = fault
+            }
         }
     }
 

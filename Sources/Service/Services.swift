@@ -128,6 +128,7 @@ package final class Services: ServiceEventReceiver {
             feed: feed,
             events: events,
             runs: runs,
+            outbox: outbox,
             limits: settings.outboxLimits
         )
         approvals = ApprovalService(gateway: gateway, feed: feed, runs: runs, clientName: settings.clientName)

@@ -493,6 +493,28 @@ struct `An entry that may have arrived` {
         }
     }
 
+    @Test(arguments: [false, true])
+    func `is not sent again once its run was to be stopped`(restarts: Bool) {
+        var world = unanswered()
+        world.offline()
+        let key = OutboxEntry.abortKey(ofRun: "a")
+        world.enqueue(.sample("stop", kind: .abort, text: nil, at: world.now.wallMs, coalescing: key))
+        if restarts { world.restart() }
+        world.pass(1_000)
+        world.online(uptimeMs: 500)
+        world.report(SearchReport(isComplete: true))
+        #expect(world.state("a") == .cancelled)
+        world.pass(600_000)
+        #expect(world.sent.filter { $0 == "a" } == ["a"])
+    }
+
+    @Test func `that arrived is delivered, though its run was to be stopped`() {
+        var world = unanswered()
+        world.send(.stopped(run: "a"))
+        world.send(.evidence(key: "a:user", .messageEvent))
+        #expect(world.state("a") == .delivered)
+    }
+
     @Test func `stays where it was taken, though its session was reset since`() {
         var world = unanswered()
         world.send(.routeChanged(session: "main", detail: "the session was reset"))

@@ -126,6 +126,9 @@ package final class OutboxService {
         }
     }
 
+    /// The run is to be stopped: its message must not go out again.
+    func stopped(run: String, on loop: isolated EventLoop) { give(.stopped(run: run), on: loop) }
+
     /// The session was reset or deleted: its waiting entries were meant for the former conversation.
     package func routeChanged(_ session: String, detail: String, on loop: isolated EventLoop) {
         give(.routeChanged(session: session, detail: detail), on: loop)

@@ -39,6 +39,7 @@ package final class AbortService {
     private let feed: EventFeed
     private let events: ServiceEvents
     private let runs: RunService
+    private let outbox: OutboxService
     private let limits: OutboxLimits
 
     init(
@@ -46,12 +47,14 @@ package final class AbortService {
         feed: EventFeed,
         events: ServiceEvents,
         runs: RunService,
+        outbox: OutboxService,
         limits: OutboxLimits
     ) {
         self.gateway = gateway
         self.feed = feed
         self.events = events
         self.runs = runs
+        self.outbox = outbox
         self.limits = limits
     }
 
@@ -98,8 +101,12 @@ package final class AbortService {
                 if answers.stopped.isEmpty, let failure = answers.failure {
                     completion(.failure(.gateway(GatewayFault(failure, over: gateway))))
                 } else {
-                    let isShown = runs.contains { self.runs.run($0)?.state.isActive ?? false }
-                    completion(.success(answers.stopped.isEmpty && isShown ? .gone : .stopped(answers.stopped)))
+                    let left = runs.filter { self.runs.run($0)?.state.isActive ?? false }
+                    guard answers.stopped.isEmpty, !left.isEmpty else {
+                        return completion(.success(.stopped(answers.stopped)))
+                    }
+                    for run in left { outbox.stopped(run: run, on: loop) }
+                    completion(.success(.gone))
                 }
             }
         }
@@ -121,7 +128,7 @@ package final class AbortService {
                 session: session,
                 createdAt: now,
                 expiresAt: now.adding(milliseconds: Self.ttlMilliseconds),
-                coalescingKey: "abort \(run)",
+                coalescingKey: OutboxEntry.abortKey(ofRun: run),
                 owner: owner
             )
         }
