@@ -116,6 +116,9 @@ package struct OutboxEntry: Sendable, Equatable {
     /// refused.
     var mayHaveArrived: Bool { runID != nil || firstDispatchAt != nil || wasRefused }
 
+    /// Whether the entry was cancelled and no dispatch of it arrived: it was never sent, or the gateway did not have it.
+    package var isCancelledUnsent: Bool { state == .cancelled && firstDispatchAt == nil }
+
     /// Whether the gateway accepted the message and then refused to run it, and the present key has not been sent.
     package var wasRefused: Bool { fault?.code == OutboxFault.sessionConflictCode && firstDispatchAt == nil }
 

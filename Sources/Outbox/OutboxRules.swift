@@ -403,6 +403,7 @@ package struct OutboxRules: Sendable {
             return change(entry, now: now) { entry in
                 entry.state = .cancelled
                 entry.nextAttemptAt = nil
+                entry.forgetDispatch()
             }
         case .targetChanged(let detail):
             let fault = OutboxFault.targetChanged(detail)

@@ -111,6 +111,18 @@ package struct RunTracker: Sendable {
         return changes + memory.takeEvictedEnds()
     }
 
+    /// The gateway's process is gone, the message left no trace, and it is not sent again: the run is over.
+    package mutating func isLost(_ id: String, now: Timestamp) -> [RunChange] {
+        let id = resolved(id)
+        guard let reducer = memory[id], reducer.isActive, reducer.hasBegun, reducer.contact.isProcessGone else {
+            return []
+        }
+        memory[id]?.end(.processGone, now: now)
+        var changes: [RunChange] = []
+        memory.publish(id, to: &changes)
+        return changes + memory.takeEvictedEnds()
+    }
+
     /// Hides a run of Ladle's own housekeeping, and its messages.
     package mutating func hide(_ id: String) { memory.hide(id) }
 

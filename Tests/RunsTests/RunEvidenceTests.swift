@@ -467,8 +467,7 @@ struct RunEvidenceTests {
         tracker.linkLost()
         tracker.linkOpened(isSameProcess: false, now: after(9_000))
         #expect(ends(tracker.receive(history: page([], id: "c2"), session: main, now: after(9_100))).isEmpty)
-        tracker.deliveryIsOver("k")
-        let run = ends(tracker.receive(history: page([], id: "c2"), session: main, now: after(80_000))).first
+        let run = ends(tracker.isLost("k", now: after(9_200))).first
         #expect(run?.state == .failed && run?.code == .interrupted)
     }
 

@@ -432,6 +432,9 @@ package final class RunService {
     package func entryChanged(_ entry: OutboxEntry, on loop: isolated EventLoop) {
         guard entry.kind == .message else { return }
         if entry.state.isTerminal { tracker.deliveryIsOver(entry.runID ?? entry.upstreamKey) }
+        if entry.isCancelledUnsent {
+            publish(tracker.isLost(entry.runID ?? entry.upstreamKey, now: loop.wallClock), on: loop)
+        }
         if entry.state == .retrying, entry.wasRefused { hasConflict = true }
         if entry.state == .retrying { publish(tracker.awaitsResend(entry.runID ?? entry.upstreamKey), on: loop) }
         guard entry.state == .delivered, isUnknown(entry) else { return }
