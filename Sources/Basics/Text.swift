@@ -9,6 +9,12 @@ extension StringProtocol {
         return String(self[first...last])
     }
 
+    /// Whether both are the same bytes. `==` also takes two spellings of a letter for one, which a file or a gateway keeps apart.
+    package func isSameText(as other: some StringProtocol) -> Bool { utf8.elementsEqual(other.utf8) }
+
+    /// The start of a name that a client sent, for a message. One `Character` may have any number of scalars.
+    package var shortened: String { String(String.UnicodeScalarView(unicodeScalars.prefix(64))) }
+
     @inlinable
     package func containsText(_ needle: String) -> Bool { rangeOfText(needle) != nil }
 

@@ -1,3 +1,5 @@
+import Basics
+
 /// IDENTITY.md or USER.md: its bytes and the fields read from them. Any bytes can be read; an edit changes single lines and
 /// keeps every other byte.
 package struct FieldDocument: Sendable {
@@ -27,7 +29,7 @@ package struct FieldDocument: Sendable {
                 throw .unknownField(field.rawValue, nearest: nil)
             }
             let value = FieldValue.written(text)
-            if value == fields[field] ?? "" { continue }
+            if value.isSameText(as: fields[field] ?? "") { continue }
             guard value.unicodeScalars.count <= field.maximumLength else {
                 throw .tooLong(field, length: value.unicodeScalars.count, limit: field.maximumLength)
             }
@@ -41,7 +43,7 @@ package struct FieldDocument: Sendable {
             throw .fileTooLarge(bytes: result.count, limit: Self.maximumBytes)
         }
         let read = Self.fields(of: DocumentScan(result, kind: kind))
-        for field in kind.fields where read[field] != expected[field] {
+        for field in kind.fields where !(read[field] ?? "").isSameText(as: expected[field] ?? "") {
             throw .unrepresentable(
                 wanted[field] != nil ? field : wanted.keys.min { $0.rawValue < $1.rawValue } ?? field
             )

@@ -43,8 +43,8 @@ package struct FieldPatch: Sendable, Equatable {
         kind.fields.compactMap { field in
             guard let wanted = changes[field] else { return nil }
             let value = current[field] ?? ""
-            if let base, value == base[field] ?? "" { return nil }
-            guard value != wanted else { return nil }
+            if let base, value.isSameText(as: base[field] ?? "") { return nil }
+            guard !value.isSameText(as: wanted) else { return nil }
             return FieldConflict(field: field, current: value, requested: wanted)
         }
     }
@@ -52,7 +52,7 @@ package struct FieldPatch: Sendable, Equatable {
     private static func field(_ name: String, kind: DocumentKind) throws(FieldError) -> DocumentField {
         if let field = DocumentField(rawValue: name), kind.fields.contains(field) { return field }
         if kind.readOnlyFields.contains(name) { throw .readOnlyField(name) }
-        throw .unknownField(name, nearest: NearestName.of(name, in: kind.fields.map(\.rawValue)))
+        throw .unknownField(name.shortened, nearest: NearestName.of(name, in: kind.fields.map(\.rawValue)))
     }
 
     private static func checked(_ text: String, _ field: DocumentField) throws(FieldError) -> String {

@@ -312,6 +312,12 @@ struct SendRouteTests {
                 ("/v1/messages", #"{"text":"a\ud800b"}"#, "text"),
                 ("/v1/messages", #"{"text":"a","session":"\udfff"}"#, "session"),
                 ("/v1/messages", #"{"text":"a","attachments":[{"name":"\ud83d","data":""}]}"#, "attachments[0].name"),
+                // One character for Swift, of any number of scalars.
+                (
+                    "/v1/messages",
+                    #"{"a\#(String(repeating: "\u{301}", count: 90_000))":"\ud800"}"#,
+                    "a" + String(repeating: "\u{301}", count: 63)
+                ),
                 ("/v1/sessions", #"{"label":"\ud800"}"#, "label"),
                 ("/v1/notifications", #"{"title":"\ud800"}"#, "title"),
             ] {

@@ -134,7 +134,7 @@ extension Problem {
             case .malformed(let path):
                 .invalidField(
                     "paths",
-                    "\(Printable.line(String(path.prefix(64)))) is no path: it begins with a slash and ends without one, has no query, "
+                    "\(Printable.line(path.shortened)) is no path: it begins with a slash and ends without one, has no query, "
                         + "and none of its parts is empty, `.` or `..`.",
                     hint: "for example /v1/glance, or /v1/runs for all runs"
                 )
@@ -155,7 +155,7 @@ extension ScopeSet {
             let near = NearestName.of(unknown.name, in: Scope.allCases.map(\.rawValue)).map { "did you mean \($0)?" }
             throw .invalidField(
                 "scopes",
-                "There is no scope \"\(unknown.name.prefix(64))\"; there are \(Self.known).",
+                "There is no scope \"\(unknown.name.shortened)\"; there are \(Self.known).",
                 hint: near
             )
         }

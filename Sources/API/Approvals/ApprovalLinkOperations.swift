@@ -27,7 +27,7 @@ enum ApprovalLinkOperations {
         _ call: Call,
         on loop: isolated EventLoop
     ) throws(Problem) {
-        call.decision = AuditRecord.Decision(wish.decision.prefix(64), command: approval.commandSHA256)
+        call.decision = AuditRecord.Decision(wish.decision.shortened, command: approval.commandSHA256)
         guard wish.isAbout(approval) else { throw .approvalChanged(approval) }
         guard api.services.approvals.sight.isLive else { throw .notAsked }
         guard approval.isPending else { throw .over(approval) }

@@ -123,7 +123,7 @@ enum ApprovalOperations {
         _ call: Call,
         on loop: isolated EventLoop
     ) throws(Problem) {
-        call.decision = AuditRecord.Decision(wish.decision.prefix(64), command: approval.commandSHA256)
+        call.decision = AuditRecord.Decision(wish.decision.shortened, command: approval.commandSHA256)
         guard wish.isAbout(approval) else { throw .approvalChanged(approval) }
         guard let decision = Approval.Decision(rawValue: wish.decision),
             !approval.isPending || approval.decisions.contains(decision)

@@ -133,7 +133,7 @@ enum NotificationOperations {
         var ids: [String] = []
         for element in value.elements {
             guard let name = element.string, let sink = preferences.sink(name) else {
-                throw .invalidField("sinks", "There is no sink `\(element.string?.prefix(64) ?? "")`.", hint: sinksHint)
+                throw .invalidField("sinks", "There is no sink `\(element.string?.shortened ?? "")`.", hint: sinksHint)
             }
             ids.append(sink.id)
         }

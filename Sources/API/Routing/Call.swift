@@ -187,7 +187,7 @@ package final class Call {
         guard body.kind == .object else { throw .invalidField("body", "The body is a JSON object.") }
         for member in body.members where !fields.contains(member.key) {
             let near = NearestName.of(member.key, in: fields).map { "did you mean `\($0)`? " } ?? ""
-            let shown = String(member.key.prefix(64))
+            let shown = member.key.shortened
             let all = fields.joined(separator: ", ")
             throw .invalidField(shown, "There is no field `\(shown)` here.", hint: near + "The fields are \(all).")
         }
@@ -201,7 +201,7 @@ package final class Call {
         do throws(JSONError) {
             let document = try JSONDocument(parsing: body)
             guard let place = document.placeOfHalfPair else { return .success(document) }
-            let name = String(place.prefix(64))
+            let name = place.shortened
             let detail = "`\(name)` has half of a surrogate pair (\\uD800 to \\uDFFF), which is no text."
             return .failure(.invalidField(name, detail))
         } catch {
@@ -222,7 +222,7 @@ package final class Call {
         }
         guard let unknown else { return value }
         let near = NearestName.of(unknown, in: fields) ?? fields[0]
-        let shown = String(unknown.prefix(64))
+        let shown = unknown.shortened
         throw .invalidField(
             shown,
             "There is no field `\(shown)` here, and none of those that there are is given.",

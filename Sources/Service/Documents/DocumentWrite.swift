@@ -1,3 +1,4 @@
+import Basics
 package import Documents
 package import EventLoops
 import Gateway
@@ -159,7 +160,7 @@ package final class DocumentWrite {
             return path == .chat && Self.trimmed(copy.bytes).elementsEqual(Self.trimmed(wanted))
         }
         let fields = FieldDocument(kind: name.kind, bytes: copy.bytes).fields
-        return patch.changes.allSatisfy { fields[$0.key] ?? "" == $0.value }
+        return patch.changes.allSatisfy { (fields[$0.key] ?? "").isSameText(as: $0.value) }
     }
 
     private static func trimmed(_ bytes: [UInt8]) -> ArraySlice<UInt8> {
