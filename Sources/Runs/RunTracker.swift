@@ -114,7 +114,9 @@ package struct RunTracker: Sendable {
     /// The gateway's process is gone, the message left no trace, and it is not sent again: the run is over.
     package mutating func isLost(_ id: String, now: Timestamp) -> [RunChange] {
         let id = resolved(id)
-        guard let reducer = memory[id], reducer.isActive, reducer.hasBegun, reducer.contact.isProcessGone else {
+        guard let reducer = memory[id], reducer.isActive, reducer.contact.isProcessGone else { return [] }
+        guard reducer.hasBegun else {
+            memory.forget(id)
             return []
         }
         memory[id]?.end(.processGone, now: now)

@@ -471,6 +471,15 @@ struct RunEvidenceTests {
         #expect(run?.state == .failed && run?.code == .interrupted)
     }
 
+    @Test func `a message that is lost before its run began leaves nothing that waits`() {
+        var tracker = RunTracker()
+        tracker.sent("k", session: main, text: "four", now: now)
+        tracker.relink(isSameProcess: false, now: after(9_000))
+        #expect(tracker.run("k")?.state == .queued)
+        #expect(tracker.isLost("k", now: after(9_200)).isEmpty)
+        #expect(tracker.run("k") == nil)
+    }
+
     // MARK: Behind the end
 
     @Test func `nothing of a run comes after its end, and a wrong end is corrected`() {
