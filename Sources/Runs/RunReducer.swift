@@ -330,6 +330,9 @@ struct RunReducer: Sendable {
         evidence.finished()
     }
 
+    /// The run was found to have begun with the user's row of this time.
+    mutating func began(withRowAt time: Timestamp) { times.foundStart(at: time) }
+
     // MARK: The link
 
     /// Ladle is connected again. The parameters are those of `RunContact.reconnected`.

@@ -89,6 +89,8 @@ struct RunTies: Sendable {
             // Another restart may interrupt the new run too, so it keeps the message's words.
             let text = memory[id]?.message.text
             if memory[answer]?.message.text == nil { memory[answer]?.message.text = text }
+            // Where Ladle joined the run late, its answer is found by the prompt alone.
+            memory[answer]?.began(withRowAt: time)
             // This change comes before the run's end, so that a client that waits for the answer does not take the end for it.
             changes.append(.reassigned(from: id, to: answer))
             if memory[id]?.mayContinue == true { memory[id]?.end(.continued(as: answer), now: time) }

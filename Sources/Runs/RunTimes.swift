@@ -5,7 +5,7 @@ import Gateway
 struct RunTimes: Sendable {
     private let createdAt: Timestamp
     private var startedAt: Timestamp?
-    /// All reported starts: the gateway may try a run again. The user's row in the transcript has the time of one of them.
+    /// All known starts: the gateway may try a run again. The user's row in the transcript has the time of one of them.
     private(set) var starts: [Timestamp] = []
     private(set) var firstEvent: Timestamp?
     private var endedAt: (sequence: Int64, time: Timestamp)?
@@ -45,7 +45,11 @@ struct RunTimes: Sendable {
 
     mutating func started(at start: Timestamp) {
         startedAt = startedAt.map { min($0, start) } ?? start
-        if starts.count < Self.mostStarts, !starts.contains(start) { starts.append(start) }
+        foundStart(at: start)
+    }
+
+    mutating func foundStart(at time: Timestamp) {
+        if starts.count < Self.mostStarts, !starts.contains(time) { starts.append(time) }
     }
 
     mutating func seen(at time: Timestamp) { lastEvent = max(lastEvent, time) }

@@ -259,6 +259,21 @@ struct UnseenRunTests {
         #expect(published(changes).last == "completed Whole.")
     }
 
+    /// 2026.6.11, seen live: Ladle was started some seconds after the gateway's own run, and again before it was tied.
+    @Test func `a run that was joined late has the answer to the prompt with which it began`() {
+        let late = now.adding(milliseconds: 33_400)
+        var tracker = RunTracker()
+        tracker.resume(own, session: main, startedAt: now, message: "hi", now: now)
+        tracker.resume("gateways", session: main, startedAt: late, text: "Who", now: late)
+        tracker.linkOpened(isSameProcess: true, startedAt: now.adding(milliseconds: 25_000), now: late)
+        let rows = [prompt("hi", restarts: 2, at: 30_000), turn(own, "Whole.", at: 30_100)[1]]
+        let asked = now.adding(milliseconds: 44_000)
+        var changes = tracker.receive(history: page(rows), session: main, now: asked)
+        changes += tracker.receive(history: page(rows), session: main, now: asked.adding(milliseconds: 90_000))
+        #expect(changes.contains(.reassigned(from: own, to: "gateways")), "\(published(changes))")
+        #expect(published(changes).last == "completed Whole.", "\(published(changes))")
+    }
+
     @Test func `a prompt with the words of an earlier message does not answer this one`() {
         let changes = changes(after: prompt("hi", restarts: 2, at: -9_000))
         #expect(!published(changes).contains { $0.hasPrefix("completed") })
