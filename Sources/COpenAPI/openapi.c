@@ -1,7 +1,7 @@
 #include "copenapi.h"
 
 // `openapi/embed` makes openapi.json and the next line, the SHA-256 of the two files one after the other.
-// 4fac1e23d7d4d1ec0c5a3b46474ab56226dcdf8a1916fff91c6732fa392d3c9b
+// d08ce9a0a2f676413efeda689c6f869432c4da64f1c7990aba546cd483e19ecd
 
 static const uint8_t yaml[] = {
 #embed "../../openapi/openapi.yaml"

@@ -9,7 +9,7 @@ package enum AttemptOutcome: Sendable, Equatable {
 
     package struct Acknowledgement: Sendable, Equatable {
         package enum Status: Sendable, Equatable {
-            /// The message was accepted now.
+            /// The message was accepted now, or the run was stopped.
             case started
             /// The run of the same key is in progress.
             case inFlight
@@ -18,6 +18,8 @@ package enum AttemptOutcome: Sendable, Equatable {
             case finished
             /// The run of the same key failed.
             case failed
+            /// The gateway had no run that this abort could stop.
+            case nothingRan
 
             /// Whether the gateway answers from its memory of an earlier dispatch.
             var isOfEarlierRun: Bool { self == .finished || self == .failed }

@@ -120,6 +120,8 @@ struct Delivery: Sendable {
         case .withdrawn(let reason):
             guard entry.state.isWaiting else { return withdrawal = reason }
             writer.write(rules.withdrawn(entry, reason, now: now), &context)
+        case .mayRunAgain:
+            if withdrawal == .stopped { withdrawal = nil }
         case .linkOpened:
             linkOpened(&context)
         case .cancel(let force, let version, let token):

@@ -7,6 +7,8 @@ enum DeliveryInput: Sendable, Equatable {
     case refusedByRun(key: String, OutboxFault, retryAfterMs: Int64)
     /// The entry must not go out again.
     case withdrawn(Withdrawal)
+    /// The stop of its run was taken back before it went out.
+    case mayRunAgain
     case linkOpened
     case cancel(force: Bool, expectedVersion: Int64?, CommandToken)
     case retry(expectedVersion: Int64?, CommandToken)

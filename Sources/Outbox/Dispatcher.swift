@@ -66,7 +66,7 @@ package struct Dispatcher: Sendable {
         case .enqueued(let entry): admit(entry)
         case .link(let condition): linkChanged(to: condition)
         case .persisted(let write):
-            if let id = context.writes.finish(write) { with(id) { $0.written(write, &$1) } }
+            if let id = context.writes.finish(write) { written(write, of: id) }
         case .persistFailed(let write, .storage(let problem)):
             if let id = context.writes.finish(write) { with(id) { $0.notWritten(write, problem, &$1) } }
         case .persistFailed(let write, .moved(let current)):
@@ -93,6 +93,14 @@ package struct Dispatcher: Sendable {
         case .tick: context.timers.fired()
         }
         takeDue()
+    }
+
+    private mutating func written(_ write: PersistID, of id: String) {
+        guard let current = deliveries[id]?.current else { return }
+        with(id) { $0.written(write, &$1) }
+        // A person took the stop back. One that a newer stop of the same run replaced still counts.
+        guard let run = current.stoppedRun, current.state == .cancelled, current.fault != .superseded else { return }
+        apply(.mayRunAgain, toEntryOf: run)
     }
 
     /// Lets an entry's delivery act, and drops the delivery if that ended it.

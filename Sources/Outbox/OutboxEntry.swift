@@ -104,8 +104,8 @@ package struct OutboxEntry: Sendable, Equatable {
     package static func abortKey(ofRun run: String) -> String { "abort \(run)" }
 
     /// The run that this abort stops; nil for an entry of another kind.
-    var stoppedRun: Substring? {
-        kind == .abort ? coalescingKey?.dropFirst(Self.abortKey(ofRun: "").count) : nil
+    package var stoppedRun: String? {
+        kind == .abort ? (coalescingKey?.dropFirst(Self.abortKey(ofRun: "").count)).map(String.init) : nil
     }
 
     /// Whether the key, as the gateway shows it, is the entry's present one. An abandoned key was refused, so a row

@@ -107,7 +107,10 @@ package struct OutboxRules: Sendable {
         _ acknowledgement: AttemptOutcome.Acknowledgement,
         now: Timestamp
     ) -> OutboxChange {
-        let attempt = OutboxAttempt(at: now, outcome: .accepted, key: entry.upstreamKey)
+        var attempt = OutboxAttempt(at: now, outcome: .accepted, key: entry.upstreamKey)
+        if acknowledgement.status == .nothingRan {
+            (attempt.code, attempt.detail) = (OutboxFault.nothingRan.code, OutboxFault.nothingRan.detail)
+        }
         let isFirst = entry.isFirstUnderKey
         return change(entry, now: now, attempt: attempt) { entry in
             entry.lastClass = .accepted
@@ -121,7 +124,7 @@ package struct OutboxRules: Sendable {
             case .finished where isFirst:
                 entry.state = .delivered
                 entry.proof = .gatewayReceipt
-            case .started, .inFlight, .finished, .failed:
+            case .started, .inFlight, .finished, .failed, .nothingRan:
                 entry.state = .accepted
             }
         }

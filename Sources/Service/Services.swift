@@ -129,7 +129,8 @@ package final class Services: ServiceEventReceiver {
             events: events,
             runs: runs,
             outbox: outbox,
-            limits: settings.outboxLimits
+            limits: settings.outboxLimits,
+            ttlMilliseconds: settings.outboxTTLMilliseconds
         )
         approvals = ApprovalService(gateway: gateway, feed: feed, runs: runs, clientName: settings.clientName)
         approvalReader = ApprovalReader(feed: feed, approvals: approvals)
@@ -351,6 +352,8 @@ package final class Services: ServiceEventReceiver {
         case .messageSaid(let message, let session):
             readMarks.said(message, in: session)
             sessionModel.said(message, in: session)
+        case .runContinued(let run, let answer, let session):
+            aborts.runContinued(run, as: answer, in: session, on: loop)
         case .runEnded(let run):
             documents.runEnded(run, on: loop)
             messages.runEnded(run, on: loop)

@@ -100,4 +100,30 @@ struct RunRouteTests {
             #expect(try await api.post("/v1/runs/none/abort", [], on: loop).status == 404)
         }
     }
+
+    @Test func `an abort is kept while the gateway is away, and nobody says that nothing runs there`() async throws {
+        try await withAPI(Self.paced) { api, loop in
+            _ = try await api.say("slow count", on: loop)
+            let id = try await activeRun(api, on: loop)
+            try await api.demo?.drop(on: loop)
+            let kept = try await api.post("/v1/runs/\(id)/abort", [], on: loop)
+            #expect(kept.status == 202)
+            let place = try #require(kept.field("Location"))
+            #expect(try await api.get(place, on: loop).json["state"]?.string == "queued")
+            #expect(try await api.post("/v1/sessions/den/abort", [], on: loop).status == 503)
+        }
+    }
+
+    @Test func `an abort of a message that was never sent says what takes it back, once`() async throws {
+        try await withAPI { api, loop in
+            let id = try #require(try await api.say("hello", on: loop)["id"])
+            let waiting = try await api.post("/v1/runs/\(id)/abort", [], on: loop)
+            #expect(waiting.status == 409)
+            #expect(waiting["hint"]?.contains("DELETE /v1/outbox/\(id)") == true)
+            _ = try await api.request("DELETE", "/v1/outbox/\(id)", on: loop)
+            let cancelled = try await api.post("/v1/runs/\(id)/abort", [], on: loop)
+            #expect(cancelled.status == 409)
+            #expect(cancelled["hint"]?.contains("DELETE") != true)
+        }
+    }
 }

@@ -339,7 +339,7 @@ struct RunServiceTests {
             }
             try await bench.settle(on: loop)
             #expect(bench.services.runs.run(id)?.state == .running)
-            let saysSo = if case .gone? = outcomes.first { true } else { false }
+            let saysSo = if case .kept(_, _, isGatewayAway: false)? = outcomes.first { true } else { false }
             #expect(saysSo, "\(outcomes)")
         }
     }

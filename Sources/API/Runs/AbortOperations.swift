@@ -13,17 +13,44 @@ enum AbortOperations {
     static func run(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
         RunOperations.find(api, call, on: loop) { found throws(Problem) in
             switch found {
-            case .run(.live(let run)) where run.state.isActive:
-                api.services.aborts.stop([run.id], in: run.session.text, owner: call.caller.tokenID, on: loop) {
-                    answer(call, $0, api, on: loop)
-                }
-            case .run(let run): answer(call, stopped: [], over: run.state, on: loop)
+            case .run(let run) where run.isActive: stop(run.id, in: run.session, api, call, on: loop)
+            case .run(let run): stopSuccessor(of: run, api, call, on: loop)
             case .waiting(let entry):
-                throw Problem(
-                    .runNotStarted,
-                    "The message is \(entry.state.rawValue); nothing runs for it.",
-                    hint: "DELETE /v1/outbox/\(entry.id) takes it back"
-                )
+                switch entry.state {
+                // Nobody knows whether a run began.
+                case .sending, .accepted, .unconfirmed, .delivered:
+                    stop(entry.runID ?? entry.upstreamKey, in: entry.session, api, call, on: loop)
+                case .queued, .retrying, .failed, .expired:
+                    throw Problem(
+                        .runNotStarted,
+                        "The message is \(entry.state.rawValue); nothing runs for it.",
+                        hint: "DELETE /v1/outbox/\(entry.id) takes it back"
+                    )
+                case .cancelled: throw Problem(.runNotStarted, "The message was cancelled; nothing runs for it.")
+                }
+            }
+        }
+    }
+
+    private static func stop(
+        _ run: String,
+        in session: String,
+        _ api: HTTPAPI,
+        _ call: Call,
+        on loop: isolated EventLoop
+    ) {
+        api.services.aborts.stop([run], in: session, owner: call.caller.tokenID, on: loop) {
+            answer(call, $0, api, on: loop)
+        }
+    }
+
+    /// Stops the run that answers the message now: a restarted gateway goes on with it under another id.
+    private static func stopSuccessor(of run: KnownRun, _ api: HTTPAPI, _ call: Call, on loop: isolated EventLoop) {
+        api.services.runArchive.successor(of: run.id, on: loop) { result in
+            switch result {
+            case .success(let next?): stop(next, in: run.session, api, call, on: loop)
+            case .success: answer(call, stopped: [], over: run.state, on: loop)
+            case .failure(let error): call.fail(.storage(error), on: loop)
             }
         }
     }
@@ -44,13 +71,14 @@ enum AbortOperations {
     ) {
         switch result {
         case .success(.stopped(let runs)): answer(call, stopped: runs, over: nil, on: loop)
-        case .success(.gone):
-            let detail = "The gateway no longer has this run. Ladle is finding out how it ended."
-            answer(call, stopped: [], over: Run.State.running.rawValue, detail: detail, on: loop)
-        case .success(.queued(let entries)):
+        case .success(.kept(let entries, let stopped, let isAway)):
+            let gone =
+                "The gateway has no such run now. Ladle is finding out how it ended. If the gateway goes on with it, "
+                + "Ladle stops it."
             let response = Response.object(.accepted) { object in
-                object.member("aborted", false)
-                object.array("runIds", of: [String]())
+                object.member("aborted", !stopped.isEmpty)
+                object.array("runIds", of: stopped)
+                if !isAway { object.member("detail", gone) }
                 object.array("entries", of: entries)
             }
             call.respond(response.adding(.location, "/v1/outbox/\(entries.first?.id ?? "")"), on: loop)
@@ -64,7 +92,6 @@ enum AbortOperations {
         _ call: Call,
         stopped runs: [String],
         over state: String?,
-        detail: String? = nil,
         on loop: isolated EventLoop
     ) {
         call.respond(
@@ -72,7 +99,6 @@ enum AbortOperations {
                 object.member("aborted", !runs.isEmpty)
                 object.array("runIds", of: runs)
                 object.member("state", state)
-                object.member("detail", detail)
             },
             on: loop
         )

@@ -69,8 +69,8 @@ enum RunCommands {
         guard let answer = try invocation.value(ClientRequest(.post, path).json { _ in }) else { return .ok }
         let stopsLater = !answer["entries"].list.isEmpty
         let isStopped = answer["aborted"]?.bool == true
-        let idle = answer["detail"]?.string ?? "Nothing was running."
-        invocation.print(isStopped ? "Stopped." : stopsLater ? "Asked to stop." : idle)
+        invocation.print(isStopped ? "Stopped." : stopsLater ? "Asked to stop." : "Nothing was running.")
+        if let detail = answer["detail"]?.string { invocation.print(Printable.line(detail)) }
         return .ok
     }
 

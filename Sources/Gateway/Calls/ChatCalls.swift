@@ -184,6 +184,11 @@ package struct ChatAbort: GatewayCall {
     package struct Output: Sendable {
         package let aborted: Bool
         package let runIds: [String]
+
+        package init(_ payload: JSONValue?) {
+            aborted = payload?["aborted"]?.bool ?? false
+            runIds = payload?["runIds"]?.elements.compactMap(\.string) ?? []
+        }
     }
 
     package static let method = "chat.abort"
@@ -201,9 +206,6 @@ package struct ChatAbort: GatewayCall {
     }
 
     package static func output(from payload: JSONValue) throws(GatewayShapeError) -> Output {
-        Output(
-            aborted: payload["aborted"]?.bool ?? false,
-            runIds: payload["runIds"]?.elements.compactMap(\.string) ?? []
-        )
+        Output(payload)
     }
 }

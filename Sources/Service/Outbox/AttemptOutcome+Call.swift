@@ -3,8 +3,11 @@ import Outbox
 import Upstream
 
 extension AttemptOutcome {
-    init(_ outcome: CallOutcome) {
+    /// - Parameter kind: the kind of the entry that was sent.
+    init(_ outcome: CallOutcome, of kind: OutboxKind) {
         switch outcome {
+        case .ok(let payload) where kind == .abort:
+            self = .acknowledged(Acknowledgement(status: ChatAbort.Output(payload).aborted ? .started : .nothingRan))
         case .ok(let payload):
             let answer = ChatSend.Output(payload)
             let status: Acknowledgement.Status =

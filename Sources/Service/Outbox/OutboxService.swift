@@ -69,14 +69,16 @@ package final class OutboxService {
     /// Loads the entries of an earlier process. Nothing is sent before they are loaded.
     package func load(on loop: isolated EventLoop) {
         feed.readSaved("outbox", on: loop) { tables in
-            try tables.outbox.open()
+            let entries = try tables.outbox.open()
+            return (entries, try tables.outbox.stoppedRuns(since: entries))
         } failed: { [weak self] fault in
             self?.fault = fault
             self?.give(.loadFailed(detail: fault), on: loop)
-        } completion: { [weak self] entries in
+        } completion: { [weak self] entries, stoppedRuns in
             guard let self else { return }
             self.fault = nil
             for entry in entries { self.open.note(entry) }
+            for run in stoppedRuns { self.stopped(run: run, on: loop) }
             self.give(.loaded(entries), on: loop)
         }
     }
@@ -137,7 +139,8 @@ package final class OutboxService {
     /// The answer to a call that had timed out.
     package func learned(_ outcome: CallOutcome, of call: CallID, on loop: isolated EventLoop) {
         guard let attempt = overdue.removeValue(forKey: call) else { return }
-        give(.outcome(attempt, AttemptOutcome(outcome)), on: loop)
+        // An abort in doubt is repeated at once, so only a message is waited for.
+        give(.outcome(attempt, AttemptOutcome(outcome, of: .message)), on: loop)
     }
 
     /// Whether an entry of ours ordered this reset of the session. The entries after that one are meant for the new
@@ -331,8 +334,10 @@ package final class OutboxService {
             on: loop
         ) { [weak self] outcome in
             guard let self else { return }
-            let result = AttemptOutcome(outcome)
-            if case .ambiguous(.timedOut) = outcome, let call { self.overdue[call] = order.attempt }
+            let result = AttemptOutcome(outcome, of: order.entry.kind)
+            if case .ambiguous(.timedOut) = outcome, order.entry.kind.startsRun, let call {
+                self.overdue[call] = order.attempt
+            }
             KillPoint.reach("answer.\("\(result)".prefix { $0 != "(" })")
             if case .rejected = result { self.events.notify(.messageRefused(key: order.attempt.key), on: loop) }
             self.give(.outcome(order.attempt, result), on: loop)

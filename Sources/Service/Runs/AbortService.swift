@@ -8,25 +8,30 @@ import Store
 import TLS
 
 /// Stops runs. Each call names the run, because releases disagree about the spelling of a session's key.
+///
+/// A stop is kept in the outbox unless the gateway says that it stopped the run. While it is there, the run's message
+/// is not sent again, and a run with which the gateway goes on by itself is stopped too.
 package final class AbortService {
     package enum Outcome {
         /// The stopped runs; empty if none was in progress.
         case stopped([String])
-        /// The gateway has no such run, as after its restart. Ladle still shows it until its end is known.
-        case gone
-        /// The gateway is away, so the aborts wait in the outbox.
-        case queued([OutboxEntry])
+        /// Some stops are in the outbox, as the gateway is away, or has no such run. Ladle still shows that run until
+        /// its end is known.
+        case kept([OutboxEntry], stopped: [String], isGatewayAway: Bool)
         case outboxFull(OutboxLimits)
     }
 
     package typealias Completion = (Result<Outcome, ServiceFault>) -> Void
 
-    /// An abort that arrives later than this is no longer wanted.
-    private static let ttlMilliseconds: Int64 = 600_000
+    private static let againMilliseconds: Int64 = 1_000
 
     /// The gateway's answers to one request, which may stop several runs.
     private final class Answers {
         var stopped: [String] = []
+        /// Runs that the gateway does not have.
+        var missing: [String] = []
+        /// Runs whose abort may not have arrived, or came while the gateway was starting.
+        var unanswered: [String] = []
         var failure: CallFailure?
         var waiting: Int
 
@@ -41,6 +46,8 @@ package final class AbortService {
     private let runs: RunService
     private let outbox: OutboxService
     private let limits: OutboxLimits
+    /// A stop lives as long as a message: it names its run, so it can never reach another.
+    private let ttlMilliseconds: Int64
 
     init(
         gateway: any GatewayCalls,
@@ -48,7 +55,8 @@ package final class AbortService {
         events: ServiceEvents,
         runs: RunService,
         outbox: OutboxService,
-        limits: OutboxLimits
+        limits: OutboxLimits,
+        ttlMilliseconds: Int64
     ) {
         self.gateway = gateway
         self.feed = feed
@@ -56,6 +64,7 @@ package final class AbortService {
         self.runs = runs
         self.outbox = outbox
         self.limits = limits
+        self.ttlMilliseconds = ttlMilliseconds
     }
 
     /// Stops every run of a session.
@@ -68,13 +77,14 @@ package final class AbortService {
     ) {
         let known = runs.runs(activeOnly: true, session: session).map(\.id)
         guard known.isEmpty else { return stop(known, in: session, owner: owner, on: loop, completion: completion) }
-        guard gateway.isOnline else { return completion(.success(.stopped([]))) }
         // Newer gateways name a run that began before this connection.
         gateway.call(ChatHistory(sessionKey: session, limit: 1), on: loop) { [self] result in
-            guard case .success(let page) = result, let run = page.inFlightRunId else {
-                return completion(.success(.stopped([])))
+            switch result {
+            case .success(let page):
+                guard let run = page.inFlightRunId else { return completion(.success(.stopped([]))) }
+                stop([run], in: session, owner: owner, on: loop, completion: completion)
+            case .failure(let failure): completion(.failure(.gateway(GatewayFault(failure, over: gateway))))
             }
-            stop([run], in: session, owner: owner, on: loop, completion: completion)
         }
     }
 
@@ -85,68 +95,123 @@ package final class AbortService {
         on loop: isolated EventLoop,
         completion: @escaping Completion
     ) {
-        guard gateway.isOnline else {
-            return enqueue(runs, in: session, owner: owner, on: loop, completion: completion)
-        }
         let answers = Answers(waiting: runs.count)
         for run in runs {
             gateway.call(ChatAbort(sessionKey: session, runId: run), on: loop) { [self] result in
                 answers.waiting -= 1
                 switch result {
-                case .success(let output):
-                    if output.aborted { answers.stopped += output.runIds.isEmpty ? [run] : output.runIds }
+                case .success(let output) where output.aborted:
+                    answers.stopped += output.runIds.isEmpty ? [run] : output.runIds
+                    outbox.stopped(run: run, on: loop)
+                case .success: answers.missing.append(run)
+                case .failure(.notDispatched), .failure(.ambiguous): answers.unanswered.append(run)
+                case .failure(.gateway(let error, _)) where error.retryable == true: answers.unanswered.append(run)
                 case .failure(let failure): answers.failure = failure
                 }
-                guard answers.waiting == 0 else { return }
-                if answers.stopped.isEmpty, let failure = answers.failure {
-                    completion(.failure(.gateway(GatewayFault(failure, over: gateway))))
-                } else {
-                    let left = runs.filter { self.runs.run($0)?.state.isActive ?? false }
-                    guard answers.stopped.isEmpty, !left.isEmpty else {
-                        return completion(.success(.stopped(answers.stopped)))
-                    }
-                    for run in left { outbox.stopped(run: run, on: loop) }
-                    completion(.success(.gone))
-                }
+                if answers.waiting == 0 { settle(answers, in: session, owner: owner, on: loop, completion: completion) }
             }
         }
     }
 
-    /// Puts the aborts into the outbox, where they overtake the session's waiting messages.
-    private func enqueue(
-        _ runs: [String],
+    private func settle(
+        _ answers: Answers,
         in session: String,
         owner: String?,
         on loop: isolated EventLoop,
         completion: @escaping Completion
     ) {
-        let now = loop.wallClock
-        let entries = runs.map { run in
-            OutboxEntry(
-                id: UUIDv7.make(milliseconds: now.milliseconds, random: SecureRandom.bytes(10)),
-                kind: .abort,
-                session: session,
-                createdAt: now,
-                expiresAt: now.adding(milliseconds: Self.ttlMilliseconds),
-                coalescingKey: OutboxEntry.abortKey(ofRun: run),
-                owner: owner
-            )
-        }
-        feed.commit(on: loop) { [limits] transaction in
-            var accepted: [OutboxEntry] = []
-            for (entry, run) in zip(entries, runs) {
-                let payload = OutboxTable.Payload(text: run, body: nil)
-                let result = try transaction.enqueue(entry, payload: payload, limits: limits)
-                if case .accepted(let entry) = result { accepted.append(entry) }
+        // A run that ended meanwhile is not to be stopped any more.
+        let open = (answers.unanswered + answers.missing).filter { runs.run($0)?.state.isActive ?? true }
+        guard open.isEmpty else {
+            return keep(open, in: session, owner: owner, on: loop) { [limits] result in
+                switch result {
+                case .success([]): completion(.success(.outboxFull(limits)))
+                case .success(let entries):
+                    let isAway = !answers.unanswered.isEmpty
+                    completion(.success(.kept(entries, stopped: answers.stopped, isGatewayAway: isAway)))
+                case .failure(let error): completion(.failure(.store(error)))
+                }
             }
-            return accepted
+        }
+        guard answers.stopped.isEmpty, let failure = answers.failure else {
+            return completion(.success(.stopped(answers.stopped)))
+        }
+        completion(.failure(.gateway(GatewayFault(failure, over: gateway))))
+    }
+
+    /// The gateway goes on with a run under another id: a stop of the run means that one too.
+    func runContinued(_ run: String, as answer: String, in session: String, on loop: isolated EventLoop) {
+        let entry = entry(toStop: answer, in: session, on: loop)
+        feed.commit(on: loop) { [limits] transaction -> OutboxEntry? in
+            guard let stop = try transaction.outbox.stop(ofRun: run, in: session),
+                try transaction.outbox.stop(ofRun: answer, in: session) == nil
+            else { return nil }
+            var entry = entry
+            entry.owner = stop.owner
+            return try Self.enqueue(entry, run: answer, limits, in: &transaction)
         } completion: { [self] result in
             switch result {
-            case .success(let accepted):
-                for entry in accepted { events.notify(.entryAccepted(entry), on: loop) }
-                completion(.success(accepted.isEmpty ? .outboxFull(limits) : .queued(accepted)))
-            case .failure(let error): completion(.failure(.store(error)))
+            case .success(let accepted): if let accepted { events.notify(.entryAccepted(accepted), on: loop) }
+            case .failure:
+                // The stop was promised, so it is written again until the disk takes it.
+                loop.after(milliseconds: Self.againMilliseconds) { [weak self] in
+                    self?.runContinued(run, as: answer, in: session, on: loop)
+                }
             }
         }
+    }
+
+    // MARK: Keeping
+
+    /// Puts the aborts into the outbox, where they overtake the session's waiting messages. The entries are empty if
+    /// the outbox is full.
+    private func keep(
+        _ runs: [String],
+        in session: String,
+        owner: String?,
+        on loop: isolated EventLoop,
+        completion: @escaping (Result<[OutboxEntry], any Error>) -> Void
+    ) {
+        let entries = runs.map { run in
+            var entry = entry(toStop: run, in: session, on: loop)
+            entry.owner = owner
+            return entry
+        }
+        feed.commit(on: loop) { [limits] transaction in
+            try zip(entries, runs).compactMap { entry, run in
+                try Self.enqueue(entry, run: run, limits, in: &transaction)
+            }
+        } completion: { [self] result in
+            if case .success(let accepted) = result {
+                for entry in accepted { events.notify(.entryAccepted(entry), on: loop) }
+            }
+            completion(result)
+        }
+    }
+
+    private func entry(toStop run: String, in session: String, on loop: isolated EventLoop) -> OutboxEntry {
+        let now = loop.wallClock
+        return OutboxEntry(
+            id: UUIDv7.make(milliseconds: now.milliseconds, random: SecureRandom.bytes(10)),
+            kind: .abort,
+            session: session,
+            createdAt: now,
+            expiresAt: now.adding(milliseconds: ttlMilliseconds),
+            coalescingKey: OutboxEntry.abortKey(ofRun: run)
+        )
+    }
+
+    /// Nil if the outbox is full.
+    private static func enqueue(
+        _ entry: OutboxEntry,
+        run: String,
+        _ limits: OutboxLimits,
+        in transaction: inout StoreTransaction
+    ) throws -> OutboxEntry? {
+        let payload = OutboxTable.Payload(text: run, body: nil)
+        guard case .accepted(let entry) = try transaction.enqueue(entry, payload: payload, limits: limits) else {
+            return nil
+        }
+        return entry
     }
 }

@@ -174,6 +174,23 @@ package final class RunArchive {
         }
     }
 
+    /// The run in progress that answers this run's message instead of it; nil if there is none.
+    package func successor(
+        of run: String,
+        on loop: isolated EventLoop,
+        completion: @escaping (Result<String?, any Error>) -> Void
+    ) {
+        feed.read(on: loop) { tables in
+            try tables.outbox.entry(answeredBy: run)?.runID
+        } completion: { [runs] result in
+            completion(
+                result.map { found in
+                    found.flatMap { $0 != run && runs.run($0)?.state.isActive == true ? $0 : nil }
+                }
+            )
+        }
+    }
+
     /// Reads a run that is no longer in memory; nil if there is none.
     package func read(
         _ id: String,

@@ -224,6 +224,8 @@ package final class RunService {
             case .deferred(let id, let session): outbox.run(id, in: session.text, .deferred, on: loop)
             case .reassigned(let id, let answer):
                 guard let run = tracker.run(answer) else { continue }
+                // Before the entry changes, so that no kill between the two lets a stop be forgotten.
+                events.notify(.runContinued(run: id, answer: answer, session: run.session.text), on: loop)
                 outbox.run(id, in: run.session.text, .continued(as: answer), on: loop)
             }
         }

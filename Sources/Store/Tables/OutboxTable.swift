@@ -338,6 +338,31 @@ package struct OutboxTable {
         )
     }
 
+    /// The runs that were to be stopped since the first of these messages was accepted. A stop that was taken back no
+    /// longer counts.
+    package func stoppedRuns(since messages: [OutboxEntry]) throws(SQLiteError) -> [String] {
+        guard let first = messages.lazy.filter({ $0.kind.startsRun }).map(\.ordinal).min() else { return [] }
+        return try connection.all(
+            "SELECT \(OutboxRow.columns) FROM outbox o WHERE ordinal > ? AND kind = ? AND state <> 'cancelled'",
+            first,
+            OutboxKind.abort.rawValue,
+            row: OutboxRow.entry
+        ).compactMap(\.stoppedRun)
+    }
+
+    /// The newest abort of this run that was not taken back.
+    package func stop(ofRun run: String, in session: String) throws(SQLiteError) -> OutboxEntry? {
+        try connection.first(
+            "SELECT \(OutboxRow.columns) FROM outbox o "
+                + "WHERE session = ? AND kind = ? AND coalescing_key = ? AND state <> 'cancelled' "
+                + "ORDER BY ordinal DESC LIMIT 1",
+            session,
+            OutboxKind.abort.rawValue,
+            OutboxEntry.abortKey(ofRun: run),
+            row: OutboxRow.entry
+        )
+    }
+
     /// One row at a time in either direction, without indexes, for files whose indexes may be damaged.
     package func next(after place: Int64?, descending: Bool) throws(SQLiteError) -> OutboxEntry? {
         try connection.first(

@@ -1,0 +1,199 @@
+import Basics
+import EventLoops
+import Gateway
+import Outbox
+import Store
+import Testing
+import Upstream
+
+@testable import Service
+
+/// A run that is to be stopped while its fate is unknown.
+struct AbortServiceTests {
+    private static let main = ServiceBench.main
+    private static let nothingRan = ok(#"{"aborted":false,"runIds":[]}"#)
+
+    /// Asks for a stop as a request does.
+    private func stop(_ run: String, _ bench: ServiceBench, on loop: isolated EventLoop) async throws {
+        bench.services.aborts.stop([run], in: Self.main, owner: "token-1", on: loop) { _ in }
+        try await bench.settle(on: loop)
+    }
+
+    private func stops(_ bench: ServiceBench) async throws -> [OutboxEntry] {
+        let all = try await bench.journal.read { tables in try tables.outbox.list(OutboxTable.Query()) }
+        return all.filter { $0.kind == .abort }
+    }
+
+    private func stoppedRuns(_ bench: ServiceBench) -> [String] {
+        bench.gateway.requests("chat.abort").compactMap { $0["runId"] }
+    }
+
+    /// A message that the gateway's process took with it; nothing shows whether it arrived.
+    private func lostMessage(_ bench: ServiceBench, on loop: isolated EventLoop) async throws -> String {
+        bench.gateway.silent = ["chat.send"]
+        let id = try await bench.accept("hello", on: loop) ?? ""
+        try await bench.drop(on: loop)
+        bench.gateway.silent = []
+        #expect(try await bench.state(id) == .unconfirmed)
+        return id
+    }
+
+    /// A run whose gateway was killed after its message was stored.
+    private func interruptedRun(_ bench: ServiceBench, on loop: isolated EventLoop) async throws -> String {
+        let id = try await bench.accept("hello", on: loop) ?? ""
+        try await bench.event("agent", Frame.start(id), on: loop)
+        bench.gateway.rows[Self.main] = [Row.user("hello", key: id)]
+        try await bench.drop(on: loop)
+        return id
+    }
+
+    /// The restarted gateway goes on with the run under an id of its own.
+    private func goOn(as run: String, _ bench: ServiceBench, on loop: isolated EventLoop) async throws {
+        let now = loop.wallClock.milliseconds
+        try await bench.event("agent", Frame.start(run, at: now), on: loop)
+        try await bench.row(Row.user(Row.resumption(of: "hello"), id: "r-\(run)", at: now), on: loop)
+    }
+
+    @Test func `a stop that has reached the gateway outlives a kill of Ladle during the doubt`() async throws {
+        try await withLinkedServices { bench, loop in
+            let id = try await lostMessage(bench, on: loop)
+            try await stop(id, bench, on: loop)
+            bench.gateway.silent = ["chat.history"]
+            bench.gateway.next("chat.abort", Self.nothingRan)
+            try await bench.open(uptimeMs: 100, on: loop)
+            #expect(try await stops(bench).map(\.state) == [.delivered])
+            #expect(try await bench.state(id) == .unconfirmed)
+            try await bench.kill(on: loop)
+            bench.gateway.silent = []
+            bench.gateway.historyMembers = #","hasMore":false"#
+            try await bench.open(uptimeMs: 2_000, on: loop)
+            #expect(try await bench.state(id) == .cancelled)
+            #expect(bench.gateway.sentKeys == [id])
+        }
+    }
+
+    @Test func `a stop that found the run gone outlives a kill of Ladle`() async throws {
+        try await withLinkedServices { bench, loop in
+            let id = try await lostMessage(bench, on: loop)
+            bench.gateway.silent = ["chat.history"]
+            try await bench.open(uptimeMs: 100, on: loop)
+            bench.gateway.next("chat.abort", Self.nothingRan, Self.nothingRan)
+            try await stop(id, bench, on: loop)
+            try await bench.kill(on: loop)
+            bench.gateway.silent = []
+            bench.gateway.historyMembers = #","hasMore":false"#
+            try await bench.open(uptimeMs: 2_000, on: loop)
+            #expect(try await bench.state(id) == .cancelled)
+            #expect(bench.gateway.sentKeys == [id])
+        }
+    }
+
+    @Test(arguments: [false, true])
+    func `a stop that waited also stops the run with which the gateway goes on`(isKilled: Bool) async throws {
+        try await withLinkedServices { bench, loop in
+            let id = try await interruptedRun(bench, on: loop)
+            try await stop(id, bench, on: loop)
+            bench.gateway.next("chat.abort", Self.nothingRan)
+            try await bench.open(uptimeMs: 100, on: loop)
+            if isKilled {
+                try await bench.kill(on: loop)
+                try await bench.open(uptimeMs: 3_000, on: loop)
+            }
+            try await bench.advance(6_000, on: loop)
+            try await goOn(as: "run-own", bench, on: loop)
+            #expect(stoppedRuns(bench) == [id, "run-own"])
+            let entries = try await stops(bench)
+            #expect(entries.map(\.text) == ["run-own", id])
+            #expect(entries.map(\.state) == [.delivered, .delivered])
+            #expect(entries.allSatisfy { $0.owner == "token-1" })
+            // Rows of the same prompt come again with the next page.
+            try await bench.advance(30_000, on: loop)
+            #expect(try await stops(bench).count == 2)
+        }
+    }
+
+    @Test func `a stop follows a run through two restarts of the gateway`() async throws {
+        try await withLinkedServices { bench, loop in
+            let id = try await interruptedRun(bench, on: loop)
+            try await stop(id, bench, on: loop)
+            bench.gateway.next("chat.abort", Self.nothingRan)
+            try await bench.open(uptimeMs: 100, on: loop)
+            try await bench.advance(6_000, on: loop)
+            bench.gateway.silent = ["chat.abort"]
+            try await goOn(as: "run-2", bench, on: loop)
+            try await bench.drop(on: loop)
+            bench.gateway.silent = []
+            bench.gateway.next("chat.abort", Self.nothingRan)
+            try await bench.open(uptimeMs: 200, on: loop)
+            try await bench.advance(6_000, on: loop)
+            try await goOn(as: "run-3", bench, on: loop)
+            #expect(stoppedRuns(bench).suffix(2) == ["run-2", "run-3"])
+        }
+    }
+
+    @Test func `a run goes on where nobody has stopped it`() async throws {
+        try await withLinkedServices { bench, loop in
+            _ = try await interruptedRun(bench, on: loop)
+            try await bench.open(uptimeMs: 100, on: loop)
+            try await bench.advance(6_000, on: loop)
+            try await goOn(as: "run-own", bench, on: loop)
+            #expect(stoppedRuns(bench).isEmpty)
+        }
+    }
+
+    @Test(arguments: [false, true])
+    func `a stop that is taken back in time lets its message go again`(isKilled: Bool) async throws {
+        try await withLinkedServices { bench, loop in
+            let id = try await lostMessage(bench, on: loop)
+            try await stop(id, bench, on: loop)
+            let waiting = try #require(try await stops(bench).first)
+            _ = try await bench.cancel(waiting.id, on: loop)
+            if isKilled { try await bench.kill(on: loop) }
+            bench.gateway.historyMembers = #","hasMore":false"#
+            try await bench.open(uptimeMs: 100, on: loop)
+            #expect(bench.gateway.sentKeys == [id, id])
+            #expect(stoppedRuns(bench).isEmpty)
+        }
+    }
+
+    @Test func `a stop whose answer is lost with the link waits in the outbox`() async throws {
+        try await withLinkedServices { bench, loop in
+            let id = try await bench.accept("hello", on: loop) ?? ""
+            try await bench.event("agent", Frame.start(id), on: loop)
+            bench.gateway.silent = ["chat.abort"]
+            try await stop(id, bench, on: loop)
+            try await bench.drop(on: loop)
+            #expect(try await stops(bench).map(\.state) == [.queued])
+            bench.gateway.silent = []
+            try await bench.open(on: loop)
+            #expect(stoppedRuns(bench) == [id, id])
+            #expect(try await stops(bench).map(\.state) == [.delivered])
+        }
+    }
+
+    @Test func `what an abort found is kept with its attempt`() async throws {
+        try await withLinkedServices { bench, loop in
+            let id = try await interruptedRun(bench, on: loop)
+            try await stop(id, bench, on: loop)
+            bench.gateway.next("chat.abort", Self.nothingRan)
+            try await bench.open(uptimeMs: 100, on: loop)
+            let entry = try #require(try await stops(bench).first)
+            let attempts = try await bench.journal.read { tables in try tables.outbox.attempts(id: entry.id) }
+            #expect(attempts.map(\.code) == ["NOTHING_RAN"])
+        }
+    }
+
+    @Test(arguments: [true, false])
+    func `without a look at the session nobody says that nothing runs there`(isAway: Bool) async throws {
+        try await withLinkedServices { bench, loop in
+            if isAway { try await bench.drop(on: loop) }
+            bench.gateway.next("chat.history", refused("UNAVAILABLE", "starting"))
+            var faults = 0
+            bench.services.aborts.stopAll(in: Self.main, owner: nil, on: loop) { result in
+                if case .failure(.gateway) = result { faults += 1 }
+            }
+            try await bench.settle(on: loop)
+            #expect(faults == 1)
+        }
+    }
+}
