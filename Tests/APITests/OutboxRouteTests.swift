@@ -1,4 +1,5 @@
 import DemoGateway
+import EventLoops
 import JSONBytes
 import Outbox
 import Service
@@ -100,25 +101,75 @@ struct OutboxRouteTests {
         try await withAPI { api, loop in
             api.bench.journal.hold()
             var requests: [MemoryRequest] = []
-            for _ in 0..<16 {
-                let fields = Field.text + ["Idempotency-Key: same"]
-                requests.append(try await api.open("POST", "/v1/messages", fields, body: "once", on: loop))
-            }
+            for _ in 0..<16 { requests.append(try await Self.send("once", on: loop, api)) }
+            let other = try await Self.send("another", on: loop, api)
             api.bench.journal.release()
             try await api.bench.settle(on: loop)
-            var ids: Set<String> = []
-            for answer in requests.map(\.answer) {
-                if answer?.status == 409 {
-                    #expect(answer?["code"] == "IDEMPOTENCY_IN_FLIGHT")
-                    #expect(answer?.field("Retry-After") != nil)
-                } else {
-                    #expect(answer?.status == 202)
-                    ids.insert(answer?["id"] ?? "")
-                }
-            }
-            #expect(ids.count == 1)
+            let answers = requests.compactMap(\.answer)
+            #expect(answers.map(\.status) == Array(repeating: 202, count: 16))
+            #expect(Set(answers.map { $0["id"] ?? "" }).count == 1)
+            #expect(answers.map { $0.field("Idempotency-Replayed") } == [nil] + Array(repeating: "true", count: 15))
+            #expect(other.answer?.status == 422 && other.answer?["code"] == "IDEMPOTENCY_KEY_REUSED")
             #expect(try await api.get("/v1/outbox", on: loop).json["entries"]?.count == 1)
         }
+    }
+
+    @Test func `repeats at once of a message that is on disk all get its entry`() async throws {
+        try await withAPI(.demo) { api, loop in
+            let key = ["Idempotency-Key: same"]
+            let first = try #require(try await api.say("once", "?wait=20", key, on: loop).json["entry"]?["id"]?.string)
+            api.bench.journal.hold()
+            var requests: [MemoryRequest] = []
+            for _ in 0..<8 {
+                requests.append(try await Self.send("once", on: loop, api))
+                requests.append(try await Self.send("once", "?wait=20", on: loop, api))
+            }
+            let stream = try await Self.send("once", "", Field.stream, on: loop, api)
+            let other = try await Self.send("another", on: loop, api)
+            api.bench.journal.release()
+            try await api.bench.settle(on: loop)
+            let answers = requests.compactMap(\.answer)
+            #expect(answers.map(\.status) == Array(repeating: [202, 200], count: 8).flatMap { $0 })
+            for answer in answers {
+                #expect(answer.field("Idempotency-Replayed") == "true", "\(answer)")
+                #expect(answer["id"] ?? answer.json["entry"]?["id"]?.string == first)
+            }
+            #expect(stream.hasEnded && stream.text.contains("event: run.ended"), "\(stream.text)")
+            #expect(other.answer?.status == 422 && other.answer?["code"] == "IDEMPOTENCY_KEY_REUSED")
+            #expect(try await api.get("/v1/outbox", on: loop).json["entries"]?.count == 1)
+        }
+    }
+
+    @Test func `a key is in flight until its first message is on its way to the disk`() async throws {
+        try await withAPI { api, loop in
+            try await api.bench.open(on: loop)
+            api.gateway.silent = ["agents.list"]
+            let first = try await Self.send("once", "?session=agent:home:main", on: loop, api)
+            #expect(!first.hasEnded)
+            for text in ["once", "another"] {
+                let answer = try #require(try await Self.send(text, on: loop, api).answer)
+                #expect(answer.status == 409 && answer["code"] == "IDEMPOTENCY_IN_FLIGHT", "\(answer)")
+                #expect(answer.field("Retry-After") != nil && answer["field"] == "Idempotency-Key")
+            }
+            api.gateway.answer("agents.list", ok(#"{"defaultId":"main","agents":[{"id":"main"},{"id":"home"}]}"#))
+            try await api.bench.settle(on: loop)
+            #expect(first.answer?.status == 202 && first.answer?.field("Idempotency-Replayed") == nil)
+            #expect(try await Self.send("once", on: loop, api).answer?["code"] == "IDEMPOTENCY_KEY_REUSED")
+            let again = try await Self.send("once", "?session=agent:home:main", on: loop, api)
+            #expect(again.answer?["id"] == first.answer?["id"])
+        }
+    }
+
+    /// A message under the key `same`, whose answer may be open still.
+    private static func send(
+        _ text: String,
+        _ query: String = "",
+        _ fields: [String] = [],
+        on loop: isolated EventLoop,
+        _ api: APIBench
+    ) async throws -> MemoryRequest {
+        let fields = Field.text + ["Idempotency-Key: same"] + fields
+        return try await api.open("POST", "/v1/messages\(query)", fields, body: text, on: loop)
     }
 
     @Test func `an entry that is kept no more is no place in the outbox`() async throws {

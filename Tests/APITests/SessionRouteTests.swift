@@ -108,6 +108,12 @@ struct SessionRouteTests {
             #expect(again.status == 201 && again.field("idempotency-replayed") == "true")
             #expect(again.field("location") == first.field("location"))
             #expect(again.json["entry"]?["id"]?.string == first.json["entry"]?["id"]?.string)
+            api.bench.journal.hold()
+            var repeats: [MemoryRequest] = []
+            for _ in 0..<3 { repeats.append(try await api.open("POST", "/v1/sessions", fields, body: body, on: loop)) }
+            api.bench.journal.release()
+            try await api.bench.settle(on: loop)
+            #expect(repeats.map { $0.answer?.status } == [201, 201, 201])
             let other = try await api.post("/v1/sessions", fields, #"{"text":"good night"}"#, on: loop)
             #expect(other.status == 422 && other["code"] == "IDEMPOTENCY_KEY_REUSED")
             #expect(other.field("location") == first.field("location"))

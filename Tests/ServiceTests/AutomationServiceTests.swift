@@ -277,6 +277,12 @@ struct AutomationServiceTests {
             )
             try await bench.settle(on: loop)
             #expect(words == ["done", "lost"])
+            // A wrong request that is looked up does not stand in the way of a right one.
+            words = []
+            let wrong = ControlReceipts.Claim(scope: "owner run", key: "k", meaning: [2])
+            for claim in [wrong, claim, wrong, claim] { begin(bench.services.receipts, claim, on: loop) }
+            try await bench.settle(on: loop)
+            #expect(words.sorted() == ["done", "done", "reused", "reused"])
         }
     }
 }

@@ -57,13 +57,8 @@ final class AcceptMessage {
         try request.checkStopWord()
         guard !api.isShuttingDown else { throw .shuttingDown }
         if repeatsItself { return goOn(on: loop) }
-        try api.services.intake.take(message.key)
-        do throws(Problem) {
-            try api.access.admitSend(call.exchange, by: call.caller, to: request.session, on: loop)
-        } catch {
-            api.services.intake.release(message.key)
-            throw error
-        }
+        try api.access.admitSend(call.exchange, by: call.caller, to: request.session, on: loop)
+        api.services.intake.reserveKey(of: &message)
         guard let agent = SessionKey(canonical: request.session).agent, agent != api.documents.defaultAgent else {
             return commit(on: loop)
         }
@@ -118,6 +113,7 @@ final class AcceptMessage {
                 let detail = "This Idempotency-Key came with another message in the last 24 hours."
                 refuse(Problem(.idempotencyKeyReused, detail, field: "Idempotency-Key"), on: loop)
             case .success(.notAccepted): refuse(agents == nil ? .late(loop.wallClock) : unknownAgent, on: loop)
+            case .success(.keyInUse): refuse(.keyInUse, on: loop)
             case .success(.full(let what, let limits)): refuse(.outboxFull(what, limits), on: loop)
             case .failure(let error): refuse(.storage(error), on: loop)
             }
@@ -143,19 +139,12 @@ final class AcceptMessage {
     }
 }
 
-extension MessageIntake {
-    /// Reserves the key of a message that is about to be stored.
-    func take(_ key: NewMessage.Key?) throws(Problem) {
-        do throws(KeyInUse) {
-            try reserve(key)
-        } catch {
-            let detail = "A request with this Idempotency-Key is just being written to disk."
-            throw Problem(.idempotencyInFlight, detail, field: "Idempotency-Key")
-        }
-    }
-}
-
 extension Problem {
+    static var keyInUse: Problem {
+        let detail = "A request with this Idempotency-Key is just being written to disk."
+        return Problem(.idempotencyInFlight, detail, field: "Idempotency-Key")
+    }
+
     /// - Parameter agents: the gateway's agents; the answer names the ones the caller may use.
     static func noAgent(of session: String, among agents: [String], for caller: Caller) -> Problem {
         let shown = agents.filter { caller.mayUse(agent: $0) }.joined(separator: ", ")

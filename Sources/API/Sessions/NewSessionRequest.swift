@@ -78,7 +78,7 @@ final class NewSessionRequest {
         if text != nil { try api.access.admitSend(call.exchange, by: call.caller, to: new.id, on: loop) }
         api.services.sessionControl.create(new, on: loop) { [self] result in
             switch result {
-            case .success(let made): call.attempt(on: loop) { () throws(Problem) in try say(made, on: loop) }
+            case .success(let made): say(made, on: loop)
             case .failure(let refusal):
                 let (action, isRepeatable) = ("make a session", key != nil)
                 let hint = "GET /v1/sessions?refresh=true shows whether there is a new one"
@@ -88,14 +88,14 @@ final class NewSessionRequest {
     }
 
     /// Sends the first message like any other message, under the same key.
-    private func say(_ made: SessionControl.Made, on loop: isolated EventLoop) throws(Problem) {
+    private func say(_ made: SessionControl.Made, on loop: isolated EventLoop) {
         call.subject = made.info.key
         guard let text else { return answer(made, nil, on: loop) }
         var message = NewMessage(session: made.info.key, text: text)
         message.key = key.map { NewMessage.Key(scope: "\(call.caller.label) POST /v1/sessions", value: $0.value) }
         message.body = call.exchange.body
         message.owner = call.caller.tokenID
-        try api.services.intake.take(message.key)
+        api.services.intake.reserveKey(of: &message)
         let entry = api.services.intake.entry(for: message, now: loop.wallClock)
         api.services.intake.commit(message, as: entry, on: loop) { [self] result in
             let problem: Problem
@@ -105,6 +105,7 @@ final class NewSessionRequest {
                 let detail = "This Idempotency-Key came with another first message in the last 24 hours."
                 problem = Problem(.idempotencyKeyReused, detail, field: "Idempotency-Key")
             case .success(.notAccepted): problem = .late(loop.wallClock)
+            case .success(.keyInUse): problem = .keyInUse
             case .success(.full(let what, let limits)): problem = .outboxFull(what, limits)
             case .failure(let error): problem = .storage(error)
             }

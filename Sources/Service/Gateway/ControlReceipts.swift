@@ -49,7 +49,7 @@ package final class ControlReceipts {
 
     package func begin(_ claim: Claim, on loop: isolated EventLoop, completion: @escaping Completion) {
         if let known = open[claim.name] {
-            guard known.hash == claim.hash else { return completion(.success(.reused)) }
+            guard known.hash == claim.hash else { return lookUp(claim, on: loop, completion) }
             open[claim.name]?.waiting.append(completion)
             return
         }
@@ -62,12 +62,32 @@ package final class ControlReceipts {
             switch result {
             case .success(.free): completion(.success(.first))
             case .success(.other): end(claim, .success(.reused), completion)
-            case .success(.same(let answer)):
-                end(claim, .success(answer.isEmpty ? .lost : .repeated(Array(answer.utf8))), completion)
+            case .success(.same(let answer)): end(claim, .success(Self.known(answer)), completion)
             case .failure(let error): end(claim, .failure(error), completion)
             }
         }
     }
+
+    /// A request other than the open one, which itself may be the wrong one. The writes are in order, so the answer is
+    /// the one that the disk gives after the open request.
+    private func lookUp(_ claim: Claim, on loop: isolated EventLoop, _ completion: @escaping Completion) {
+        feed.commit(on: loop) { transaction in
+            try transaction.receipts.find(claim.stored, now: transaction.now)
+        } completion: { result in
+            completion(
+                result.map { finding in
+                    switch finding {
+                    case .same(let answer): Self.known(answer)
+                    case .other: .reused
+                    // The open request ended before anything was sent.
+                    case .free: .notSent
+                    }
+                }
+            )
+        }
+    }
+
+    private static func known(_ answer: String) -> Finding { answer.isEmpty ? .lost : .repeated(Array(answer.utf8)) }
 
     /// - Parameters:
     ///   - answer: the text repeats get; nil if nothing was sent, so that the key can be used again.

@@ -20,6 +20,14 @@ package struct NewMessage: Sendable {
         fileprivate var name: String { "\(scope)\n\(value)" }
     }
 
+    fileprivate enum KeyUse {
+        case free
+        /// The key is this message's until its write has ended.
+        case held
+        /// Another request under the key is on its way to disk.
+        case heldByAnother
+    }
+
     package var session: String
     package var text: String
     package var thinking: String?
@@ -31,6 +39,7 @@ package struct NewMessage: Sendable {
     /// accepted under the same key gets an answer.
     package var isReplayOnly = false
     package var key: Key?
+    fileprivate var keyUse = KeyUse.free
     /// The body of the request: the same key with another body is an error.
     package var body: [UInt8] = []
     /// The id of the sending token.
@@ -55,12 +64,9 @@ package struct NewMessage: Sendable {
     }
 }
 
-/// Takes messages into the outbox: one request at a time per idempotency key, limits, and the write that makes a
+/// Takes messages into the outbox: one new message at a time per idempotency key, limits, and the write that makes a
 /// message durable.
 package final class MessageIntake {
-    /// The first request with this key is not on disk yet.
-    package struct KeyInUse: Error {}
-
     package enum Outcome {
         case accepted(OutboxEntry)
         /// The same request came before; its entry in its current state.
@@ -68,6 +74,8 @@ package final class MessageIntake {
         case keyReused
         /// Of a message that is only a repeat: no request was accepted under its key.
         case notAccepted
+        /// The first request with this key is not on disk yet.
+        case keyInUse
         case full(OutboxFullness, OutboxLimits)
     }
 
@@ -75,7 +83,7 @@ package final class MessageIntake {
     private let events: ServiceEvents
     private let limits: OutboxLimits
     private let ttlMilliseconds: Int64
-    /// Idempotency keys whose first request is not on disk yet.
+    /// Idempotency keys of requests that are on their way to disk: a new message, or a repeat that is still looked up.
     private var keysInUse: Set<String> = []
 
     init(feed: EventFeed, events: ServiceEvents, limits: OutboxLimits, ttlMilliseconds: Int64) {
@@ -85,14 +93,16 @@ package final class MessageIntake {
         self.ttlMilliseconds = ttlMilliseconds
     }
 
-    /// Reserves the message's key; `commit` or `release` frees it.
-    package func reserve(_ key: NewMessage.Key?) throws(KeyInUse) {
-        guard let key else { return }
-        guard keysInUse.insert(key.name).inserted else { throw KeyInUse() }
-    }
-
-    package func release(_ key: NewMessage.Key?) {
-        if let key { keysInUse.remove(key.name) }
+    /// Reserves the message's key until `commit` has ended. If another request holds the key, this one can only repeat an
+    /// accepted message.
+    package func reserveKey(of message: inout NewMessage) {
+        guard let key = message.key else { return }
+        if keysInUse.contains(key.name) {
+            message.keyUse = .heldByAnother
+        } else if !message.isReplayOnly {
+            keysInUse.insert(key.name)
+            message.keyUse = .held
+        }
     }
 
     /// The entry that a message becomes when committed.
@@ -132,16 +142,16 @@ package final class MessageIntake {
                 entry,
                 payload: payload,
                 claim: claim,
-                isReplayOnly: message.isReplayOnly,
+                isReplayOnly: message.isReplayOnly || message.keyUse == .heldByAnother,
                 limits: limits
             )
         } completion: { [self] (result: Result<Enqueuing, any Error>) in
-            release(message.key)
-            completion(result.map { outcome(of: $0, on: loop) })
+            if let key = message.key, message.keyUse == .held { keysInUse.remove(key.name) }
+            completion(result.map { outcome(of: $0, for: message, on: loop) })
         }
     }
 
-    private func outcome(of enqueuing: Enqueuing, on loop: isolated EventLoop) -> Outcome {
+    private func outcome(of enqueuing: Enqueuing, for message: NewMessage, on loop: isolated EventLoop) -> Outcome {
         switch enqueuing {
         case .accepted(let entry):
             KillPoint.reach("enqueue.committed")
@@ -149,7 +159,7 @@ package final class MessageIntake {
             return .accepted(entry)
         case .replayed(let entry): return .repeated(entry)
         case .keyReused: return .keyReused
-        case .unknown: return .notAccepted
+        case .unknown: return message.keyUse == .heldByAnother ? .keyInUse : .notAccepted
         case .full(let fullness): return .full(fullness, limits)
         }
     }
