@@ -1,11 +1,16 @@
-/// A session's canonical key: `agent:AGENT:REST` in lower case, or `global`.
+/// A session's canonical key: `agent:AGENT:REST` in lower case, or `global`. Two keys are the same if their bytes are, as
+/// for the gateway: `==` on texts would also take two spellings of a letter for one, and so two sessions for one.
 package struct SessionKey: Sendable, Hashable, Comparable {
     package let text: String
 
     /// The text must already be canonical.
     package init(canonical text: String) { self.text = text }
 
-    package static func < (left: SessionKey, right: SessionKey) -> Bool { left.text < right.text }
+    package static func == (left: SessionKey, right: SessionKey) -> Bool { left.text.isSameText(as: right.text) }
+
+    package static func < (left: SessionKey, right: SessionKey) -> Bool {
+        left.text.utf8.lexicographicallyPrecedes(right.text.utf8)
+    }
 
     package enum Problem: Error, Equatable {
         case empty
@@ -28,5 +33,24 @@ package struct SessionKey: Sendable, Hashable, Comparable {
     package static func parts(_ text: String) -> [Substring] {
         text.utf8.split(separator: UInt8(ascii: ":"), maxSplits: 2, omittingEmptySubsequences: false)
             .map { Substring($0) }
+    }
+}
+
+/// Values by session. A session's text is no key itself, because texts are not compared by their bytes.
+extension Dictionary where Key == SessionKey {
+    package subscript(session: String) -> Value? {
+        get { self[SessionKey(canonical: session)] }
+        set { self[SessionKey(canonical: session)] = newValue }
+        _modify { yield &self[SessionKey(canonical: session)] }
+    }
+
+    package subscript(session: String, default value: @autoclosure () -> Value) -> Value {
+        get { self[SessionKey(canonical: session), default: value()] }
+        _modify { yield &self[SessionKey(canonical: session), default: value()] }
+    }
+
+    @discardableResult
+    package mutating func removeValue(forKey session: String) -> Value? {
+        removeValue(forKey: SessionKey(canonical: session))
     }
 }

@@ -21,8 +21,10 @@ package struct EventFilter: Sendable, Hashable {
 
     /// Empty means all.
     package private(set) var types: [TypePattern] = []
-    package private(set) var session: String?
+    private var sessionKey: SessionKey?
     package private(set) var run: String?
+
+    package var session: String? { sessionKey?.text }
 
     package static let everything = EventFilter()
 
@@ -32,7 +34,7 @@ package struct EventFilter: Sendable, Hashable {
     ///   silent and nobody would know why.
     package init(types: String?, session: String?, run: String?, known: [String]) throws(EventFilterError) {
         if let types { self.types = try Self.patterns(types, known: known) }
-        self.session = try Self.value(session, of: "session")
+        sessionKey = try Self.value(session, of: "session").map { SessionKey(canonical: $0) }
         self.run = try Self.value(run, of: "run")
     }
 
@@ -45,7 +47,7 @@ package struct EventFilter: Sendable, Hashable {
 
     /// - Parameters session, run: the subject of the event; an event without them passes no filter on them.
     package func admits(type: String, session: String?, run: String?) -> Bool {
-        if let wanted = self.session, wanted != session { return false }
+        if let sessionKey, session.map({ SessionKey(canonical: $0) }) != sessionKey { return false }
         if let wanted = self.run, wanted != run { return false }
         return admits(type: type)
     }

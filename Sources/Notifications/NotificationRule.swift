@@ -79,7 +79,8 @@ package struct NotificationRule: Sendable, Equatable {
         guard !sessions.isEmpty else { return true }
         guard let session else { return false }
         return sessions.contains { pattern in
-            pattern.hasSuffix("*") ? session.hasPrefix(pattern.dropLast()) : session == pattern
+            pattern.utf8.last == UInt8(ascii: "*")
+                ? session.utf8.starts(with: pattern.utf8.dropLast()) : session.isSameText(as: pattern)
         }
     }
 

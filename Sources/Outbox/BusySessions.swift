@@ -1,11 +1,13 @@
+import Basics
+
 /// The runs in progress in each session, each with the time of its last sign of life. A message that the gateway put
 /// behind another run counts as a run until it is answered.
 struct BusySessions: Sendable {
-    private var heardMs: [String: [String: Int64]] = [:]
+    private var heardMs: [SessionKey: [String: Int64]] = [:]
     /// Runs that a restart of the gateway interrupted and that it may go on with, each with the time at which that was learned.
-    private var interruptedMs: [String: [String: Int64]] = [:]
+    private var interruptedMs: [SessionKey: [String: Int64]] = [:]
     /// The time at which each session's last run ended. A session without one had no run since the link was opened.
-    private var endedMs: [String: Int64] = [:]
+    private var endedMs: [SessionKey: Int64] = [:]
     private var openedMs: Int64 = .min / 2
     /// The most ends kept before old ones are cleared.
     private static let mostEnds = 1_024
@@ -58,7 +60,7 @@ struct BusySessions: Sendable {
         interruptedMs[session]?.contains { nowMs - $0.value < patienceMs } ?? false
     }
 
-    private typealias Times = [String: [String: Int64]]
+    private typealias Times = [SessionKey: [String: Int64]]
 
     private static func untilMs(_ session: String, _ times: inout Times, nowMs: Int64, patienceMs: Int64) -> Int64? {
         guard let known = times[session] else { return nil }

@@ -40,7 +40,7 @@ package struct Dispatcher: Sendable {
 
     /// The entries of the session that have not ended, in order of acceptance.
     package func entries(of session: String) -> [OutboxEntry] {
-        deliveries.values.map(\.entry).filter { $0.session == session }.sorted { $0.ordinal < $1.ordinal }
+        deliveries.values.map(\.entry).filter { $0.session.isSameText(as: session) }.sorted { $0.ordinal < $1.ordinal }
     }
 
     // MARK: Inputs
@@ -84,7 +84,9 @@ package struct Dispatcher: Sendable {
                 with(search.entry) { $0.searched(number, key: search.key, report, &$1) }
             }
         case .routeChanged(let session, let detail):
-            applyInOrder(.withdrawn(.targetChanged(detail: detail))) { session == nil || $0.entry.session == session }
+            applyInOrder(.withdrawn(.targetChanged(detail: detail))) {
+                session?.isSameText(as: $0.entry.session) ?? true
+            }
         case .stopped(let run): apply(.withdrawn(.stopped), toEntryOf: run)
         case .cancel(let id, let force, let version, let token):
             command(.cancel(force: force, expectedVersion: version, token), id: id, token: token)

@@ -5,6 +5,10 @@ struct QueueKey: Hashable, Comparable, Sendable {
     var session: String
     var isControl: Bool
 
+    static func == (left: QueueKey, right: QueueKey) -> Bool {
+        left.isControl == right.isControl && left.session.isSameText(as: right.session)
+    }
+
     /// Control queues sort first.
     static func < (left: QueueKey, right: QueueKey) -> Bool {
         left.isControl == right.isControl ? left.session < right.session : left.isControl

@@ -27,6 +27,11 @@ struct AllowedPathsTests {
         #expect(try !cover(["/v1/runs", "/v1/sessions/agent%3Amain%3Amain"], path))
     }
 
+    @Test func `the same letter in other bytes is another path`() throws {
+        #expect(try cover(["/v1/sessions/caf%C3%A9"], "/v1/sessions/caf%c3%a9"))
+        #expect(try !cover(["/v1/sessions/caf%C3%A9"], "/v1/sessions/cafe%CC%81"))
+    }
+
     @Test func `too many, too long and malformed paths are named`() throws {
         #expect(throws: AllowedPaths.Fault.none) { try AllowedPaths([]) }
         let many = (0..<AllowedPaths.most).map { "/v1/\($0)" }

@@ -51,7 +51,7 @@ struct ScopeLatticeTests {
 
     @Test func `a ticket reads for who may read, in his sessions, and does nothing else`() {
         for set in Self.every {
-            for sessions: Set<String>? in [nil, ["a"]] {
+            for sessions: SessionSet? in [nil, ["a"]] {
                 let buyer = Caller.token(TokenCaller(id: "1", name: "n", scopes: set, sessions: sessions))
                 let ticket = Caller.ticket(buyer: buyer, path: "/v1/events")
                 #expect(ticket.scopes == (set.permits(.read) ? .read : []))

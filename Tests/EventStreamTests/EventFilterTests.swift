@@ -30,6 +30,13 @@ struct EventFilterTests {
         #expect(!byRun.admits(type: "message", session: "x", run: "8"))
     }
 
+    @Test func `a session is one by its bytes`() throws {
+        let (one, two) = (try filter(nil, session: "caf\u{E9}"), try filter(nil, session: "cafe\u{301}"))
+        #expect(one != two)
+        #expect(one.admits(type: "message", session: "caf\u{E9}", run: nil))
+        #expect(!one.admits(type: "message", session: "cafe\u{301}", run: nil))
+    }
+
     private static let badLists: [(String, EventFilterError.Reason)] = [
         ("", EventFilterError.Reason.empty), ("a,,b", .unknownType("a", nearest: nil)), ("message,", .empty),
         ("mesage", .unknownType("mesage", nearest: "message")), ("run", .unknownType("run", nearest: nil)),

@@ -53,6 +53,18 @@ struct SessionKeyTests {
         }
     }
 
+    @Test func `keys are the same if their bytes are, however a letter is written`() throws {
+        let (one, two) = (try defaults.canonical("caf\u{E9}"), try defaults.canonical("cafe\u{301}"))
+        #expect(one != two && Set([one, two]).count == 2)
+        #expect(one == SessionKey(canonical: "agent:main:caf\u{E9}"))
+        #expect([one, two].sorted() == [two, one] && [two, one].sorted() == [two, one])
+        let named = SessionDefaults(mainKey: "caf\u{E9}")
+        #expect(try named.canonical("caf\u{E9}") == named.mainSession)
+        for written in ["cafe\u{301}", "agent:main:cafe\u{301}"] {
+            #expect(try named.canonical(written) == SessionKey(canonical: "agent:main:cafe\u{301}"))
+        }
+    }
+
     @Test func `the gateway's own main key is main`() throws {
         let other = SessionDefaults(agent: "home", mainKey: "Work", mainSession: "agent:home:work")
         #expect(try other.canonical("main").text == "agent:home:work")

@@ -19,6 +19,10 @@ struct SessionQueuesTests {
         #expect(queues.places(in: two).isEmpty)
     }
 
+    @Test func `sessions whose keys differ in bytes only have queues of their own`() {
+        #expect(QueueKey(session: "caf\u{E9}", isControl: false) != QueueKey(session: "cafe\u{301}", isControl: false))
+    }
+
     @Test func `a queue is looked at once for all its changes, control queues first`() {
         var queues = SessionQueues(parallel: 4)
         queues.insert("a", ordinal: 1, into: two)

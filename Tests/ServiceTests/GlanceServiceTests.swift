@@ -10,7 +10,7 @@ import Testing
 struct GlanceServiceTests {
     private func glance(
         _ bench: ServiceBench,
-        _ sessions: Set<String>? = nil,
+        _ sessions: SessionSet? = nil,
         as form: GlanceForm = GlanceForm(),
         on loop: isolated EventLoop
     ) throws -> JSONValue {

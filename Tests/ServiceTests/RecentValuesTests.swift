@@ -4,7 +4,7 @@ import Testing
 
 struct RecentValuesTests {
     @Test func `the newest values are remembered, and never many more`() {
-        var values = RecentValues<Int>(atLeast: 100)
+        var values = RecentValues<String, Int>(atLeast: 100)
         for number in 0..<1_000 {
             values["\(number)"] = number
             #expect(values["\(max(0, number - 99))"] != nil)
@@ -14,7 +14,7 @@ struct RecentValuesTests {
     }
 
     @Test func `a value that is set again is new, and one that is taken out is gone`() {
-        var values = RecentValues<Int>(atLeast: 3)
+        var values = RecentValues<String, Int>(atLeast: 3)
         values["kept"] = 1
         for number in 0..<20 {
             values["\(number)"] = number

@@ -180,7 +180,7 @@ struct UsageReportTests {
     }
 
     private func sessions(
-        only keys: Set<String>? = nil,
+        only keys: SessionSet? = nil,
         limit: Int = 50,
         _ bench: ServiceBench,
         on loop: isolated EventLoop
@@ -216,7 +216,7 @@ struct UsageReportTests {
                 return .now(ok(#"{"sessions":[{"key":"\#(key)","usage":{"totalTokens":7,"totalCost":0.1}}]}"#))
             }
             try await bench.open(methods: UsageServiceTests.methods, on: loop)
-            let own: Set<String> = ["agent:main:a", "agent:main:b"]
+            let own: SessionSet = ["agent:main:a", "agent:main:b"]
             let report = try #require(try await sessions(only: own, bench, on: loop)?.value)
             #expect(report.rows.map(\.key) == ["agent:main:a", "agent:main:b"])
             #expect(report.rows.totals.tokens == 14)

@@ -80,7 +80,7 @@ extension TokenRecord {
         writer.member("id", id)
         writer.member("name", name)
         writer.array("scopes", of: scopes.names)
-        if let sessions { writer.array("sessions", of: sessions.sorted()) }
+        if let sessions { writer.array("sessions", of: sessions.texts) }
         if let paths { writer.array("paths", of: paths.list) }
         writer.member("createdAt", createdAt)
         writer.member("expiresAt", expiresAt)

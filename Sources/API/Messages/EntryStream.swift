@@ -76,7 +76,7 @@ final class EntryStream: OpenRequest, ExchangeOwner {
     private var runID: String { api.runs.run(answering: entry) }
 
     private func isMeant(_ event: StreamEvent) -> Bool {
-        if event.type == "outbox" { return event.session == entry.session && isOwn(event) }
+        if event.type == "outbox" { return event.session?.isSameText(as: entry.session) ?? false && isOwn(event) }
         guard let run = event.run, event.type.hasPrefix("run.") || event.type == "message" else { return false }
         return run == runID
     }

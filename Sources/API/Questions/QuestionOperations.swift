@@ -15,7 +15,7 @@ enum QuestionOperations {
         let filter: ApprovalReader.Filter = try call.choice("state") ?? .pending
         guard service.isSupported else { throw .noQuestions(api) }
         let all = service.all(on: loop)
-        let seen = all.filter { question in sessions.contains { $0 == nil || $0 == question.session } }
+        let seen = all.filter { question in sessions.admit(question.session) }
         let shown = seen.filter { filter == .all || ($0.endedAt == nil) == (filter == .pending) }
         let sight = service.sight
         func write(_ writer: inout JSONWriter, now: Timestamp?) {

@@ -23,6 +23,6 @@ extension Call {
             guard caller.mayUse(session: session) else { throw Problem(.foreignSession) }
             return [session]
         }
-        return caller.sessions.map(Array.init) ?? [nil]
+        return caller.sessions?.texts ?? [nil]
     }
 }

@@ -99,7 +99,7 @@ enum SessionOperations {
         var hidden: [String: Int] = [:]
         var shown: [SessionView] = []
         var isMore = false
-        let active = Set(api.runs.runs(activeOnly: true).map(\.session.text))
+        let active = SessionSet(api.runs.runs(activeOnly: true).map(\.session.text))
         // A caller limited to sessions sees only its own.
         for info in list.rows where call.caller.mayUse(session: info.key) && query.mayShow(info) {
             if let wanted = query.isActive, active.contains(info.key) != wanted { continue }
@@ -167,7 +167,7 @@ enum SessionOperations {
         api.services.sessionModel.read(refresh: refresh, on: loop) { result in
             switch result {
             case .success(let list):
-                guard let info = list.rows.first(where: { $0.key == key }) else {
+                guard let info = list.rows.first(where: { $0.key.isSameText(as: key) }) else {
                     return call.fail(.noSession, on: loop)
                 }
                 call.answer(info, api, on: loop)

@@ -29,11 +29,12 @@ struct SessionView: JSONWritable {
         _ api: HTTPAPI,
         on loop: isolated EventLoop
     ) {
-        let key: Set<String> = [info.key]
+        let key: SessionSet = [info.key]
         self.info = info
         self.entry = entry
         unread = api.services.readMarks.unread(by: caller.label, in: info.key)
-        self.isActive = isActive ?? api.runs.runs(activeOnly: true).contains { $0.session.text == info.key }
+        self.isActive =
+            isActive ?? api.runs.runs(activeOnly: true).contains { $0.session.text.isSameText(as: info.key) }
         waiting = (
             api.outbox.summary(of: key, now: loop.wallClock).counts.pending,
             api.services.approvals.pendingCount(of: key)

@@ -1,3 +1,4 @@
+import Basics
 import HTTPModel
 
 /// The paths that a token is limited to, each with everything below it.
@@ -49,7 +50,9 @@ package struct AllowedPaths: Hashable, Sendable {
     /// The decoded parts of each path, to check whether a route exists there.
     package var names: [[String]] { parts }
 
-    private func covers(_ wanted: [String]) -> Bool { parts.contains { wanted.starts(with: $0) } }
+    private func covers(_ wanted: [String]) -> Bool {
+        parts.contains { wanted.starts(with: $0) { $0.isSameText(as: $1) } }
+    }
 
     private static func parts(of path: ArraySlice<UInt8>) -> [String]? {
         guard path.first == UInt8(ascii: "/") else { return nil }

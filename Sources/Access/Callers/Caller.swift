@@ -1,3 +1,5 @@
+package import Basics
+
 /// The sender of a request, as far as proven.
 package enum Caller: Hashable, Sendable {
     /// The uid that runs the daemon, on the control socket or on loopback: every scope, no limits per caller.
@@ -20,7 +22,7 @@ package enum Caller: Hashable, Sendable {
     }
 
     /// The sessions that this caller may use; nil means all.
-    package var sessions: Set<String>? {
+    package var sessions: SessionSet? {
         switch self {
         case .owner, .nobody: nil
         case .token(let caller): caller.sessions
@@ -48,7 +50,7 @@ package enum Caller: Hashable, Sendable {
     /// A caller that may use one of an agent's sessions may also read the agent's documents.
     package func mayUse(agent: String) -> Bool {
         guard let sessions else { return true }
-        return sessions.contains { $0.utf8.starts(with: "agent:\(agent):".utf8) }
+        return sessions.contains { $0.text.utf8.starts(with: "agent:\(agent):".utf8) }
     }
 
     /// The id of the token that also ends this caller's streams.
@@ -94,14 +96,14 @@ package struct TokenCaller: Hashable, Sendable {
     package let id: String
     package let name: String
     package let scopes: ScopeSet
-    package let sessions: Set<String>?
+    package let sessions: SessionSet?
     package let paths: AllowedPaths?
 
     package init(
         id: String,
         name: String,
         scopes: ScopeSet,
-        sessions: Set<String>? = nil,
+        sessions: SessionSet? = nil,
         paths: AllowedPaths? = nil
     ) {
         self.id = id
@@ -117,11 +119,11 @@ package struct TailnetCaller: Hashable, Sendable {
     package let name: String
     package let tags: [String]
     package let scopes: ScopeSet
-    package let sessions: Set<String>?
+    package let sessions: SessionSet?
     /// The question whose answer named this identity; asked again later. Not part of the identity.
     package var question: WhoisQuestion?
 
-    package init(name: String, tags: [String] = [], scopes: ScopeSet, sessions: Set<String>? = nil) {
+    package init(name: String, tags: [String] = [], scopes: ScopeSet, sessions: SessionSet? = nil) {
         self.name = name
         self.tags = tags
         self.scopes = scopes

@@ -28,7 +28,7 @@ extension PairingInvitation: JSONWritable {
         writer.member("state", state.rawValue)
         writer.member("name", token.name)
         writer.array("scopes", of: token.scopes.names)
-        if let sessions = token.sessions { writer.array("sessions", of: sessions.sorted()) }
+        if let sessions = token.sessions { writer.array("sessions", of: sessions.texts) }
         if let paths = token.paths { writer.array("paths", of: paths.list) }
         writer.member("createdAt", createdAt)
         writer.member("expiresAt", expiresAt)

@@ -4,7 +4,7 @@ package import Basics
 package struct NewToken: Sendable, Equatable {
     package let name: String
     package let scopes: ScopeSet
-    package let sessions: Set<String>?
+    package let sessions: SessionSet?
     package let paths: AllowedPaths?
     package let expiresAt: Timestamp?
 
@@ -52,7 +52,7 @@ package struct NewToken: Sendable, Equatable {
         if paths != nil, scopes.contains(.admin) { throw .pathLimitedAdmin }
         self.name = name
         self.scopes = scopes
-        self.sessions = sessions.map(Set.init)
+        self.sessions = sessions.map { SessionSet($0) }
         self.paths = paths
         self.expiresAt = expiresAt
     }

@@ -7,7 +7,7 @@ package struct TokenRecord: Sendable, Equatable {
     package var name: String
     package var scopes: ScopeSet
     /// Nil allows all sessions.
-    package var sessions: Set<String>?
+    package var sessions: SessionSet?
     /// Nil allows all paths.
     package var paths: AllowedPaths?
     package let createdAt: Timestamp
@@ -21,7 +21,7 @@ package struct TokenRecord: Sendable, Equatable {
         id: String,
         name: String,
         scopes: ScopeSet,
-        sessions: Set<String>? = nil,
+        sessions: SessionSet? = nil,
         paths: AllowedPaths? = nil,
         createdAt: Timestamp,
         expiresAt: Timestamp? = nil,
@@ -80,7 +80,7 @@ extension TokenRecord: JSONWritable {
             writer.member("id", id)
             writer.member("name", name)
             writer.array("scopes", of: scopes.names)
-            if let sessions { writer.array("sessions", of: sessions.sorted()) }
+            if let sessions { writer.array("sessions", of: sessions.texts) }
             if let paths { writer.array("paths", of: paths.list) }
             writer.member("shown", shown)
             writer.member("createdAt", createdAt)

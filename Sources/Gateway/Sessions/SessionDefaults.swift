@@ -27,16 +27,18 @@ package struct SessionDefaults: Sendable, Equatable {
             throw .invalidCharacter
         }
         let lowered = trimmed.lowercased()
-        if lowered == "main" || lowered == mainKey || lowered == mainSession.text { return mainSession }
+        if isMain(lowered) || lowered.isSameText(as: mainSession.text) { return mainSession }
         if lowered == "global" || lowered == "unknown" { return SessionKey(canonical: lowered) }
         guard lowered.utf8.starts(with: "agent:".utf8) else {
             return SessionKey(canonical: "agent:\(agent):\(lowered)")
         }
         let parts = SessionKey.parts(lowered)
         guard parts.count == 3, Self.isAgent(parts[1]), !parts[2].isEmpty else { throw .malformed }
-        if parts[1] == agent, parts[2] == mainKey || parts[2] == "main" { return mainSession }
+        if parts[1] == agent, isMain(parts[2]) { return mainSession }
         return SessionKey(canonical: lowered)
     }
+
+    private func isMain(_ rest: some StringProtocol) -> Bool { rest.isSameText(as: mainKey) || rest == "main" }
 
     /// For keys in frames: an invalid key is kept, cut to the limit, so that no event is lost.
     package func tolerant(_ written: String) -> SessionKey {

@@ -28,7 +28,7 @@ package final class ApprovalReader {
         }
 
         fileprivate func admits(_ approval: Approval) -> Bool {
-            (kind == nil || kind == approval.kind) && sessions.contains { $0 == nil || $0 == approval.session }
+            (kind == nil || kind == approval.kind) && sessions.admit(approval.session)
         }
     }
 

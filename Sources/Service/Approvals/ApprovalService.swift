@@ -96,7 +96,7 @@ package final class ApprovalService {
 
     /// The number of pending approvals.
     /// - Parameter sessions: nil for all of them.
-    package func pendingCount(of sessions: Set<String>? = nil) -> Int {
+    package func pendingCount(of sessions: SessionSet? = nil) -> Int {
         guard sight.isLive else { return 0 }
         guard let sessions else { return register.pending.count }
         return register.pending.count { $0.session.map { sessions.contains($0) } ?? false }

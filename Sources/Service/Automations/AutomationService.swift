@@ -394,7 +394,7 @@ package final class AutomationService {
         on loop: isolated EventLoop,
         completion: @escaping (Result<Void, GatewayFault>) -> Void
     ) {
-        let isMain = session == runs.defaults.mainSession.text
+        let isMain = session.isSameText(as: runs.defaults.mainSession.text)
         let call = Wake(mode: mode.rawValue, text: text, sessionKey: isMain ? nil : session)
         gateway.control(call, needing: isMain ? .wake : .wakeSession, on: loop, completion: completion)
     }

@@ -22,7 +22,7 @@ package enum ServiceEvent {
     /// A page of a session's transcript shows a new conversation.
     case conversationBegan(session: String)
     /// The first list of sessions since the link was lost has arrived; `before` holds their earlier state.
-    case sessionsListed(before: [String: SessionInfo])
+    case sessionsListed(before: [SessionKey: SessionInfo])
     /// The gateway issued device tokens, which the next start needs.
     case tokensIssued(DeviceTokenStore)
     /// `main` and bare session keys have another meaning now.

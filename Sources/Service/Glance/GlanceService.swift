@@ -1,4 +1,4 @@
-import Basics
+package import Basics
 import Documents
 package import EventLoops
 import Gateway
@@ -12,7 +12,7 @@ package final class GlanceService {
     /// Readers with equal rights share one view.
     package struct Reader: Hashable {
         /// The sessions the reader may see; nil for all.
-        let sessions: Set<String>?
+        let sessions: SessionSet?
         /// The name of the reader's read marks; nil if it has none. Unread counts differ between readers.
         let marker: String?
     }
@@ -93,7 +93,7 @@ package final class GlanceService {
     /// - Parameters:
     ///   - sessions: the sessions the reader may see; nil for all.
     ///   - name: the name of its read marks.
-    package func reader(of sessions: Set<String>?, named name: String) -> Reader {
+    package func reader(of sessions: SessionSet?, named name: String) -> Reader {
         Reader(sessions: sessions, marker: marks.knows(name) ? name : nil)
     }
 
@@ -229,9 +229,9 @@ package final class GlanceService {
 
     private func top(_ active: [Run]) -> [Glance.Top] {
         func waits(_ run: Run) -> Int { run.steps.contains { $0.state == .waiting } ? 0 : 1 }
-        var seen: Set<String> = []
+        var seen: Set<SessionKey> = []
         return active.sorted { (waits($0), $1.startedAt, $0.id) < (waits($1), $0.startedAt, $1.id) }
-            .filter { seen.insert($0.session.text).inserted }.prefix(3).map { run in
+            .filter { seen.insert($0.session).inserted }.prefix(3).map { run in
                 Glance.Top(
                     session: run.session.text,
                     title: model[run.session.text]?.title ?? model.info(named: run.session).title ?? run.session.text,
@@ -266,9 +266,9 @@ package final class GlanceService {
         }
     }
 
-    private func agent(_ sessions: Set<String>?) -> Glance.Agent? {
+    private func agent(_ sessions: SessionSet?) -> Glance.Agent? {
         let name = documents.defaultAgent
-        if let sessions, !sessions.contains(where: { SessionKey(canonical: $0).agent == name }) { return nil }
+        if let sessions, !sessions.contains(where: { $0.agent == name }) { return nil }
         guard let bytes = documents.known(DocumentService.Name(agent: name, kind: .identity)) else { return nil }
         if identity?.bytes != bytes {
             let fields = FieldDocument(kind: .identity, bytes: bytes).fields
@@ -283,7 +283,7 @@ package final class GlanceService {
         let own = reader.marker.map { marks.unread(by: $0) } ?? [:]
         var count = 0
         var isKnown = false
-        for (session, unread) in own where reader.sessions?.contains(session) ?? true {
+        for (session, unread) in own where reader.sessions?.contains(session.text) ?? true {
             count += unread
             isKnown = true
         }

@@ -1,3 +1,4 @@
+import Basics
 import EventLoops
 import Gateway
 
@@ -26,11 +27,11 @@ final class KeptTranscripts {
     /// The most sessions whose last event time is remembered: more than are read at one time.
     private static let mostRemembered = 256
 
-    private var pages: [String: Kept] = [:]
+    private var pages: [SessionKey: Kept] = [:]
     /// The last question per session, unless something has happened there since.
-    private var questions: [String: UInt64] = [:]
+    private var questions: [SessionKey: UInt64] = [:]
     private var asked: UInt64 = 0
-    private var changedAt = RecentValues<UInt64>(atLeast: mostRemembered)
+    private var changedAt = RecentValues<SessionKey, UInt64>(atLeast: mostRemembered)
 
     func page(_ session: String, rows: Int, longTexts: Bool, on loop: isolated EventLoop) -> ChatHistory.Output? {
         guard let kept = pages[session], kept.until > loop.now, kept.rows >= rows, kept.hasLongTexts == longTexts else {
@@ -60,7 +61,8 @@ final class KeptTranscripts {
         guard questions[session] == number else { return }
         questions[session] = nil
         guard let output, output.byteCount <= Self.mostBytes / 4 else { return }
-        let settles = changedAt[session].map { loop.now < $0 + Self.settlingMs * 1_000_000 } ?? false
+        let settles =
+            changedAt[SessionKey(canonical: session)].map { loop.now < $0 + Self.settlingMs * 1_000_000 } ?? false
         let life =
             settles
             ? Self.lifeWhileSettlingMs : tellsOfRows ? Self.lifeWithEventsMs : Self.lifeWithoutEventsMs
@@ -75,7 +77,7 @@ final class KeptTranscripts {
     /// Drops the session's page after an event; nil drops all, because the session is unknown.
     func changed(_ session: String?, on loop: isolated EventLoop) {
         guard let session else { return forget() }
-        changedAt[session] = loop.now
+        changedAt[SessionKey(canonical: session)] = loop.now
         pages[session] = nil
         questions[session] = nil
     }

@@ -28,11 +28,11 @@ package final class MessageService {
     private let runs: RunService
     private let conversations: Conversations
     /// A hash of each session's last saved page, so that it is written once.
-    private var saved = RecentValues<UInt64>(atLeast: remembered)
+    private var saved = RecentValues<SessionKey, UInt64>(atLeast: remembered)
     /// Published messages, with the state in which they were published.
-    private var published = RecentValues<ChatMessage.State>(atLeast: remembered)
+    private var published = RecentValues<String, ChatMessage.State>(atLeast: remembered)
     /// The rows in which our messages were found, by entry: another row with the same text is another message.
-    private var rows = RecentValues<String>(atLeast: remembered)
+    private var rows = RecentValues<String, String>(atLeast: remembered)
     private var reloading: Set<SessionKey> = []
     private let transcripts = KeptTranscripts()
 
@@ -223,8 +223,8 @@ package final class MessageService {
             hash = FNV1a.hash(row.body, after: hash)
             rows.append(row)
         }
-        guard saved[session] != hash else { return }
-        saved[session] = hash
+        guard saved[SessionKey(canonical: session)] != hash else { return }
+        saved[SessionKey(canonical: session)] = hash
         let kept = MessageTable.Page(messages: rows, conversation: conversations.current(in: session))
         let cost = rows.reduce(512) { $0 + $1.body.count }
         let now = loop.wallClock
@@ -243,7 +243,7 @@ package final class MessageService {
     /// Starts a new conversation in the session, which was reset or deleted upstream.
     func begin(_ session: String, on loop: isolated EventLoop) {
         transcripts.changed(session, on: loop)
-        saved[session] = nil
+        saved[SessionKey(canonical: session)] = nil
         let (conversation, now) = (conversations.current(in: session), loop.wallClock)
         feed.journal.cache { transaction in
             try transaction.messages.begin(session: session, conversation: conversation, at: now)

@@ -1,8 +1,8 @@
 /// Remembers at least the newest so many values, and at most twice as many. The oldest are forgotten first.
-struct RecentValues<Value: Sendable>: Sendable {
+struct RecentValues<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     private let least: Int
-    private var newer: [String: Value] = [:]
-    private var older: [String: Value] = [:]
+    private var newer: [Key: Value] = [:]
+    private var older: [Key: Value] = [:]
 
     init(atLeast least: Int) {
         self.least = least
@@ -10,7 +10,7 @@ struct RecentValues<Value: Sendable>: Sendable {
 
     var count: Int { newer.count + older.count }
 
-    subscript(name: String) -> Value? {
+    subscript(name: Key) -> Value? {
         get { newer[name] ?? older[name] }
         set {
             older[name] = nil

@@ -31,7 +31,7 @@ struct SentEntries: Sendable {
         for key in keys {
             let id = OutboxEntry.entryID(ofKey: key)
             guard UUIDv7.isWellFormed(id), known.insert(id).inserted else { continue }
-            if let entry = try tables.outbox.entry(id: id), entry.session == session {
+            if let entry = try tables.outbox.entry(id: id), entry.session.isSameText(as: session) {
                 found.entries.append(entry)
             } else {
                 found.foreign.append(key)
@@ -51,7 +51,7 @@ struct SentEntries: Sendable {
     /// - Parameters:
     ///   - rows: the rows in which messages were found before, by entry.
     ///   - clockSkewMs: the milliseconds by which the gateway's clock is ahead of ours.
-    func messages(rows: RecentValues<String>, clockSkewMs: Int64) -> [SentMessage] {
+    func messages(rows: RecentValues<String, String>, clockSkewMs: Int64) -> [SentMessage] {
         let own = entries.reversed().compactMap { entry -> SentMessage? in
             guard entry.kind == .message else { return nil }
             return SentMessage(

@@ -20,8 +20,8 @@ package final class TranscriptReader {
     private unowned let gateway: any GatewayCalls
     private let events: ServiceEvents
     private let conversations: Conversations
-    private var waiting: [String: Questions] = [:]
-    private var underWay: Set<String> = []
+    private var waiting: [SessionKey: Questions] = [:]
+    private var underWay: Set<SessionKey> = []
     /// The release that refused the parameter for long texts.
     private var refusing: String?
 
@@ -44,12 +44,12 @@ package final class TranscriptReader {
         questions.wantsLongTexts = questions.wantsLongTexts || longTexts
         questions.completions.append(completion)
         waiting[session] = questions
-        if underWay.insert(session).inserted { askNext(session, on: loop) }
+        if underWay.insert(SessionKey(canonical: session)).inserted { askNext(session, on: loop) }
     }
 
     private func askNext(_ session: String, on loop: isolated EventLoop) {
         guard let questions = waiting.removeValue(forKey: session) else {
-            underWay.remove(session)
+            underWay.remove(SessionKey(canonical: session))
             return
         }
         ask(session, questions, on: loop)

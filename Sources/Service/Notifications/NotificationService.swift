@@ -1,5 +1,5 @@
 package import Access
-import Basics
+package import Basics
 package import EventLoops
 import Gateway
 package import JSONBytes
@@ -141,7 +141,7 @@ package final class NotificationService {
     /// The newest first; nil if `before` is not one of them.
     package func page(
         state: SinkDelivery.State?,
-        sessions: Set<String>?,
+        sessions: SessionSet?,
         before: String?,
         limit: Int,
         on loop: isolated EventLoop,

@@ -53,7 +53,7 @@ struct OpenEntries {
     }
 
     /// The summary of some sessions. Few callers ask for it, so the entries are counted each time.
-    func summary(of sessions: Set<String>, now: Timestamp) -> OutboxSummary {
+    func summary(of sessions: SessionSet, now: Timestamp) -> OutboxSummary {
         var summary = OutboxSummary()
         var oldest = Int64.max
         for entry in open.values where sessions.contains(entry.session) {
@@ -65,7 +65,7 @@ struct OpenEntries {
         return summary
     }
 
-    func oldestTroubled(of sessions: Set<String>?) -> String? {
+    func oldestTroubled(of sessions: SessionSet?) -> String? {
         guard counts.failed + counts.unconfirmed > 0 else { return nil }
         let troubled = open.lazy.filter { $0.value.state.isTerminal || $0.value.state == .unconfirmed }
             .filter { sessions?.contains($0.value.session) ?? true }

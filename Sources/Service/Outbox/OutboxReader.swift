@@ -1,3 +1,4 @@
+import Basics
 package import EventLoops
 package import Outbox
 import Store
@@ -43,7 +44,7 @@ package final class OutboxReader {
             let table = tables.outbox
             if let before = query.before {
                 guard let entry = try table.entry(id: before),
-                    query.sessions.contains(where: { $0 == nil || $0 == entry.session })
+                    query.sessions.admit(entry.session)
                 else { return nil }
             }
             var (ofTable, counts, entries) = (OutboxTable.Query(), OutboxCounts(), [OutboxEntry]())

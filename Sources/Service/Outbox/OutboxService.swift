@@ -51,7 +51,7 @@ package final class OutboxService {
     package func blockedReason(session: String) -> String? { dispatcher.blockedReason(session: session) }
 
     /// - Parameter sessions: nil for all. Only that summary includes the attempts.
-    package func summary(of sessions: Set<String>? = nil, now: Timestamp) -> OutboxSummary {
+    package func summary(of sessions: SessionSet? = nil, now: Timestamp) -> OutboxSummary {
         var report = sessions.map { open.summary(of: $0, now: now) } ?? open.summary(now: now)
         if sessions == nil { report.attempts = attempts }
         report.fault = fault
@@ -62,7 +62,7 @@ package final class OutboxService {
     }
 
     /// The oldest entry that needs a person: it failed or expired, or may not have arrived.
-    func oldestTroubled(of sessions: Set<String>?) -> String? { open.oldestTroubled(of: sessions) }
+    func oldestTroubled(of sessions: SessionSet?) -> String? { open.oldestTroubled(of: sessions) }
 
     // MARK: Inputs
 

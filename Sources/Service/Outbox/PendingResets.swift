@@ -4,7 +4,7 @@ import Basics
 struct PendingResets {
     private static let lifeMilliseconds: Int64 = 60_000
 
-    private var orderedAt: [String: Timestamp] = [:]
+    private var orderedAt: [SessionKey: Timestamp] = [:]
 
     /// Records a slash command that is being sent; most commands reset nothing.
     mutating func note(_ command: String, in session: String, now: Timestamp) {

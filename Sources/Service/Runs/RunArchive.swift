@@ -218,7 +218,7 @@ package final class RunArchive {
     }
 
     private static func has(_ session: String, _ sessions: [String?]) -> Bool {
-        sessions.contains { $0 == nil || $0 == session }
+        sessions.admit(session)
     }
 
     /// Reads a page of runs, newest first.
@@ -298,5 +298,5 @@ extension RunService {
 }
 
 extension Run {
-    fileprivate func isOf(_ sessions: [String?]) -> Bool { sessions.contains { $0 == nil || $0 == session.text } }
+    fileprivate func isOf(_ sessions: [String?]) -> Bool { sessions.admit(session.text) }
 }

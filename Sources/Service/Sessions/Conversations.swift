@@ -25,7 +25,7 @@ final class Conversations {
     private static let mostFormer = 8
 
     private let feed: EventFeed
-    private var states: [String: State] = [:]
+    private var states: [SessionKey: State] = [:]
 
     init(feed: EventFeed) {
         self.feed = feed
@@ -46,7 +46,7 @@ final class Conversations {
                 }
                 guard seen != id, self.states[session]?.former.isEmpty == true else { continue }
                 self.states[session]?.former = [id]
-                changed(session)
+                changed(session.text)
             }
         }
     }

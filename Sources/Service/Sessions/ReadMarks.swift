@@ -7,20 +7,20 @@ import Store
 package final class ReadMarks {
     private struct Name: Hashable {
         let reader: String
-        let session: String
+        let session: SessionKey
 
-        var text: String { "\(reader)\n\(session)" }
+        var text: String { "\(reader)\n\(session.text)" }
 
         init(reader: String, session: String) {
             self.reader = reader
-            self.session = session
+            self.session = SessionKey(canonical: session)
         }
 
         init?(_ text: String) {
             let parts = text.split(separator: "\n", maxSplits: 1)
             guard parts.count == 2 else { return nil }
             reader = String(parts[0])
-            session = String(parts[1])
+            session = SessionKey(canonical: String(parts[1]))
         }
     }
 
@@ -52,7 +52,9 @@ package final class ReadMarks {
         feed.readSaved("marks", on: loop) { tables in
             try tables.values.all(space: Self.space).compactMap { row -> (Name, Mark)? in
                 guard let name = Name(row.name), let place = Self.place(row.value.bytes) else { return nil }
-                return (name, Mark(place: place, unread: try Self.count(tables.messages, name.session, after: place)))
+                return (
+                    name, Mark(place: place, unread: try Self.count(tables.messages, name.session.text, after: place))
+                )
             }
         } failed: { _ in
         } completion: { [weak self] saved in
@@ -71,7 +73,7 @@ package final class ReadMarks {
     func knows(_ reader: String) -> Bool { marks.keys.contains { $0.reader == reader } }
 
     /// Unread counts by session.
-    func unread(by reader: String) -> [String: Int] {
+    func unread(by reader: String) -> [SessionKey: Int] {
         marks.reduce(into: [:]) { found, mark in
             if mark.key.reader == reader { found[mark.key.session] = min(mark.value.unread, Self.mostCounted) }
         }
@@ -125,6 +127,7 @@ package final class ReadMarks {
 
     func said(_ message: ChatMessage, in session: String) {
         guard message.role == .assistant else { return }
+        let session = SessionKey(canonical: session)
         for name in marks.keys where name.session == session {
             guard let mark = marks[name], mark.place.at < message.at else { continue }
             marks[name]?.unread += 1
@@ -134,6 +137,7 @@ package final class ReadMarks {
 
     /// Resets the counts, because the session continues with a new conversation.
     func begin(_ session: String) {
+        let session = SessionKey(canonical: session)
         for name in marks.keys where name.session == session { marks[name]?.unread = 0 }
     }
 

@@ -74,7 +74,7 @@ package final class SessionControl {
     private let outbox: OutboxService
     private let lists: GatewayLists
     private let models: ModelService
-    private let turns = TurnQueues<String>()
+    private let turns = TurnQueues<SessionKey>()
 
     init(
         gateway: any GatewayCalls,
@@ -113,7 +113,7 @@ package final class SessionControl {
             switch result {
             case .failure(let failure): completion(.failure(GatewayFault(failure, over: self.gateway)))
             case .success(let rows):
-                let found = rows.first { row in row.key.map { self.runs.canonical($0).text } == key }
+                let found = rows.first { row in row.key.map { self.runs.canonical($0) } == SessionKey(canonical: key) }
                 completion(.success(found.map { self.model.info($0, self.runs.canonical(key)) }))
             }
         }
@@ -443,7 +443,7 @@ package final class SessionControl {
         _ completion: @escaping Completion<Value>,
         _ work: @escaping (@escaping Completion<Value>) -> Void
     ) {
-        turns.run(key) { end in
+        turns.run(SessionKey(canonical: key)) { end in
             work { result in
                 completion(result)
                 end()

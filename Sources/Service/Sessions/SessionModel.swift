@@ -24,10 +24,10 @@ package final class SessionModel {
     private let events: ServiceEvents
     private let runs: RunService
     private let clientName: String
-    private var rows: [String: SessionInfo] = [:]
+    private var rows: [SessionKey: SessionInfo] = [:]
     private let list: KeptList<SessionInfo>
     /// Sessions that events changed while a list was on its way.
-    private var touched: Set<String> = []
+    private var touched: Set<SessionKey> = []
 
     init(gateway: any GatewayCalls, feed: EventFeed, events: ServiceEvents, runs: RunService, clientName: String) {
         self.gateway = gateway
@@ -77,7 +77,7 @@ package final class SessionModel {
         }
         rows[info.key] = info
         events.changed()
-        if list.isAsking { touched.insert(info.key) }
+        if list.isAsking { touched.insert(SessionKey(canonical: info.key)) }
     }
 
     /// Updates the preview, which session events do not have.
@@ -91,7 +91,7 @@ package final class SessionModel {
     func remove(_ key: String) {
         rows[key] = nil
         events.changed()
-        if list.isAsking { touched.insert(key) }
+        if list.isAsking { touched.insert(SessionKey(canonical: key)) }
     }
 
     /// Marks the list outdated after a change that no event describes.
@@ -170,10 +170,10 @@ package final class SessionModel {
 
     private func take(_ listed: [SessionRow], on loop: isolated EventLoop) {
         let before = rows
-        var after: [String: SessionInfo] = [:]
+        var after: [SessionKey: SessionInfo] = [:]
         for row in listed {
             guard let key = row.key.map({ runs.canonical($0) }) else { continue }
-            after[key.text] = info(row, key)
+            after[key] = info(row, key)
         }
         // The list may have been made before the event.
         for key in touched {

@@ -35,10 +35,10 @@ package final class SessionService {
     private let conversations: Conversations
     private let model: SessionModel
     /// Sessions with an event in the last second.
-    private var told: [String: Told] = [:]
+    private var told: [SessionKey: Told] = [:]
     private var tellings = 0
     /// The new conversations of sessions that were reset.
-    private var resets: [String: String] = [:]
+    private var resets: [SessionKey: String] = [:]
 
     init(
         feed: EventFeed,
@@ -166,7 +166,7 @@ package final class SessionService {
     // MARK: Publishing
 
     /// Publishes the changes whose events were lost while the link was down.
-    func compare(_ before: [String: SessionInfo], on loop: isolated EventLoop) {
+    func compare(_ before: [SessionKey: SessionInfo], on loop: isolated EventLoop) {
         let after = model.sessions
         for info in after {
             see(info.sessionID, in: SessionKey(canonical: info.key), on: loop)
@@ -178,8 +178,8 @@ package final class SessionService {
         }
         // A list at its limit may lack sessions that still exist.
         guard after.count < SessionModel.mostSessions else { return }
-        let left = Set(after.map(\.key))
-        for (key, info) in before where !left.contains(key) { deleted(info, on: loop) }
+        let left = SessionSet(after.map(\.key))
+        for (key, info) in before where !left.contains(key.text) { deleted(info, on: loop) }
     }
 
     /// Publishes lasting changes only: counters, previews and runs change several times per run and have events of

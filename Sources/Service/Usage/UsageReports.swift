@@ -1,4 +1,4 @@
-import Basics
+package import Basics
 package import EventLoops
 package import Gateway
 package import JSONBytes
@@ -48,7 +48,7 @@ package final class UsageReports {
 
     private struct SessionQuestion: Hashable {
         let period: UsagePeriod
-        let key: String?
+        let key: SessionKey?
         let limit: Int
     }
 
@@ -136,7 +136,7 @@ package final class UsageReports {
     /// - Parameter only: nil for all sessions, of which the gateway returns the latest.
     package func sessions(
         _ period: UsagePeriod,
-        only keys: Set<String>?,
+        only keys: SessionSet?,
         limit: Int,
         on loop: isolated EventLoop,
         completion: @escaping (Result<KeptAnswer<SessionReport>, Fault>) -> Void
@@ -144,7 +144,7 @@ package final class UsageReports {
         // No hello lists the method; releases that have it also list this one.
         guard !lacksCost else { return completion(.failure(.unsupported)) }
         guard let keys else { return ask(period, key: nil, limit: limit, on: loop, completion: completion) }
-        gather(period, keys.sorted().prefix(limit)[...], [], on: loop, completion: completion)
+        gather(period, keys.texts.prefix(limit), [], on: loop, completion: completion)
     }
 
     /// Asks about one session after the other, so that a caller has one question at the gateway at a time.
@@ -180,7 +180,7 @@ package final class UsageReports {
         on loop: isolated EventLoop,
         completion: @escaping (Result<KeptAnswer<SessionReport>, Fault>) -> Void
     ) {
-        let question = SessionQuestion(period: period, key: key, limit: limit)
+        let question = SessionQuestion(period: period, key: key.map { SessionKey(canonical: $0) }, limit: limit)
         sessions.get(question, over: gateway, on: loop) { answer in
             let call = SessionsUsage(dates: period.dates(namingZone: false), key: key, limit: limit)
             gateway.call(call, on: loop) { [runs] result in

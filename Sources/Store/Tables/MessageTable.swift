@@ -100,8 +100,8 @@ package struct MessageTable {
     }
 
     /// The conversation of each session, if known.
-    package func conversations() throws(SQLiteError) -> [String: String] {
-        var found: [String: String] = [:]
+    package func conversations() throws(SQLiteError) -> [SessionKey: String] {
+        var found: [SessionKey: String] = [:]
         try connection.forEach("SELECT session, conversation FROM message_session WHERE conversation IS NOT NULL") {
             row in
             found[row.string(0)] = row.string(1)

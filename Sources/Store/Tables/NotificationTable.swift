@@ -227,7 +227,7 @@ package struct NotificationTable {
     ///   - before: the last one of the previous page.
     package func page(
         state: String?,
-        sessions: Set<String>?,
+        sessions: SessionSet?,
         before: String?,
         limit: Int
     ) throws(SQLiteError) -> (rows: [StoredNotification], isMore: Bool)? {

@@ -105,9 +105,9 @@ package struct TokenTable {
     }
 
     /// Session keys have no line feeds: `NewToken` refuses them.
-    private static func encode(_ sessions: Set<String>) -> String { sessions.sorted().joined(separator: "\n") }
+    private static func encode(_ sessions: SessionSet) -> String { sessions.texts.joined(separator: "\n") }
 
-    private static func decode(_ text: String) -> Set<String> {
-        Set(text.split(separator: "\n").map(String.init))
+    private static func decode(_ text: String) -> SessionSet {
+        SessionSet(text.split(separator: "\n").map(String.init))
     }
 }
