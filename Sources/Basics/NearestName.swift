@@ -6,6 +6,7 @@ package enum NearestName {
     /// The closest candidate, or nil if none is near: at most a third of the letters may differ, and at least one must
     /// agree.
     package static func of(_ name: String, in candidates: some Sequence<String>) -> String? {
+        guard name.utf8.count <= 4 * longest else { return nil }
         let wanted = Array(name.lowercased().unicodeScalars)
         guard !wanted.isEmpty, wanted.count <= longest else { return nil }
         var best: (name: String, distance: Int)?

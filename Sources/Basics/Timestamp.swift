@@ -42,6 +42,7 @@ package struct Timestamp: Sendable, Hashable, Comparable {
 
     /// Reads RFC 3339: any fraction (cut to milliseconds), `Z` or a numeric offset, `T` or a blank between date and time.
     package init?(rfc3339 text: String) {
+        guard text.utf8.count <= 64 else { return nil }
         var reader = DigitReader(Array(text.utf8))
         guard
             let year = reader.number(4), reader.take("-"), let month = reader.number(2), reader.take("-"),

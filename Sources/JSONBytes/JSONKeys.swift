@@ -1,6 +1,6 @@
 /// Refuses objects with two members of one name, because readers would disagree about their meaning.
 enum JSONKeys {
-    /// Up to this number the names are compared in pairs. Above it a set is used, whose random seed prevents chosen
+    /// Up to this number the names are compared in pairs. Above it by their hashes, whose random seed prevents chosen
     /// collisions.
     private static let pairwise = 16
 
@@ -13,10 +13,7 @@ enum JSONKeys {
         }
         guard keys.count > 1 else { return }
         if keys.count > pairwise || keys.contains(where: { nodes[$0].hasEscapes }) {
-            var seen = Set<[UInt8]>(minimumCapacity: keys.count)
-            for key in keys where !seen.insert(JSONStrings.decoded(nodes[key], source)).inserted {
-                throw JSONError(offset: Int(nodes[key].start) - 1, reason: .duplicateKey)
-            }
+            try checkUnique(keys, in: nodes, source)
             return
         }
         for later in 1..<keys.count {
@@ -26,7 +23,41 @@ enum JSONKeys {
         }
     }
 
+    /// A table of places in `keys`, open to the next free slot. A set of the names would take an allocation for each of
+    /// them, of which a large body may have millions.
+    private static func checkUnique(
+        _ keys: [Int],
+        in nodes: [JSONNode],
+        _ source: Span<UInt8>
+    ) throws(JSONError) {
+        let mask = (1 << (Int.bitWidth - keys.count.leadingZeroBitCount + 1)) - 1
+        var table = [Int32](repeating: -1, count: mask + 1)
+        for (place, key) in keys.enumerated() {
+            var slot = hash(of: nodes[key], source) & mask
+            while table[slot] >= 0 {
+                guard !same(nodes[keys[Int(table[slot])]], nodes[key], source) else {
+                    throw JSONError(offset: Int(nodes[key].start) - 1, reason: .duplicateKey)
+                }
+                slot = (slot + 1) & mask
+            }
+            table[slot] = Int32(place)
+        }
+    }
+
+    private static func hash(of name: JSONNode, _ source: Span<UInt8>) -> Int {
+        var hasher = Hasher()
+        if name.hasEscapes {
+            for byte in JSONStrings.decoded(name, source) { hasher.combine(byte) }
+        } else {
+            for place in Int(name.start)..<Int(name.end) { hasher.combine(source[place]) }
+        }
+        return hasher.finalize()
+    }
+
     private static func same(_ left: JSONNode, _ right: JSONNode, _ source: Span<UInt8>) -> Bool {
+        if left.hasEscapes || right.hasEscapes {
+            return JSONStrings.decoded(left, source) == JSONStrings.decoded(right, source)
+        }
         guard left.end - left.start == right.end - right.start else { return false }
         var a = Int(left.start)
         var b = Int(right.start)

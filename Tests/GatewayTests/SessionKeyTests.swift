@@ -51,6 +51,10 @@ struct SessionKeyTests {
         #expect(throws: SessionKey.Problem.tooLong(limit: 512)) {
             try defaults.canonical(String(repeating: "k", count: 513))
         }
+        // A text that is far too long is not looked through, not even for blanks.
+        #expect(throws: SessionKey.Problem.tooLong(limit: 512)) {
+            try defaults.canonical(String(repeating: " ", count: 1 << 20) + "main")
+        }
     }
 
     @Test func `keys are the same if their bytes are, however a letter is written`() throws {

@@ -42,6 +42,19 @@ struct JSONDocumentTests {
         #expect(throws: JSONError(offset: offset, reason: reason)) { try JSONDocument(parsing: text) }
     }
 
+    @Test func `a name that stands twice among many is found, and many names are none`() throws {
+        for count in [15, 16, 17, 18, 64, 1000] {
+            let names = (1...count).map { $0.isMultiple(of: 3) ? #""\u006B\#($0)":0"# : "\"k\($0)\":0" }
+            let body = names.joined(separator: ",")
+            #expect(try JSONDocument(parsing: "{\(body)}").root.count == count)
+            for again in [#""k1""#, #""\u006b1""#, #""k3""#, #""\u006b3""#, "\"k\(count)\""] {
+                #expect(throws: JSONError(offset: body.utf8.count + 2, reason: .duplicateKey), "\(again), \(count)") {
+                    try JSONDocument(parsing: "{\(body),\(again):0}")
+                }
+            }
+        }
+    }
+
     @Test(
         arguments: [
             [0xC0, 0x80], [0xC2], [0xE0, 0x80, 0x80], [0xED, 0xA0, 0x80], [0xF0, 0x80, 0x80, 0x80],

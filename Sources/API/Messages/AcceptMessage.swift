@@ -30,7 +30,7 @@ final class AcceptMessage {
             let read = await MessageBody.reading(body, rules)
             loop.post { loop in
                 guard let (api, call) = bound.value(on: loop) else { return }
-                call.attempt(on: loop) { () throws(Problem) in try accept(api, call, read, on: loop) }
+                call.attempt(on: loop) { () throws(Problem) in try accept(api, call, read.get(), on: loop) }
             }
         }
     }

@@ -30,7 +30,7 @@ struct MessageRequest: Sendable {
     static let longestText = 256 << 10
     static let longestWait = 600
 
-    /// - Parameter body: the body, if it was already parsed.
+    /// - Parameter body: the body, if it was already read.
     init(_ call: Call, _ api: HTTPAPI, _ body: MessageBody?, now: Timestamp) throws(Problem) {
         session = call.text("session") ?? session
         thinking = call.text("thinking")
@@ -58,13 +58,14 @@ struct MessageRequest: Sendable {
             // The body's session is well-formed, but not allowed.
             throw .invalidField("session", error.detail)
         }
+        // Before the text is looked through: it may be as long as the body.
+        try Self.checkLength(text.utf8.count)
         guard attachments != nil || text.unicodeScalars.contains(where: Self.isSaid) else {
             throw .invalidField("text", "`text` is empty: there is nothing to send.")
         }
         guard !text.utf8.contains(0) else {
             throw .invalidField("text", "`text` has a NUL character, which the gateway refuses.")
         }
-        try Self.checkLength(text.utf8.count)
         if let thinking, !Self.isLevel(thinking) { throw .invalidField("thinking", Self.levels) }
         let limit = api.services.messageBodyLimit
         guard text.utf8.count + attachmentBytes <= limit else {
@@ -79,8 +80,8 @@ struct MessageRequest: Sendable {
     private static let levels = "`thinking` is a level such as off, low, medium or high."
 
     private static func isLevel(_ text: String) -> Bool {
-        let isWord = text.utf8.allSatisfy { (0x61...0x7A).contains($0) || $0 == UInt8(ascii: "-") }
-        return isWord && !text.isEmpty && text.utf8.count <= 32
+        (1...32).contains(text.utf8.count)
+            && text.utf8.allSatisfy { (0x61...0x7A).contains($0) || $0 == UInt8(ascii: "-") }
     }
 
     static func checkLength(_ count: Int) throws(Problem) {
@@ -161,11 +162,10 @@ struct MessageRequest: Sendable {
 /// The accepted formats of a message.
 extension MessageRequest {
     static let types = [MediaType.json, .plain, .form]
-    static let fields = ["text", "session", "thinking", "attachments", "ttlSeconds", "notBefore"]
     private static let formFields = ["text", "message", "session", "thinking", "ttlSeconds", "notBefore"]
     private static let formBytesBesideText = 4096
     /// The longest time that any entry is kept waiting.
-    private static let longestTTLSeconds: Int64 = 30 * 86_400
+    fileprivate static let longestTTLSeconds: Int64 = 30 * 86_400
 
     mutating func readBody(
         _ call: Call,
@@ -175,7 +175,8 @@ extension MessageRequest {
     ) throws(Problem) {
         let type = try call.bodyType()
         if type.isJSON {
-            try readJSON(body ?? MessageBody(call.exchange.body, rules), now: now)
+            let read = if let body { body } else { try MessageBody(call.exchange.body, rules) }
+            try take(read, now: now)
         } else if type.isSameEssence(as: .form) {
             try readForm(call, now: now)
         } else if type.isSameEssence(as: .plain) {
@@ -192,24 +193,14 @@ extension MessageRequest {
 
     // MARK: JSON
 
-    private mutating func readJSON(_ read: MessageBody, now: Timestamp) throws(Problem) {
-        let body = try Call.object(read.json, of: Self.fields)
-        if let value = try Self.string("text", body) { text = value }
-        if let value = try Self.string("session", body) { session = value }
-        if let value = try Self.string("thinking", body) { thinking = value }
-        if let value = body["ttlSeconds"], !value.isNull { try take(ttl: value.int) }
-        if let value = try Self.string("notBefore", body) { try take(notBefore: value, now: now) }
-        attachments = try read.attachments.get()
+    private mutating func take(_ body: MessageBody, now: Timestamp) throws(Problem) {
+        text = body.text ?? text
+        session = body.session ?? session
+        thinking = body.thinking ?? thinking
+        if let seconds = body.ttlSeconds { try take(ttl: seconds) }
+        if let time = body.notBefore { try take(notBefore: time, now: now) }
+        attachments = body.attachments
         attachmentBytes = attachments?.count ?? 0
-        guard body["text"] != nil || attachments != nil else {
-            throw .invalidField("text", "`text` is the message, a string.")
-        }
-    }
-
-    private static func string(_ name: String, _ body: JSONValue) throws(Problem) -> String? {
-        guard let value = body[name], !value.isNull else { return nil }
-        guard let text = value.string else { throw .invalidField(name, "`\(name)` is a string.") }
-        return text
     }
 
     // MARK: Forms and text
@@ -248,10 +239,7 @@ extension MessageRequest {
 
     private mutating func take(ttl seconds: Int64?) throws(Problem) {
         guard let seconds, (1...Self.longestTTLSeconds).contains(seconds) else {
-            throw .invalidField(
-                "ttlSeconds",
-                "`ttlSeconds` is a whole number from 1 to \(Self.longestTTLSeconds)."
-            )
+            throw .badTTL
         }
         ttlMilliseconds = seconds * 1000
     }
@@ -270,6 +258,10 @@ extension MessageRequest {
 }
 
 extension Problem {
+    static var badTTL: Problem {
+        .invalidField("ttlSeconds", "`ttlSeconds` is a whole number from 1 to \(MessageRequest.longestTTLSeconds).")
+    }
+
     static func late(_ now: Timestamp) -> Problem {
         .invalidField("notBefore", "`notBefore` is past; it is \(now.rfc3339) now.")
     }

@@ -185,7 +185,7 @@ package final class Call {
     func jsonObject(onlyOf fields: [String]) throws(Problem) -> JSONValue {
         let body = try json()
         guard body.kind == .object else { throw .invalidField("body", "The body is a JSON object.") }
-        for member in body.members where !fields.contains(member.key) {
+        for member in body.members where !fields.contains(where: member.key.isSameText(as:)) {
             let near = NearestName.of(member.key, in: fields).map { "did you mean `\($0)`? " } ?? ""
             let shown = member.key.shortened
             let all = fields.joined(separator: ", ")
@@ -215,12 +215,10 @@ package final class Call {
         guard value.kind == .object else {
             throw .invalidField("body", "The body is a JSON object.")
         }
-        var unknown: String?
-        for member in value.members {
-            if fields.contains(member.key) { return value }
-            unknown = unknown ?? member.key
-        }
-        guard let unknown else { return value }
+        // Names are not made texts one by one: a large body may have millions.
+        guard !fields.contains(where: { value[$0] != nil }),
+            let unknown = value.members.first(where: { _ in true })?.key
+        else { return value }
         let near = NearestName.of(unknown, in: fields) ?? fields[0]
         let shown = unknown.shortened
         throw .invalidField(

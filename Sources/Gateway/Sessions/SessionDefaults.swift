@@ -20,6 +20,8 @@ package struct SessionDefaults: Sendable, Equatable {
     /// The canonical form of a key as written by people and old gateways. Two spellings of one session always give the
     /// same key.
     package func canonical(_ written: String) throws(SessionKey.Problem) -> SessionKey {
+        // A body may hold one of many megabytes, too long to be looked through.
+        guard written.utf8.count <= 4 * SessionKey.limit else { throw .tooLong(limit: SessionKey.limit) }
         let trimmed = written.trimmingBlanks()
         guard !trimmed.isEmpty else { throw .empty }
         guard trimmed.utf8.count <= SessionKey.limit else { throw .tooLong(limit: SessionKey.limit) }
