@@ -51,6 +51,7 @@ struct PageReader: Sendable {
             memory[id]?.end(by: rows)
             memory.publish(id, to: &changes)
         }
+        for id in memory[session: session]?.ended ?? [] { memory[id]?.answerRead() }
         memory[session: session]?.conversation = page.conversation
     }
 

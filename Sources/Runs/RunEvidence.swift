@@ -41,6 +41,12 @@ struct RunEvidence: Sendable {
 
     mutating func aborted() { wasAborted = true }
 
+    /// The transcript has the whole answer of a run that the gateway said it had stopped.
+    mutating func stoppedInVain() {
+        wasAborted = false
+        settled(.completed, error: nil)
+    }
+
     /// A final event overrides an earlier error, because the gateway tried again.
     mutating func finished() {
         chatFinal = true
@@ -103,7 +109,7 @@ struct RunEvidence: Sendable {
 
     var isAwaitingRetry: Bool { mayBeTriedAgain && chatError != nil && !isSettled }
 
-    /// An abort is final, whatever is reported after it.
+    /// An abort counts more than any event after it: only the transcript can refute it.
     var state: Run.State {
         if wasAborted { return .aborted }
         if chatFinal { return .completed }

@@ -25,6 +25,9 @@ struct RunLooks: Sendable {
             guard let reducer = memory[id], let own = interval(reducer, looks: runs.looks, now: now) else { continue }
             wait = min(wait ?? own, own)
         }
+        if runs.ended.contains(where: { memory[$0]?.hasAnswerToRead == true }) {
+            wait = 0
+        }
         return wait
     }
 

@@ -27,6 +27,11 @@ struct RunReducer: Sendable {
     private var wasHeld = false
     private var hasGap = false
     private var needsRows = false
+    /// The gateway began the run after it had said that it stopped it, as 2026.4.26 does in the first 100 ms of a run. Only the
+    /// transcript shows what comes of it.
+    private var wasStoppedInVain = false
+    /// The answer of a run that was stopped in vain may be in the transcript.
+    private(set) var hasAnswerToRead = false
     private var usageByRow: [String: TokenUsage] = [:]
     private var finalUsage: TokenUsage?
     /// How the assistant's last row ended. It gives the run's end once the gateway calls the run over.
@@ -70,7 +75,7 @@ struct RunReducer: Sendable {
             // Without a reported start the time may be that of the first event.
             mayMatchByWords: isActive && (times.starts.isEmpty || publication.isResumed),
             sentAt: times.sentAt,
-            endedAt: isActive ? contact.followedAt : times.lastSeen
+            endedAt: isActive || wasStoppedInVain ? contact.followedAt : times.lastSeen
         ) { steps.contains(call: $0) }
     }
 
@@ -119,7 +124,7 @@ struct RunReducer: Sendable {
 
     /// - Parameter resultsInRows: the gateway leaves the output of commands out of its events; the transcript has it.
     mutating func take(_ event: AgentEvent, resultsInRows: Bool, now: Timestamp) {
-        guard !isClosed else { return }
+        guard !isClosed else { return takeAfterEnd(event, now: now) }
         heard(at: now)
         message.seenAtWork()
         let time = event.time ?? now
@@ -136,6 +141,22 @@ struct RunReducer: Sendable {
         case .tool, .item, .commandOutput, .thinking, .compaction, .fallback, .approval, .other: break
         }
     }
+
+    private mutating func takeAfterEnd(_ event: AgentEvent, now: Timestamp) {
+        guard evidence.wasAborted, case .lifecycle(let lifecycle)? = event.content, lifecycle.phase == .start else {
+            return
+        }
+        wasStoppedInVain = true
+        times.foundStart(at: lifecycle.startedAt ?? event.time ?? now)
+    }
+
+    /// A row of the session came as an event. It may be the answer of a run that was stopped in vain.
+    mutating func answerCame() -> Bool {
+        hasAnswerToRead = wasStoppedInVain
+        return wasStoppedInVain
+    }
+
+    mutating func answerRead() { hasAnswerToRead = false }
 
     mutating func began(at time: Timestamp) { times.began(at: time) }
     /// The gateway reported the run's work or its end, so nothing is in doubt any more.
@@ -257,6 +278,7 @@ struct RunReducer: Sendable {
     mutating func end(by rows: [HistoryRow]) {
         guard let last = rows.last(where: { $0.role == .assistant }) else { return }
         // The run's own terminal event says more than its rows.
+        if isClosed, wasStoppedInVain { return answerAfterStop(last) }
         guard !isClosed || (isOver && !evidence.isProven) else { return }
         if isClosed, last.stopReason == .completed {
             // A row that was written later belongs to another run.
@@ -271,6 +293,15 @@ struct RunReducer: Sendable {
         case .aborted: evidence.settled(.aborted, error: nil)
         case .toolUse, .other, nil: break
         }
+    }
+
+    private mutating func answerAfterStop(_ last: HistoryRow) {
+        guard last.stopReason == .completed, let time = last.time else { return }
+        wasStoppedInVain = false
+        times.forgetEnd()
+        times.seen(at: time)
+        text.correct(to: ReplyText.clean(last.text))
+        evidence.stoppedInVain()
     }
 
     /// Holds back the end of a run that the gateway calls over: the next page may still bring the last rows.

@@ -325,7 +325,14 @@ package struct RunTracker: Sendable {
         guard let key = event.sessionKey, let row = event.row, row.role != .user || event.isStored else { return }
         let session = defaults.tolerant(key)
         let found = reader.take([row], session: session, in: &memory, to: &changes)
-        guard row.role == .user, memory[session: session]?.hasTranscript == true else { return }
+        if row.role == .assistant {
+            for id in memory[session: session]?.ended ?? [] where memory[id]?.answerCame() == true {
+                wantsPageNow = true
+            }
+        }
+        guard row.role == .user else { return }
+        if event.beginsConversation { memory[session: session]?.hasTranscript = false }
+        guard memory[session: session]?.hasTranscript == true else { return }
         for id in found.rows.keys {
             memory.prove(id, byRow: .rowEvent, mayBeOfRefused: traits.pagesTellRuns, to: &changes)
         }

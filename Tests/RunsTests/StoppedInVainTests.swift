@@ -1,0 +1,88 @@
+import Basics
+import Gateway
+import JSONBytes
+import Testing
+
+@testable import Runs
+
+/// A gateway that says it has stopped a run, and then works on it, as 2026.4.26 does when the abort comes within 100 ms.
+struct StoppedInVainTests {
+    private let main = SessionKey(canonical: "agent:main:main")
+    private let sent = Timestamp(milliseconds: 1_795_000_000_000)
+
+    private func later(_ milliseconds: Int64) -> Timestamp { sent.adding(milliseconds: milliseconds) }
+
+    private func row(_ role: String, _ text: String, at time: Int64, _ more: String = "") -> String {
+        #"{"role":"\#(role)","content":[{"type":"text","text":"\#(text)"}],"timestamp":\#(later(time).milliseconds),"#
+            + #""__openclaw":{"id":"\#(role)\#(time)"}\#(more)}"#
+    }
+
+    private func event(_ row: String) -> JSONValue {
+        json(#"{"sessionKey":"agent:main:main","messageId":"m","message":\#(row)}"#)
+    }
+
+    /// The run is stopped before its work, and begins all the same.
+    private func stopped(begins: Bool = true) -> (tracker: RunTracker, ends: [RunChange]) {
+        var tracker = RunTracker()
+        tracker.traits = GatewayTraits(sendsRows: true, pagesTellRuns: true)
+        tracker.sent("one", session: main, text: "tell it", now: sent)
+        let aborted = json(
+            #"{"runId":"one","sessionKey":"agent:main:main","seq":1,"state":"aborted","stopReason":"rpc"}"#
+        )
+        let ends = tracker.receive(event: "chat", payload: aborted, now: later(40))
+        let start = AgentFrame.start("one", later(90).milliseconds)
+        if begins { _ = tracker.receive(event: "agent", payload: start, now: later(91)) }
+        return (tracker, ends)
+    }
+
+    private func answer(at time: Int64) -> String {
+        row("assistant", "the whole story", at: time, #","stopReason":"stop""#)
+    }
+
+    @Test func `the whole answer in the transcript corrects the end`() throws {
+        var (tracker, ends) = stopped()
+        #expect(ends.contains { if case .ended(let run) = $0 { run.state == .aborted } else { false } })
+        #expect(tracker.run("one")?.state == .aborted)
+        let user = row("user", "tell it", at: 90)
+        _ = tracker.receive(event: "session.message", payload: event(user), now: later(92))
+        #expect(tracker.looks(later(5_000)).isEmpty, "nothing new is to be seen yet")
+        _ = tracker.receive(event: "session.message", payload: event(answer(at: 13_000)), now: later(13_001))
+        #expect(tracker.looks(later(13_600)) == [main])
+        let page = json(#"{"messages":[\#(user),\#(answer(at: 13_000))],"hasMore":false}"#)
+        let changes = tracker.receive(history: page, session: main, now: later(13_700))
+        let corrected = changes.compactMap { if case .corrected(let run) = $0 { run } else { nil } }
+        let run = try #require(corrected.first)
+        #expect(run.state == .completed)
+        #expect(run.text == "the whole story")
+        #expect(run.endedAt == later(13_000))
+        #expect(tracker.looks(later(60_000)).isEmpty)
+    }
+
+    @Test func `a partial answer leaves it aborted`() {
+        var (tracker, _) = stopped()
+        let note = row("assistant", "the whole", at: 13_000, #","openclawAbort":{"aborted":true,"runId":"one"}"#)
+        let page = json(#"{"messages":[\#(row("user", "tell it", at: 90)),\#(note)],"hasMore":false}"#)
+        let changes = tracker.receive(history: page, session: main, now: later(13_700))
+        #expect(!changes.contains { if case .corrected = $0 { true } else { false } })
+    }
+
+    @Test func `an answer to a later message is not its own`() {
+        var (tracker, _) = stopped()
+        tracker.sent("two", session: main, text: "and this", now: later(1_000))
+        _ = tracker.receive(
+            event: "agent",
+            payload: AgentFrame.start("two", later(1_100).milliseconds),
+            now: later(1_100)
+        )
+        let rows = [row("user", "tell it", at: 90), row("user", "and this", at: 1_100), answer(at: 2_000)]
+        let page = json(#"{"messages":[\#(rows.joined(separator: ","))],"hasMore":false}"#)
+        _ = tracker.receive(history: page, session: main, now: later(2_500))
+        #expect(tracker.run("one")?.state == .aborted)
+    }
+
+    @Test func `a run that really stopped is not looked for`() {
+        var (tracker, _) = stopped(begins: false)
+        _ = tracker.receive(event: "session.message", payload: event(answer(at: 13_000)), now: later(13_001))
+        #expect(tracker.looks(later(13_600)).isEmpty)
+    }
+}
