@@ -19,6 +19,8 @@ package struct SessionMessageEvent: Sendable {
     /// False for the early notice of gateways of protocol 3, sent when a message is accepted: it has no id, and is
     /// followed by a second one with id and another time once the row is written.
     package let isStored: Bool
+    /// The row is the first of its conversation, which may have replaced another one of the session.
+    package var beginsConversation: Bool { payload["messageSeq"]?.int.map { $0 <= 1 } ?? false }
     package var session: SessionRow { SessionRow(payload["session"] ?? payload) }
 
     /// The idempotency key of the send that caused the row, as written.
