@@ -11,7 +11,8 @@ struct QueueKey: Hashable, Comparable, Sendable {
 
     /// Control queues sort first.
     static func < (left: QueueKey, right: QueueKey) -> Bool {
-        left.isControl == right.isControl ? left.session < right.session : left.isControl
+        left.isControl == right.isControl
+            ? left.session.utf8.lexicographicallyPrecedes(right.session.utf8) : left.isControl
     }
 }
 

@@ -73,8 +73,7 @@ enum AbortOperations {
         case .success(.stopped(let runs)): answer(call, stopped: runs, over: nil, on: loop)
         case .success(.kept(let entries, let stopped, let isAway)):
             let gone =
-                "The gateway has no such run now. Ladle is finding out how it ended. If the gateway goes on with it, "
-                + "Ladle stops it."
+                "The gateway has no such run now. If it goes on with that run, or has yet to begin it, Ladle stops it then."
             let response = Response.object(.accepted) { object in
                 object.member("aborted", !stopped.isEmpty)
                 object.array("runIds", of: stopped)
