@@ -3,17 +3,8 @@ import Outbox
 import Testing
 
 struct `An entry that may have arrived` {
-    private func unanswered(_ policy: OutboxPolicy = OutboxPolicy(), text: String = "hello") -> World {
-        var world = World(policy)
-        world.online(uptimeMs: 1_000_000)
-        world.enqueue("a", text: text)
-        world.enqueue("b")
-        world.answer(.noAnswer(detail: "connection closed"), to: "a")
-        return world
-    }
-
     @Test func `is accepted when an event of its run is seen, and delivered when that run ends`() {
-        var world = unanswered()
+        var world = World.unanswered()
         world.send(.taken(key: "a"))
         #expect(world.state("a") == .accepted)
         #expect(world.disk["a"]?.proof == nil)
@@ -130,14 +121,14 @@ struct `An entry that may have arrived` {
 
     @Test(arguments: ["a", "a:user"])
     func `is delivered when a row or event shows its key`(key: String) {
-        var world = unanswered()
+        var world = World.unanswered()
         world.send(.evidence(key: key, .messageEvent))
         #expect(world.state("a") == .delivered)
         #expect(world.disk["a"]?.proof == .messageEvent)
     }
 
     @Test func `is delivered when a search in the history finds it`() {
-        var world = unanswered()
+        var world = World.unanswered()
         #expect(world.searches.map(\.depth) == [.recent])
         world.report(SearchReport(proof: .history, isComplete: true))
         #expect(world.state("a") == .delivered)
@@ -145,7 +136,7 @@ struct `An entry that may have arrived` {
     }
 
     @Test func `is sent again under the same key while the same gateway surely remembers it`() {
-        var world = unanswered()
+        var world = World.unanswered()
         world.report(SearchReport(isComplete: true))
         #expect(world.sent == ["a", "a"])
         #expect(world.dispatches.last?.isRepeat == true)
@@ -157,7 +148,7 @@ struct `An entry that may have arrived` {
 
     @Test func `is accepted and looked for at once when its repeat is answered by ok or by the error of its run`() {
         for status in [AttemptOutcome.Acknowledgement.Status.finished, .failed] {
-            var world = unanswered()
+            var world = World.unanswered()
             world.report(SearchReport(isComplete: true))
             world.answer(.acknowledged(.init(status: status)), to: "a")
             #expect(world.state("a") == .accepted)
@@ -183,7 +174,7 @@ struct `An entry that may have arrived` {
     }
 
     @Test func `is repeated once, not as often as the link comes and goes`() {
-        var world = unanswered()
+        var world = World.unanswered()
         world.report(SearchReport(isComplete: true))
         world.answer(.noAnswer(detail: "closed again"), to: "a")
         world.report(SearchReport(isComplete: false))
@@ -192,7 +183,7 @@ struct `An entry that may have arrived` {
     }
 
     @Test func `is looked for again when the write of its repeat has failed`() {
-        var world = unanswered()
+        var world = World.unanswered()
         world.storageProblem = .storageFull
         world.report(SearchReport(isComplete: true))
         world.storageProblem = nil
@@ -205,7 +196,7 @@ struct `An entry that may have arrived` {
     }
 
     @Test func `is looked for again when a search ended beside a write that failed`() {
-        var world = unanswered()
+        var world = World.unanswered()
         world.holdsWrites = true
         world.send(.cancel(id: "a", force: true, CommandToken(1)))
         world.report(SearchReport(isComplete: false))
@@ -219,7 +210,7 @@ struct `An entry that may have arrived` {
     }
 
     @Test func `is not repeated unseen once the gateway has restarted`() {
-        var world = unanswered()
+        var world = World.unanswered()
         world.offline()
         world.pass(30_000)
         // Up for 5 s: another process.
@@ -269,7 +260,7 @@ struct `An entry that may have arrived` {
     }
 
     @Test func `is not repeated unseen when the window has passed`() {
-        var world = unanswered()
+        var world = World.unanswered()
         world.offline()
         world.pass(240_000)
         world.online(uptimeMs: 1_240_000)
@@ -278,7 +269,7 @@ struct `An entry that may have arrived` {
     }
 
     @Test func `is not repeated unseen when the window has passed and our clock was set back`() {
-        var world = unanswered()
+        var world = World.unanswered()
         world.offline()
         world.pass(290_000)
         world.now.wallMs -= 200_000
@@ -297,7 +288,7 @@ struct `An entry that may have arrived` {
     }
 
     @Test func `is tried again with the same key when the whole history does not have it`() {
-        var world = unanswered()
+        var world = World.unanswered()
         world.offline()
         world.online(uptimeMs: 5_000)
         world.report(SearchReport(isComplete: true))
@@ -397,7 +388,7 @@ struct `An entry that may have arrived` {
     }
 
     @Test func `is repeated again over the next connection when its repeat could not be written`() {
-        var world = unanswered()
+        var world = World.unanswered()
         world.report(SearchReport(isComplete: true))
         world.answer(.notDispatched(detail: "closed"), to: "a")
         #expect(world.disk["a"]?.attemptCount == 1)
@@ -409,7 +400,7 @@ struct `An entry that may have arrived` {
 
     @Test func `stays unconfirmed while a run is under way or the history could not be read`() {
         for report in [SearchReport(isComplete: true, hasActiveRun: true), SearchReport(isComplete: false), .failed] {
-            var world = unanswered()
+            var world = World.unanswered()
             world.offline()
             world.online(uptimeMs: 5_000)
             world.report(report)
@@ -431,7 +422,7 @@ struct `An entry that may have arrived` {
         report: SearchReport,
         expected: [Int64]
     ) {
-        var world = unanswered()
+        var world = World.unanswered()
         world.offline()
         world.online(uptimeMs: 5_000)
         var waits: [Int64] = []
@@ -446,7 +437,7 @@ struct `An entry that may have arrived` {
     }
 
     @Test func `if it is a slash command never goes again by itself`() {
-        var world = unanswered(text: "  /new")
+        var world = World.unanswered(text: "  /new")
         world.report(SearchReport(isComplete: true))
         #expect(world.sent == ["a"])
         world.offline()
@@ -461,7 +452,7 @@ struct `An entry that may have arrived` {
     @Test func `with ambiguous hold waits for a person, though proof still settles it`() {
         var policy = OutboxPolicy()
         policy.ambiguous = .hold
-        var world = unanswered(policy)
+        var world = World.unanswered(policy)
         world.report(SearchReport(isComplete: true))
         #expect(world.state("a") == .unconfirmed)
         #expect(world.sent == ["a"])
@@ -469,76 +460,10 @@ struct `An entry that may have arrived` {
         #expect(world.state("a") == .delivered)
     }
 
-    @Test func `is not sent into a session that was reset since`() {
-        for (span, uptime) in [(1_000, 1_001_000), (300_000, 5_000)] as [(Int64, Int64)] {
-            var world = unanswered()
-            world.offline()
-            world.send(.routeChanged(session: "main", detail: "the session was reset"))
-            world.pass(span)
-            world.online(uptimeMs: uptime)
-            world.report(SearchReport(isComplete: true))
-            if world.state("a") == .unconfirmed {
-                // The same gateway process may still have it in memory.
-                world.pass(600_000)
-                world.report(SearchReport(isComplete: true))
-            }
-            #expect(world.state("a") == .failed)
-            #expect(world.disk["a"]?.fault?.code == "TARGET_CHANGED")
-            #expect(world.sent.filter { $0 == "a" } == ["a"])
-            world.send(.retry(id: "a", expectedVersion: nil, CommandToken(1)))
-            world.answer(.noAnswer(detail: "connection closed"), to: "a")
-            world.report(SearchReport(isComplete: true))
-            world.pass(1_000)
-            #expect(world.sent.filter { $0 == "a" }.count == 3, "a person's word is for the session that is there")
-        }
-    }
-
-    @Test(arguments: [false, true])
-    func `is not sent again once its run was to be stopped`(restarts: Bool) {
-        var world = unanswered()
-        world.offline()
-        let key = OutboxEntry.abortKey(ofRun: "a")
-        world.enqueue(.sample("stop", kind: .abort, text: nil, at: world.now.wallMs, coalescing: key))
-        if restarts { world.restart() }
-        world.pass(1_000)
-        world.online(uptimeMs: 500)
-        world.report(SearchReport(isComplete: true))
-        #expect(world.state("a") == .cancelled)
-        world.pass(600_000)
-        #expect(world.sent.filter { $0 == "a" } == ["a"])
-    }
-
-    @Test func `that arrived is delivered, though its run was to be stopped`() {
-        var world = unanswered()
-        world.send(.stopped(run: "a"))
-        world.send(.evidence(key: "a:user", .messageEvent))
-        #expect(world.state("a") == .delivered)
-    }
-
-    @Test func `stays where it was taken, though its session was reset since`() {
-        var world = unanswered()
-        world.send(.routeChanged(session: "main", detail: "the session was reset"))
-        world.send(.evidence(key: "a:user", .messageEvent))
-        #expect(world.state("a") == .delivered)
-    }
-
-    @Test func `or was refused while its session was reset is not sent into the new one`() {
-        var world = World()
-        world.online()
-        world.enqueue("a")
-        world.send(.routeChanged(session: "main", detail: "the session was reset"))
-        #expect(world.state("a") == .sending)
-        world.answer(.rejected(GatewayRejection(code: "UNAVAILABLE", message: "draining")), to: "a")
-        #expect(world.state("a") == .failed)
-        #expect(world.disk["a"]?.fault?.code == "TARGET_CHANGED")
-        world.pass(60_000)
-        #expect(world.sent == ["a"])
-    }
-
     @Test func `stays in doubt when its repeat cannot be written or is refused`() {
         let refusal = GatewayRejection(code: "UNAVAILABLE", message: "draining")
         for outcome in [AttemptOutcome.notDispatched(detail: "closed"), .rejected(refusal)] {
-            var world = unanswered()
+            var world = World.unanswered()
             world.report(SearchReport(isComplete: true))
             world.answer(outcome, to: "a")
             #expect(world.state("a") == .unconfirmed, "what became of the first dispatch is not known")
@@ -547,7 +472,7 @@ struct `An entry that may have arrived` {
     }
 
     @Test func `is accepted by an answer that comes after the timeout`() {
-        var world = unanswered()
+        var world = World.unanswered()
         let late = world.dispatches[0].attempt
         world.send(.outcome(late, .acknowledged(.init(status: .started))))
         #expect(world.state("a") == .accepted)
@@ -568,7 +493,7 @@ struct `An entry that may have arrived` {
     }
 
     @Test func `is shown delivered even after it was given up`() {
-        var world = unanswered()
+        var world = World.unanswered()
         world.offline()
         world.pass(49 * 3_600_000)
         #expect(world.state("a") == .expired)

@@ -43,6 +43,16 @@ struct World {
         return World(policy)
     }
 
+    /// An entry whose dispatch got no answer, with another one behind it.
+    static func unanswered(_ policy: OutboxPolicy = OutboxPolicy(), text: String = "hello") -> World {
+        var world = World(policy)
+        world.online(uptimeMs: 1_000_000)
+        world.enqueue("a", text: text)
+        world.enqueue("b")
+        world.answer(.noAnswer(detail: "connection closed"), to: "a")
+        return world
+    }
+
     mutating func send(_ input: DispatcherInput) {
         var inputs = [input]
         while !inputs.isEmpty {

@@ -5,10 +5,96 @@ import Testing
 
 @testable import Runs
 
-/// A gateway that begins a new conversation for a session that has one: nothing of the new one is on disk yet.
-struct NewConversationTests {
-    private let main = SessionKey(canonical: "agent:main:main")
-    private let now = Timestamp(milliseconds: 1_795_000_000_000)
+/// A session whose conversation is replaced by a new one.
+struct NewConversationTests: EvidenceScene {
+    @Test(arguments: [false, true])
+    func `a run whose conversation was replaced ends as its last row says`(isAnswered: Bool) {
+        var tracker = RunTracker()
+        tracker.traits = april
+        let start = changed(#""phase":"start","runId":"k","ts":1795000000000,"session":{"sessionId":"c1"}"#)
+        _ = tracker.receive(event: "sessions.changed", payload: start, now: now)
+        _ = tracker.receive(event: "agent", payload: AgentFrame.start("k", now.milliseconds), now: now)
+        _ = tracker.receive(event: "agent", payload: AgentFrame.text("k", 2, "Hello two"), now: after(100))
+        if isAnswered {
+            let row = #""messageId":"a1","message":\#(answer("Hello two", at: 200))"#
+            _ = tracker.receive(event: "session.message", payload: changed(row), now: after(200))
+        }
+        let reset = changed(#""reason":"reset","sessionId":"c2""#)
+        #expect(ends(tracker.receive(event: "sessions.changed", payload: reset, now: after(300))).isEmpty)
+        let wantsPage = tracker.takePageRequest()
+        #expect(wantsPage)
+        let other = page([user("/new", at: 2_000), answer("Foreign.", at: 2_100)], id: "c2")
+        let run = ends(tracker.receive(history: other, session: main, now: after(2_500))).first
+        #expect(run?.state == (isAnswered ? .completed : .aborted) && run?.text == "Hello two")
+    }
+
+    @Test func `what stands in a whole transcript without a user's row is nobody's answer`() {
+        var tracker = RunTracker()
+        tracker.traits = april
+        tracker.resume("k", session: main, startedAt: now, message: "four", now: after(9_000))
+        tracker.linkOpened(isSameProcess: true, now: after(9_000))
+        let other = page([answer("Hello! You said:", at: 8_000)], id: "c2")
+        #expect(ends(tracker.receive(history: other, session: main, now: after(9_100))).isEmpty)
+        #expect(tracker.run("k")?.text.isEmpty == true)
+    }
+
+    @Test func `of a run whose session was reset while nobody saw it the end is unknown`() {
+        var tracker = RunTracker()
+        tracker.traits = april
+        let start = changed(#""phase":"start","runId":"k","ts":1795000000000,"session":{"sessionId":"c1"}"#)
+        _ = tracker.receive(event: "sessions.changed", payload: start, now: now)
+        _ = tracker.receive(event: "agent", payload: AgentFrame.start("k", now.milliseconds), now: now)
+        tracker.linkLost()
+        tracker.linkOpened(isSameProcess: true, now: after(9_000))
+        let other = page([user("five", at: 8_000), answer("Five.", at: 8_100)], id: "c2")
+        let run = ends(tracker.receive(history: other, session: main, now: after(9_100))).first
+        #expect(run?.state == .failed && run?.error == RunEvidence.unseenEnd)
+    }
+
+    @Test func `a run whose message the gateway lost with its conversation goes on when the message is sent again`() {
+        var tracker = RunTracker()
+        tracker.traits = april
+        tracker.sent("k", session: main, text: "four", now: now)
+        let start = changed(#""phase":"start","runId":"k","ts":1795000000000,"session":{"sessionId":"c1"}"#)
+        _ = tracker.receive(event: "sessions.changed", payload: start, now: now)
+        _ = tracker.receive(event: "agent", payload: AgentFrame.start("k", now.milliseconds), now: now)
+        tracker.linkLost()
+        tracker.linkOpened(isSameProcess: false, now: after(9_000))
+        #expect(ends(tracker.receive(history: page([], id: "c2"), session: main, now: after(9_100))).isEmpty)
+        _ = tracker.awaitsResend("k")
+        tracker.sent("k", session: main, text: "four", now: after(9_200))
+        let again = AgentFrame.start("k", after(9_300).milliseconds)
+        _ = tracker.receive(event: "agent", payload: again, now: after(9_300))
+        _ = tracker.receive(event: "agent", payload: AgentFrame.end("k", 2, at: 9_500), now: after(9_500))
+        let final = ChatFrame.final("k", 3, "Four.")
+        let run = ends(tracker.receive(event: "chat", payload: final, now: after(9_510))).first
+        #expect(run?.state == .completed && run?.text == "Four.")
+    }
+
+    @Test func `a message that is not sent again after its conversation was lost leaves no run behind`() {
+        var tracker = RunTracker()
+        tracker.traits = april
+        tracker.sent("k", session: main, text: "four", now: now)
+        let start = changed(#""phase":"start","runId":"k","ts":1795000000000,"session":{"sessionId":"c1"}"#)
+        _ = tracker.receive(event: "sessions.changed", payload: start, now: now)
+        _ = tracker.receive(event: "agent", payload: AgentFrame.start("k", now.milliseconds), now: now)
+        tracker.linkLost()
+        tracker.linkOpened(isSameProcess: false, now: after(9_000))
+        #expect(ends(tracker.receive(history: page([], id: "c2"), session: main, now: after(9_100))).isEmpty)
+        let run = ends(tracker.isLost("k", now: after(9_200))).first
+        #expect(run?.state == .failed && run?.code == .interrupted)
+    }
+
+    @Test func `a message that is lost before its run began leaves nothing that waits`() {
+        var tracker = RunTracker()
+        tracker.sent("k", session: main, text: "four", now: now)
+        tracker.relink(isSameProcess: false, now: after(9_000))
+        #expect(tracker.run("k")?.state == .queued)
+        #expect(tracker.isLost("k", now: after(9_200)).isEmpty)
+        #expect(tracker.run("k") == nil)
+    }
+
+    // MARK: Nothing of the new one is on disk yet
 
     private func row(_ text: String, key: String, number: Int) -> JSONValue {
         json(

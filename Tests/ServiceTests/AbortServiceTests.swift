@@ -2,6 +2,7 @@ import Basics
 import EventLoops
 import Gateway
 import Outbox
+import Runs
 import Store
 import Testing
 import Upstream
@@ -194,6 +195,25 @@ struct AbortServiceTests {
             }
             try await bench.settle(on: loop)
             #expect(faults == 1)
+        }
+    }
+
+    @Test func `an abort of a run that a restart has cut off does not say that nothing runs`() async throws {
+        try await withLinkedServices { bench, loop in
+            let id = try await bench.accept("hello", on: loop) ?? ""
+            try await bench.event("agent", Frame.start(id), on: loop)
+            bench.gateway.rows[Self.main] = [Row.user("hello", key: id)]
+            try await bench.drop(on: loop)
+            try await bench.open(uptimeMs: 100, on: loop)
+            bench.gateway.next("chat.abort", ok(#"{"aborted":false,"runIds":[]}"#))
+            var outcomes: [AbortService.Outcome] = []
+            bench.services.aborts.stopAll(in: Self.main, owner: nil, on: loop) { result in
+                if case .success(let outcome) = result { outcomes.append(outcome) }
+            }
+            try await bench.settle(on: loop)
+            #expect(bench.services.runs.run(id)?.state == .running)
+            let saysSo = if case .kept(_, _, isGatewayAway: false)? = outcomes.first { true } else { false }
+            #expect(saysSo, "\(outcomes)")
         }
     }
 }

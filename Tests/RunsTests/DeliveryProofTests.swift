@@ -1,0 +1,142 @@
+import Basics
+import Gateway
+import JSONBytes
+import Testing
+
+@testable import Runs
+
+/// The evidence that the gateway has a message on disk.
+struct DeliveryProofTests: EvidenceScene {
+    @Test func `in a new session only a page shows that a message is on disk`() {
+        var tracker = half(GatewayTraits(), isDelivered: false)
+        let row = json(
+            #"{"sessionKey":"agent:main:main","messageId":"m","message":\#(user("story", at: 0, key: "k"))}"#
+        )
+        #expect(tracker.receive(event: "session.message", payload: row, now: now).isEmpty)
+        let rows = page([user("story", at: 0, key: "k")], status: "running", active: true)
+        #expect(tracker.receive(history: rows, session: main, now: now) == [.proven("k", .row)])
+        _ = tracker.receive(event: "chat", payload: ChatFrame.final("k", 9, "Half of it."), now: now)
+
+        tracker.sent("k2", session: main, text: "more", now: after(9_000))
+        _ = tracker.receive(
+            event: "agent",
+            payload: AgentFrame.start("k2", now.milliseconds + 9_100),
+            now: after(9_100)
+        )
+        let next = json(
+            #"{"sessionKey":"agent:main:main","messageId":"m2","message":\#(user("more", at: 9_050, key: "k2"))}"#
+        )
+        #expect(
+            tracker.receive(event: "session.message", payload: next, now: after(9_200)) == [.proven("k2", .rowEvent)]
+        )
+        let final = tracker.receive(event: "chat", payload: ChatFrame.final("k2", 9, "Yes."), now: after(9_300))
+        #expect(final.contains(.proven("k2", .end)))
+    }
+
+    @Test func `a notice of a message that is not written yet shows nothing`() {
+        var tracker = half(april, isDelivered: false)
+        _ = tracker.receive(history: page([answer("before", at: -5_000)]), session: main, now: now)
+        let notice = json(
+            #"{"sessionKey":"agent:main:main","message":{"role":"user","content":"story","timestamp":1795000000000,"__openclaw":{"seq":3}}}"#
+        )
+        #expect(tracker.receive(event: "session.message", payload: notice, now: now).isEmpty)
+        let stored = json(#"{"sessionKey":"agent:main:main","messageId":"m","message":\#(user("story", at: 0))}"#)
+        #expect(tracker.receive(event: "session.message", payload: stored, now: now) == [.proven("k", .rowEvent)])
+    }
+
+    @Test func `a message that the gateway acknowledged and refuses to run has no run`() {
+        var tracker = RunTracker()
+        tracker.sent("k", session: main, text: "story", now: now)
+        let words = "Error: reply session initialization conflicted for agent:main:main"
+        let error = ChatFrame.make("k", 1, "error", #","errorMessage":"\#(words)""#)
+        #expect(tracker.receive(event: "chat", payload: error, now: now) == [.refused("k", reason: words)])
+        #expect(tracker.run("k") == nil)
+    }
+
+    /// A page names the newest send as under way, and then the gateway refuses it.
+    @Test(arguments: [false, true])
+    func `a message that was called under way and then refused is not proven by that`(wasKilled: Bool) {
+        var tracker = RunTracker()
+        if wasKilled {
+            tracker.resume("k", session: main, startedAt: now, message: "story", awaitsDelivery: true, now: now)
+        } else {
+            tracker.sent("k", session: main, text: "story", now: now)
+            let named = json(#"{"messages":[],"inFlightRun":{"runId":"k","text":""}}"#)
+            #expect(tracker.receive(history: named, session: main, now: after(100)).count == 1)
+        }
+        tracker.linkOpened(isSameProcess: false, now: after(1_000))
+        tracker.sent("k", session: main, text: "story", now: after(2_000))
+        let words = "Error: reply session initialization conflicted for agent:main:main"
+        let error = ChatFrame.make("k", 1, "error", #","errorMessage":"\#(words)""#)
+        let changes = tracker.receive(event: "chat", payload: error, now: after(2_100))
+        #expect(changes.first == .refused("k", reason: words))
+        #expect(!changes.contains(.proven("k", .end)))
+        #expect(ends(changes).map(\.state) == [.failed])
+        #expect(ends(changes).first?.error == words)
+    }
+
+    @Test func `a message that was written and refused while nobody listened has a run that failed`() {
+        var tracker = RunTracker()
+        tracker.recover("k", session: main, text: "story", sentAt: now)
+        tracker.linkOpened(isSameProcess: true, now: after(1_000))
+        let rows = page(
+            [user("one", at: -900), answer("One.", at: -500), user("story", at: 0, key: "k")],
+            status: "failed"
+        )
+        let changes = tracker.receive(history: rows, session: main, now: after(2_000))
+        #expect(ends(changes).map(\.state) == [.failed])
+        #expect(ends(changes).first?.error == RunEvidence.unknownEnd)
+    }
+
+    /// The row is written on refusal too. It may come as an event, or in a page with an answer of another run behind it.
+    @Test func `the row of a message that was never seen at work proves nothing`() {
+        var tracker = RunTracker()
+        tracker.sent("k", session: main, text: "story", now: now)
+        tracker.relink(now: after(1_000))
+        let before = [user("one", at: -900), answer("One.", at: -500)]
+        _ = tracker.receive(history: page(before), session: main, now: after(1_000))
+        let row = json(
+            #"{"sessionKey":"agent:main:main","messageId":"m","message":\#(user("story", at: 0, key: "k"))}"#
+        )
+        let rows = page(before + [user("story", at: 0, key: "k")], status: "failed")
+        let changes =
+            tracker.receive(event: "session.message", payload: row, now: after(1_100))
+            + tracker.receive(history: rows, session: main, now: after(1_200))
+        #expect(!changes.contains { if case .proven = $0 { true } else { false } })
+    }
+
+    @Test func `the gateway's word decides about a message whose row stands alone`() {
+        let words = "Error: reply session initialization conflicted for agent:main:main"
+        for (word, expected) in [
+            (AgentWait.Output.running, RunChange?.none), (.ended, .proven("k", .row)),
+            (.failed(words), .refused("k", reason: words)),
+        ] {
+            var tracker = RunTracker()
+            tracker.sent("k", session: main, text: "story", now: now)
+            tracker.relink(now: after(1_000))
+            let rows = page([user("story", at: 0, key: "k")], status: "running", active: true)
+            _ = tracker.receive(history: rows, session: main, now: after(1_100))
+            #expect(tracker.questions(main, now: after(1_100)) == ["k"])
+            #expect(tracker.receive(word, run: "k", now: after(1_200)).first == expected)
+        }
+    }
+
+    @Test func `a message at work is proven by its row at once`() {
+        var tracker = RunTracker()
+        tracker.sent("k", session: main, text: "story", now: now)
+        _ = tracker.receive(event: "agent", payload: AgentFrame.start("k", now.milliseconds + 500), now: after(500))
+        let rows = page([user("story", at: 0, key: "k")], status: "running", active: true)
+        #expect(tracker.receive(history: rows, session: main, now: after(600)).contains(.proven("k", .row)))
+    }
+
+    /// A page or an event that begins behind its user's row, of a run that began while nobody listened.
+    @Test func `a row of the next process is not the work of a run whose process is gone`() {
+        var tracker = half(GatewayTraits())
+        tracker.linkLost()
+        tracker.linkOpened(isSameProcess: false, startedAt: after(4_000), now: after(5_000))
+        for (time, owner) in [(Int64(3_900), "k" as String?), (4_100, nil)] {
+            let turns = HistoryTurn.split([HistoryRow(json(answer("Of another.", at: time)))].compactMap(\.self))
+            #expect(tracker.owners(of: turns, session: main)[0] == owner)
+        }
+    }
+}

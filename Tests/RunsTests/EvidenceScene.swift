@@ -1,0 +1,54 @@
+import Basics
+import Gateway
+import JSONBytes
+
+@testable import Runs
+
+/// The frames and rows of one session, for tests of what they prove.
+protocol EvidenceScene {}
+
+extension EvidenceScene {
+    var main: SessionKey { SessionKey(canonical: "agent:main:main") }
+    var now: Timestamp { Timestamp(milliseconds: 1_795_000_000_000) }
+    var march: GatewayTraits { GatewayTraits(sendsRows: false, pagesTellRuns: false) }
+    var april: GatewayTraits { GatewayTraits(sendsRows: true, pagesTellRuns: false) }
+
+    func after(_ milliseconds: Int64) -> Timestamp { now.adding(milliseconds: milliseconds) }
+
+    func user(_ text: String, at time: Int64, key: String? = nil) -> String {
+        let key = key.map { #","idempotencyKey":"\#($0):user""# } ?? ""
+        return
+            #"{"role":"user","content":"\#(text)","timestamp":\#(1_795_000_000_000 + time)\#(key),"__openclaw":{"id":"u\#(time)"}}"#
+    }
+
+    func answer(_ text: String, at time: Int64, _ stop: String = "stop") -> String {
+        """
+        {"role":"assistant","content":[{"type":"text","text":"\(text)"}],"stopReason":"\(stop)",\
+        "timestamp":\(1_795_000_000_000 + time)}
+        """
+    }
+
+    func page(_ rows: [String], status: String? = nil, active: Bool = false, id: String = "c1") -> JSONValue {
+        let info = status.map { #","sessionInfo":{"hasActiveRun":\#(active),"status":"\#($0)"}"# } ?? ""
+        return json(#"{"sessionId":"\#(id)","messages":[\#(rows.joined(separator: ","))]\#(info)}"#)
+    }
+
+    /// A run of ours that has said "Half of".
+    func half(_ traits: GatewayTraits, isDelivered: Bool = true) -> RunTracker {
+        var tracker = RunTracker()
+        tracker.traits = traits
+        tracker.sent("k", session: main, text: "story", now: now)
+        if isDelivered { tracker.deliveryIsOver("k") }
+        _ = tracker.receive(event: "agent", payload: AgentFrame.start("k", now.milliseconds), now: now)
+        _ = tracker.receive(event: "agent", payload: AgentFrame.text("k", 2, "Half of"), now: now)
+        return tracker
+    }
+
+    func ends(_ changes: [RunChange]) -> [Run] {
+        changes.compactMap { if case .ended(let run) = $0 { run } else { nil } }
+    }
+
+    func changed(_ members: String) -> JSONValue {
+        json(#"{"sessionKey":"agent:main:main",\#(members)}"#)
+    }
+}
