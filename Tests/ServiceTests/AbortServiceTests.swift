@@ -89,6 +89,38 @@ struct AbortServiceTests {
         }
     }
 
+    /// The gateway says that it stopped the run, and both are killed before its event came.
+    @Test func `a stop that the gateway confirmed outlives a kill of Ladle`() async throws {
+        try await withLinkedServices { bench, loop in
+            let id = try await bench.accept("hello", on: loop) ?? ""
+            try await stop(id, bench, on: loop)
+            let kept = try #require(try await stops(bench).first)
+            #expect(kept.state == .delivered)
+            #expect(kept.proof == .answer)
+            #expect(kept.owner == "token-1")
+            #expect(stoppedRuns(bench) == [id])
+            try await bench.drop(on: loop)
+            try await bench.kill(on: loop)
+            bench.gateway.historyMembers = #","hasMore":false"#
+            try await bench.open(uptimeMs: 100, on: loop)
+            #expect(try await bench.state(id) == .cancelled)
+            #expect(bench.gateway.sentKeys == [id])
+        }
+    }
+
+    @Test func `the gateway's word counts though the disk takes nothing`() async throws {
+        try await withLinkedServices { bench, loop in
+            let id = try await bench.accept("hello", on: loop) ?? ""
+            bench.journal.failWrites(StoreError.unavailable("disk I/O error"))
+            var stopped: [String] = []
+            bench.services.aborts.stop([id], in: Self.main, owner: nil, on: loop) { result in
+                if case .success(.stopped(let runs)) = result { stopped = runs }
+            }
+            try await bench.settle(on: loop)
+            #expect(stopped == [id])
+        }
+    }
+
     @Test(arguments: [false, true])
     func `a stop that waited also stops the run with which the gateway goes on`(isKilled: Bool) async throws {
         try await withLinkedServices { bench, loop in

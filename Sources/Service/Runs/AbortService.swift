@@ -9,13 +9,13 @@ import TLS
 
 /// Stops runs. Each call names the run, because releases disagree about the spelling of a session's key.
 ///
-/// A stop is kept in the outbox unless the gateway says that it stopped the run. While it is there, the run's message
-/// is not sent again, and a run with which the gateway goes on by itself is stopped too.
+/// A stop is kept in the outbox, as delivered if the gateway says that it stopped the run. While it is there, the run's
+/// message is not sent again, and a run with which the gateway goes on by itself is stopped too.
 package final class AbortService {
     package enum Outcome {
         /// The stopped runs; empty if none was in progress.
         case stopped([String])
-        /// Some stops are in the outbox, as the gateway is away, or has no such run. Ladle still shows that run until
+        /// Some stops wait in the outbox, as the gateway is away, or has no such run. Ladle still shows that run until
         /// its end is known.
         case kept([OutboxEntry], stopped: [String], isGatewayAway: Bool)
         case outboxFull(OutboxLimits)
@@ -28,6 +28,8 @@ package final class AbortService {
     /// The gateway's answers to one request, which may stop several runs.
     private final class Answers {
         var stopped: [String] = []
+        /// The runs that were named and that the gateway says it stopped.
+        var confirmed: [String] = []
         /// Runs that the gateway does not have.
         var missing: [String] = []
         /// Runs whose abort may not have arrived, or came while the gateway was starting.
@@ -102,6 +104,7 @@ package final class AbortService {
                 switch result {
                 case .success(let output) where output.aborted:
                     answers.stopped += output.runIds.isEmpty ? [run] : output.runIds
+                    answers.confirmed.append(run)
                     outbox.stopped(run: run, on: loop)
                 case .success: answers.missing.append(run)
                 case .failure(.notDispatched), .failure(.ambiguous): answers.unanswered.append(run)
@@ -120,10 +123,18 @@ package final class AbortService {
         on loop: isolated EventLoop,
         completion: @escaping Completion
     ) {
+        guard answers.confirmed.isEmpty else {
+            let confirmed = answers.confirmed
+            answers.confirmed = []
+            // If the disk does not take them, the gateway's word still counts, and Ladle remembers it.
+            return keep(confirmed, in: session, owner: owner, as: .delivered, on: loop) { [self] _ in
+                settle(answers, in: session, owner: owner, on: loop, completion: completion)
+            }
+        }
         // A run that ended meanwhile is not to be stopped any more.
         let open = (answers.unanswered + answers.missing).filter { runs.run($0)?.state.isActive ?? true }
         guard open.isEmpty else {
-            return keep(open, in: session, owner: owner, on: loop) { [limits] result in
+            return keep(open, in: session, owner: owner, as: .queued, on: loop) { [limits] result in
                 switch result {
                 case .success([]): completion(.success(.outboxFull(limits)))
                 case .success(let entries):
@@ -163,18 +174,21 @@ package final class AbortService {
 
     // MARK: Keeping
 
-    /// Puts the aborts into the outbox, where they overtake the session's waiting messages. The entries are empty if
-    /// the outbox is full.
+    /// Puts the aborts into the outbox, where waiting ones overtake the session's waiting messages. The entries are empty
+    /// if the outbox is full; delivered ones need no room.
     private func keep(
         _ runs: [String],
         in session: String,
         owner: String?,
+        as state: OutboxState,
         on loop: isolated EventLoop,
         completion: @escaping (Result<[OutboxEntry], any Error>) -> Void
     ) {
         let entries = runs.map { run in
             var entry = entry(toStop: run, in: session, on: loop)
             entry.owner = owner
+            entry.state = state
+            entry.proof = state == .delivered ? .answer : nil
             return entry
         }
         feed.commit(on: loop) { [limits] transaction in

@@ -59,13 +59,14 @@ package struct OutboxTable {
 
     // MARK: Writing
 
-    /// Adds a new entry at the end, within the limits.
+    /// Adds a new entry at the end, within the limits. A final one needs no room.
     package func insert(
         _ entry: OutboxEntry,
         payload: Payload,
         limits: OutboxLimits = OutboxLimits()
     ) throws(SQLiteError) -> Insertion {
-        if let full = try fullness(session: entry.session, adding: payload.count, limits: limits) {
+        if !entry.state.isFinal, let full = try fullness(session: entry.session, adding: payload.count, limits: limits)
+        {
             return .full(full)
         }
         var entry = try append(entry, payload)
