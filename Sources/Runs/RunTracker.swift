@@ -155,7 +155,14 @@ package struct RunTracker: Sendable {
         memory[id]?.message.text = message.map { HistoryTurn.compared($0) }
         memory[id]?.message.awaitsDelivery = awaitsDelivery
         memory[id]?.resume(at: startedAt, isStartPublished: true, text: text, steps: steps)
-        if awaitsResend { memory[id]?.awaitResend() }
+        guard !awaitsResend else {
+            memory[id]?.awaitResend()
+            return
+        }
+        // A message of which there is work was not refused, so its row proves its delivery.
+        if !text.isEmpty || steps.contains(where: { [.tool, .thinking].contains($0.kind) }) {
+            memory[id]?.message.seenAtWork()
+        }
     }
 
     /// Follows a message that the gateway accepted while Ladle did not follow its run. The transcript shows whether the run is over.

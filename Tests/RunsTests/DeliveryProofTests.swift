@@ -139,4 +139,15 @@ struct DeliveryProofTests: EvidenceScene {
             #expect(tracker.owners(of: turns, session: main)[0] == owner)
         }
     }
+
+    /// The gateway is killed in the run, then Ladle; another message, stopped before its run, has the last row.
+    @Test(arguments: ["Half of", ""])
+    func `a message that an earlier process of Ladle saw at work is proven by its row`(text: String) {
+        var tracker = RunTracker()
+        tracker.resume("k", session: main, startedAt: now, message: "story", text: text, awaitsDelivery: true, now: now)
+        tracker.linkOpened(isSameProcess: false, now: after(5_000))
+        let rows = page([user("story", at: -100, key: "k"), user("and this", at: 900, key: "k2")], status: "killed")
+        let changes = tracker.receive(history: rows, session: main, now: after(5_100))
+        #expect(changes.contains(.proven("k", .row)) != text.isEmpty)
+    }
 }
