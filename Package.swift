@@ -185,8 +185,8 @@ let package = Package(
         .testTarget(
             name: "IntegrationTests",
             dependencies: [
-                "ladle", "FaultyGateway", "TestSupport", "API", "Service", "Configuration", "Observability", "Outbox",
-                "Access", "EventLoops", "HTTPModel", "JSONBytes", "POSIX", "Basics",
+                "ladle", "FaultyGateway", "TestSupport", "Commands", "API", "Service", "Store", "Configuration",
+                "Observability", "Outbox", "Access", "EventLoops", "HTTPModel", "JSONBytes", "POSIX", "Basics",
             ],
             swiftSettings: strictTests
         ),

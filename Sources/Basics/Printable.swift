@@ -16,7 +16,7 @@ package enum Printable {
     /// Quotes an argument for a command line that a user will type.
     package static func argument(_ text: String) -> String {
         let isPlain = text.utf8.allSatisfy { byte in
-            (0x30...0x3A).contains(byte) || (0x40...0x5A).contains(byte) || (0x61...0x7A).contains(byte)
+            (0x2F...0x3A).contains(byte) || (0x40...0x5A).contains(byte) || (0x61...0x7A).contains(byte)
                 || byte == UInt8(ascii: "-") || byte == UInt8(ascii: ".") || byte == UInt8(ascii: "_")
         }
         if isPlain, !text.isEmpty { return text }

@@ -17,11 +17,11 @@ enum BackupCommand {
         _ settings: Settings,
         places: SettingsPlaces
     ) throws(CommandFailure) -> ExitCode {
-        let path = places.expanded(command.arguments[0])
+        let path = try file(command, places)
         let folder = try command.dataDirectory(settings, places)
         guard FileSystem.mayExist(folder + "/ladle.db") else {
             let isDemo = FileSystem.exists(folder + "/demo/ladle.db")
-            let demo = isDemo ? "of the demo: ladle backup --demo \(path); or " : ""
+            let demo = isDemo ? "of the demo: ladle backup --demo \(Printable.argument(path)); or " : ""
             throw CommandFailure(
                 .usage,
                 "NO_STATE",
@@ -32,12 +32,27 @@ enum BackupCommand {
         do throws(StoreError) {
             try StateBackup(path: path, files: files).make(of: folder)
         } catch {
-            let hint =
-                FileSystem.exists(path) ? "name a file that does not exist yet" : "ladle doctor --state \(folder)"
+            let hint = remedy(for: path, of: try command.stateDirectory(settings, places))
             throw failure("\(path) is not written", error, hint: hint)
         }
         report("written", path, command) { "\(path) has the state of \(folder). Keep it safe: it holds a key." }
         return .ok
+    }
+
+    /// Most often the place of the new file is wrong, and the state is well.
+    static func remedy(for path: String, of state: String) -> String {
+        let folder = FileSystem.folder(of: path)
+        if FileSystem.exists(path) || FileSystem.linkTarget(path) != nil {
+            return "name a file that does not exist yet"
+        }
+        guard FileSystem.mayExist(folder) else { return "mkdir -p \(Printable.argument(folder))" }
+        guard (try? FileSystem.facts(folder).kind) != .regular else {
+            return "name another folder: \(folder) is a file"
+        }
+        guard FileSystem.isWritableDirectory(folder) else {
+            return "name a file in a folder of yours: \(folder) cannot be written"
+        }
+        return "ladle doctor --state \(Printable.argument(state))"
     }
 
     static func restore(
@@ -45,7 +60,7 @@ enum BackupCommand {
         _ settings: Settings,
         places: SettingsPlaces
     ) throws(CommandFailure) -> ExitCode {
-        let path = places.expanded(command.arguments[0])
+        let path = try file(command, places)
         guard FileSystem.exists(path) else { throw CommandFailure(.usage, "FILE", "\(path) does not exist") }
         let state = try command.dataDirectory(settings, places)
         let earlier: String?
@@ -63,11 +78,19 @@ enum BackupCommand {
         report("restored", path, command) {
             """
             \(state) has the state of \(path) now.\(earlier.map { " The earlier state is in \($0)." } ?? "")
-            Messages that wait in it may have been sent since. To decide about each: ladle serve --outbox-resume hold
-            Tokens that were revoked since are valid again. To look: ladle token list
+            Messages that wait in it may have been sent since. To decide about each: \
+            \(CommandHint.placed("ladle serve --outbox-resume hold", as: command))
+            Tokens that were revoked since are valid again. To look: \(CommandHint.placed("ladle token list", as: command))
             """
         }
         return .ok
+    }
+
+    private static func file(_ command: ParsedCommand, _ places: SettingsPlaces) throws(CommandFailure) -> String {
+        guard !command.arguments[0].isEmpty else {
+            throw CommandFailure(.usage, "FILE", "the name of the file is empty", hint: "ladle \(command.name) FILE")
+        }
+        return places.expanded(command.arguments[0])
     }
 
     private static func report(_ verb: String, _ path: String, _ command: ParsedCommand, _ text: () -> String) {

@@ -73,7 +73,7 @@ enum Program {
             default: throw CommandFailure(.internal, "NOT_BUILT", "\(command.name) is not built into this program")
             }
         } catch {
-            runner.fail(error, json: json(command))
+            runner.fail(error.placed(as: command), json: json(command))
             return error.exit
         }
     }

@@ -28,7 +28,7 @@ enum RecoverCommand {
         }
         var report = inspected
         if command.has("--restore") || command.has("--discard") {
-            report = try await settle(folder, settings, restoring: command.has("--restore")) ?? report
+            report = try await settle(folder, of: state, settings, restoring: command.has("--restore")) ?? report
         }
         Console.say(Program.json(command) ? json(report) : text(report, command))
         return .ok
@@ -36,6 +36,7 @@ enum RecoverCommand {
 
     private static func settle(
         _ folder: String,
+        of state: String,
         _ settings: Settings,
         restoring: Bool
     ) async throws(CommandFailure) -> RecoveryReport? {
@@ -52,7 +53,7 @@ enum RecoverCommand {
                 "NOT_RECOVERED",
                 "the messages are still set aside in \(folder)",
                 detail: (error as? StoreError)?.detail ?? "\(error)",
-                hint: "ladle doctor --state \(folder)"
+                hint: "ladle doctor --state \(Printable.argument(state))"
             )
         }
     }
@@ -66,7 +67,7 @@ enum RecoverCommand {
                 .noPermission,
                 "STATE_UNUSABLE",
                 "\(state) cannot be read",
-                hint: "ladle doctor --state \(state)"
+                hint: "ladle doctor --state \(Printable.argument(state))"
             )
         }
         throw CommandFailure(
@@ -89,7 +90,7 @@ enum RecoverCommand {
         return String(decoding: writer.bytes, as: UTF8.self)
     }
 
-    private static func text(_ report: RecoveryReport, _ command: ParsedCommand) -> String {
+    static func text(_ report: RecoveryReport, _ command: ParsedCommand) -> String {
         var lines = ["set aside   \(report.path)", "because     \(report.reason)"]
         if let unreadable = report.unreadable { lines.append("unreadable  \(unreadable)") }
         lines.append("waiting     \(report.entries.count) entries that can be read")
@@ -107,8 +108,8 @@ enum RecoverCommand {
                 "The files are never changed. Until this is settled sends are refused and everything else goes on.",
                 "Was it written by a newer Ladle? Install that again and move the files back.",
                 "Otherwise stop ladle serve and choose:",
-                "  ladle outbox recover --restore   takes the entries above back into the outbox",
-                "  ladle outbox recover --discard   gives them up",
+                "  \(CommandHint.placed("ladle outbox recover --restore", as: command))   takes the entries above back into the outbox",
+                "  \(CommandHint.placed("ladle outbox recover --discard", as: command))   gives them up",
             ]
         }
         return lines.joined(separator: "\n")

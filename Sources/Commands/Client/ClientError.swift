@@ -48,7 +48,7 @@ package enum ClientError: Error, Equatable, Sendable {
 
     package var hint: String? {
         switch self {
-        case .notRunning(.unix): "start it with: ladle serve    (or name its socket with --socket PATH)"
+        case .notRunning(.unix): "start it with: ladle serve    (or say where it is: --state DIR, --socket PATH)"
         case .notRunning(.tcp): "start it on that host with: ladle serve    (its addresses: ladle doctor)"
         case .notAllowed: "run the command as the user that runs ladle serve"
         case .unreachable(.unix, _): "ladle doctor"

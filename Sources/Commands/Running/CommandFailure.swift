@@ -70,6 +70,12 @@ package struct CommandFailure: Error, Sendable {
         )
     }
 
+    /// The failure with a hint that can be typed as it is printed, after this command line.
+    package func placed(as command: ParsedCommand) -> CommandFailure {
+        let hint = hint.map { CommandHint.placed($0, as: command) }
+        return CommandFailure(exit, code, title, detail: detail, hint: hint, document: document)
+    }
+
     /// Hints for problems where the command line has better advice than the API.
     private static let hints = [
         "NOT_PAIRED":

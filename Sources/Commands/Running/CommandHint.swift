@@ -1,8 +1,9 @@
 import Basics
 import HTTPModel
 
-/// Translates hints of the API, which name requests such as `POST /v1/outbox/ID/retry`, to commands.
-enum CommandHint {
+/// Makes commands out of hints that can be typed as they are printed. Hints of the API name requests such as
+/// `POST /v1/outbox/ID/retry`; other hints name commands, but not where Ladle is.
+package enum CommandHint {
     /// The hint with each request in it replaced by its command.
     static func translated(_ hint: String) -> String {
         var words = hint.split(separator: " ", omittingEmptySubsequences: false).map(String.init)
@@ -39,5 +40,64 @@ enum CommandHint {
     private static func decoded(_ text: Substring) -> String {
         let name = (try? PercentCoding.decode(Array(text.utf8)[...], offset: 0, plusIsBlank: false)) ?? String(text)
         return Printable.argument(name)
+    }
+
+    // MARK: The place
+
+    /// The hint with each command in it told where Ladle is, if the command line of the user said so: `ladle outbox list`
+    /// becomes `ladle outbox list --state DIR`. A command stands at the start, or after a colon.
+    package static func placed(_ hint: String, as command: ParsedCommand) -> String {
+        let start = "ladle "
+        var result = ""
+        var rest = hint[...]
+        while let found = rest.rangeOfText(start) {
+            result += rest[..<found.lowerBound]
+            rest = rest[found.lowerBound...]
+            let isCommand = result.isEmpty || result.hasSuffix(": ")
+            let (names, spec) = isCommand ? named(rest.dropFirst(start.count)) : ("", nil)
+            result += start + names
+            rest = rest.dropFirst(start.count + names.count)
+            guard let spec, !hasPlace(rest) else { continue }
+            result += place(of: command, for: spec)
+        }
+        return result + rest
+    }
+
+    /// The words that name a command, and the command.
+    private static func named(_ text: Substring) -> (names: String, spec: CommandSpec?) {
+        var names: [Substring] = []
+        var spec: CommandSpec?
+        let end = text.firstIndex { ");,.:".contains($0) } ?? text.endIndex
+        for word in text[..<end].split(separator: " ", omittingEmptySubsequences: false) {
+            let commands = spec?.subcommands ?? CommandTable.commands
+            guard let next = commands.first(where: { $0.name == word }) else { break }
+            names.append(word)
+            spec = next
+        }
+        return (names.joined(separator: " "), spec)
+    }
+
+    /// Whether the command that goes on here says itself where Ladle is.
+    private static func hasPlace(_ text: Substring) -> Bool {
+        let words = text.prefix { $0 != ";" && $0 != "(" && $0 != ":" }.split(separator: " ")
+        return words.contains { ["--state", "--socket", "--url", "--context"].contains($0) }
+    }
+
+    /// The options of the user's command that say where Ladle is, as far as another command takes them.
+    private static func place(of command: ParsedCommand, for spec: CommandSpec) -> String {
+        let options = ["--socket", "--url", "--context", "--token-file", "--pin", "--config"]
+        var given = options.compactMap { option in command[option].map { (option, $0) } }
+        if let state = command.state { given.append(("--state", state)) }
+        let taken = spec.allOptions.map(\.name) + (spec.takesConfiguration ? ["--state", "--demo"] : [])
+        var words: [String] = []
+        for (option, value) in given {
+            if taken.contains(option) {
+                words.append("\(option) \(Printable.argument(value))")
+            } else if option == "--socket", taken.contains("--state"), value.hasSuffix("/ladle.sock") {
+                words.append("--state \(Printable.argument(String(value.dropLast("/ladle.sock".count))))")
+            }
+        }
+        if command.isDemo, taken.contains("--demo") { words.append("--demo") }
+        return words.map { " " + $0 }.joined()
     }
 }

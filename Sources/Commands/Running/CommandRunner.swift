@@ -36,7 +36,7 @@ package struct CommandRunner {
             do throws(CommandFailure) {
                 return .finished(try handler(invocation))
             } catch {
-                fail(error, json: invocation.json)
+                fail(error.placed(as: command), json: invocation.json)
                 return .finished(error.exit)
             }
         }

@@ -15,6 +15,12 @@ package struct ParsedCommand: Sendable {
     /// The last value of an option.
     package subscript(option: String) -> String? { options[option]?.last }
 
+    /// The state directory that the command line names.
+    package var state: String? { self["--state"] ?? settings.last { $0.key == .state }?.text }
+
+    /// Whether the command line names the demo.
+    var isDemo: Bool { has("--demo") || settings.last { $0.key == .demo }.map { $0.text != "false" } ?? false }
+
     package func has(_ option: String) -> Bool { options[option] != nil }
     package func all(_ option: String) -> [String] { options[option] ?? [] }
     /// The words of a comma-separated list.

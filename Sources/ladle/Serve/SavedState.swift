@@ -77,7 +77,7 @@ extension StateDirectory {
                 error.isPermission ? .noPermission : .temporary,
                 "STATE_UNUSABLE",
                 "\(error)",
-                hint: "ladle doctor --state \(path)"
+                hint: "ladle doctor --state \(Printable.argument(path))"
             )
         }
     }

@@ -132,7 +132,12 @@ final class ServeProcess: Sendable {
             )
         }
         if case .quarantined(let path, let reason) = health {
-            notes.append("\(reason) and was set aside in \(path); nothing can be sent until: ladle outbox recover")
+            // Where the state was named, the command needs its name too.
+            let isNamed = configuration.settings.isSet(.state)
+            let place = isNamed ? " --state \(Printable.argument(configuration.stateDirectory))" : ""
+            notes.append(
+                "\(reason) and was set aside in \(path); nothing can be sent until: ladle outbox recover\(place)"
+            )
         }
         if case .setAside = opening { notes.append("its events and tokens are not in the new database") }
         if case .readOnly(let reason) = opening { notes.append("the database is read-only: \(reason)") }

@@ -1,0 +1,50 @@
+import Basics
+import Commands
+import Configuration
+import Store
+import TestSupport
+import Testing
+
+@testable import ladle
+
+/// The next step that `ladle backup` and `ladle outbox recover` print. No program is started here.
+struct StateCommandHintTests {
+    private let scratch: ScratchDirectory
+
+    init() throws {
+        scratch = try ScratchDirectory()
+    }
+
+    private func parse(_ words: String...) throws -> ParsedCommand {
+        guard case .run(let command) = try CommandLineParser.parse(words) else { throw UsageError("no command") }
+        return command
+    }
+
+    @Test func `a backup that failed names what is wrong with its target`() throws {
+        try scratch.write("x", to: "file")
+        func remedy(_ name: String) -> String {
+            BackupCommand.remedy(for: scratch.file(name), of: "/my state").replacingText(scratch.path, with: "X")
+        }
+        #expect(remedy("new folder/b") == "mkdir -p 'X/new folder'")
+        #expect(remedy("file") == "name a file that does not exist yet")
+        #expect(remedy("file/b") == "name another folder: X/file is a file")
+        #expect(remedy("b") == "ladle doctor --state '/my state'")
+    }
+
+    @Test(arguments: ["backup", "restore"])
+    func `a file without a name is a mistake in the command line`(name: String) throws {
+        let command = try parse(name, "", "--state", scratch.path)
+        let places = SettingsPlaces(environment: [:])
+        let error = #expect(throws: CommandFailure.self) {
+            try (name == "backup" ? BackupCommand.backup : BackupCommand.restore)(command, Settings(), places)
+        }
+        #expect(error?.exit == .usage && error?.hint == "ladle \(name) FILE")
+    }
+
+    @Test func `the choice after damage can be typed as it is printed`() throws {
+        let report = RecoveryReport(path: "/s/set-aside", reason: "damage")
+        let text = RecoverCommand.text(report, try parse("outbox", "recover", "--state", "/my state"))
+        #expect(text.contains("  ladle outbox recover --state '/my state' --restore   "))
+        #expect(text.contains("  ladle outbox recover --state '/my state' --discard   "))
+    }
+}
