@@ -18,6 +18,17 @@ package final class FileLock: Sendable {
         file = Mutex(opened)
     }
 
+    /// Locks a file that exists, and leaves it as it is. Fails with `isNotFound` if there is none.
+    package init(existing path: String) throws(SystemError) {
+        // Opening a pipe would wait for its writer.
+        let opened = try OpenFile(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
+        guard FileFacts(descriptor: opened.number)?.kind == .regular else {
+            throw SystemError(number: EINVAL, attempt: "lock \(path)")
+        }
+        guard flock(opened.number, LOCK_EX | LOCK_NB) == 0 else { throw .last("lock \(path)") }
+        file = Mutex(opened)
+    }
+
     deinit { release() }
 
     /// Replaces the content of the file, for users who want to know which process has the lock.

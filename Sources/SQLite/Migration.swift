@@ -42,19 +42,19 @@ package struct Migrator {
         self.migrations = migrations
     }
 
+    /// Checks whether `migrate` would refuse the database; writes nothing.
+    package func check(_ connection: SQLiteConnection) throws(MigrationError) {
+        _ = try checkedVersions(connection)
+    }
+
     /// The number of steps taken.
     @discardableResult
     package func migrate(_ connection: SQLiteConnection) throws(MigrationError) -> Int {
-        let owner = try ownerOfFile(connection)
-        guard owner.isOurs else { throw .foreign(applicationID: owner.applicationID) }
-        let applied = try appliedVersions(connection)
-        var known: [String: Int] = [:]
-        for migration in migrations {
-            known[migration.module] = max(known[migration.module] ?? 0, migration.version)
+        let found = try checkedVersions(connection)
+        if found == nil {
+            do throws(SQLiteError) { try createVersionTable(connection) } catch { throw .storage(error) }
         }
-        for (module, version) in applied.sorted(by: { $0.key < $1.key }) where version > known[module] ?? 0 {
-            throw .newer(module: module, found: version, known: known[module] ?? 0)
-        }
+        let applied = found ?? [:]
         var total = applied.values.reduce(0, +)
         var steps = 0
         for migration in migrations where migration.version > applied[migration.module] ?? 0 {
@@ -95,14 +95,29 @@ package struct Migrator {
         }
     }
 
-    private func appliedVersions(_ connection: SQLiteConnection) throws(MigrationError) -> [String: Int] {
+    /// The applied versions of a database that this program may use; nil without a table of them.
+    private func checkedVersions(_ connection: SQLiteConnection) throws(MigrationError) -> [String: Int]? {
+        let owner = try ownerOfFile(connection)
+        guard owner.isOurs else { throw .foreign(applicationID: owner.applicationID) }
+        guard let applied = try appliedVersions(connection) else { return nil }
+        var known: [String: Int] = [:]
+        for migration in migrations {
+            known[migration.module] = max(known[migration.module] ?? 0, migration.version)
+        }
+        for (module, version) in applied.sorted(by: { $0.key < $1.key }) where version > known[module] ?? 0 {
+            throw .newer(module: module, found: version, known: known[module] ?? 0)
+        }
+        return applied
+    }
+
+    private func appliedVersions(_ connection: SQLiteConnection) throws(MigrationError) -> [String: Int]? {
         do throws(SQLiteError) {
-            let known = try connection.first("SELECT count(*) FROM sqlite_schema WHERE name = 'schema_version'") {
+            let tables = try connection.first("SELECT count(*) FROM sqlite_schema WHERE name = 'schema_version'") {
                 row in
                 row.int(0)
             }
             // An up-to-date file is not written to: it must open even on a full disk.
-            if known == 0 { try createVersionTable(connection) }
+            guard tables != 0 else { return nil }
             var versions: [String: Int] = [:]
             try connection.forEach("SELECT module, version FROM schema_version") { row in
                 versions[row.string(0)] = row.int(1)

@@ -6,6 +6,9 @@ import CSQLite
 package final class SQLiteConnection {
     package enum Access: Sendable {
         case readWrite, readOnly
+        /// Reads without creating or changing any file (sqlite.org/uri.html). With a log, the log and its index must both
+        /// exist; without one, nobody else may use the database meanwhile.
+        case untouched(hasLog: Bool)
     }
 
     package struct CheckpointResult: Sendable, Equatable {
@@ -38,9 +41,10 @@ package final class SQLiteConnection {
         switch access {
         case .readWrite: flags |= SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
         case .readOnly: flags |= SQLITE_OPEN_READONLY
+        case .untouched: flags |= SQLITE_OPEN_READONLY | SQLITE_OPEN_URI
         }
         var opened: OpaquePointer?
-        let result = unsafe sqlite3_open_v2(path, &opened, flags, fileSystem)
+        let result = unsafe sqlite3_open_v2(Self.name(of: path, access), &opened, flags, fileSystem)
         guard result == SQLITE_OK, let opened = unsafe opened else {
             let message = unsafe opened.map { unsafe String(cString: sqlite3_errmsg($0)) } ?? "out of memory"
             _ = unsafe sqlite3_close_v2(opened)
@@ -52,6 +56,22 @@ package final class SQLiteConnection {
         // wal_autocheckpoint would replace this hook in turn, whatever its value.)
         let context = unsafe Unmanaged.passUnretained(self).toOpaque()
         _ = unsafe sqlite3_wal_hook(opened, writeAheadLogGrew, context)
+    }
+
+    /// The path, or the URI that carries the options of an access.
+    private static func name(of path: String, _ access: Access) -> String {
+        guard case .untouched(let hasLog) = access else { return path }
+        let digits = Array("0123456789abcdef".utf8)
+        var uri = Array("file:".utf8)
+        for byte in path.utf8 {
+            switch byte {
+            // These three have a meaning in a URI.
+            case UInt8(ascii: "%"), UInt8(ascii: "?"), UInt8(ascii: "#"):
+                uri += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 0xf)]]
+            default: uri.append(byte)
+            }
+        }
+        return String(decoding: uri, as: UTF8.self) + (hasLog ? "?readonly_shm=1" : "?immutable=1")
     }
 
     deinit {

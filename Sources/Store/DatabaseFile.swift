@@ -27,7 +27,8 @@ struct DatabaseFile {
     func open() throws(StoreError) -> Opened {
         let existed = FileSystem.exists(path)
         do {
-            if let loss = loss() { throw Unusable(reason: loss) }
+            let loss = Self.loss(in: configuration.directory.path, .readOnly, configuration.fileSystem)
+            if let loss { throw Unusable(reason: loss) }
             return try openFile(as: existed ? .opened : .created)
         } catch let unusable as Unusable {
             let files = SetAsideFiles(directory: configuration.directory.path)
@@ -71,8 +72,12 @@ struct DatabaseFile {
     /// The loss, if any. SQLite takes an empty file for a new database and removes the log beside it, and it takes a
     /// damaged log for a short one. So nothing is written before this check, whose handle is read-only and leaves the
     /// log unchanged.
-    private func loss() -> String? {
-        let directory = configuration.directory.path
+    static func loss(
+        in directory: String,
+        _ access: SQLiteConnection.Access,
+        _ fileSystem: String? = nil
+    ) -> String? {
+        let path = "\(directory)/\(SetAsideFiles.databaseName)"
         let witness = WitnessFile.read(in: directory)
         guard size(of: path) > 0 else {
             let state = FileSystem.exists(path) ? "is empty" : "is missing"
@@ -84,7 +89,7 @@ struct DatabaseFile {
         }
         guard let witness else { return nil }
         do throws(SQLiteError) {
-            let connection = try connect(.readOnly)
+            let connection = try SQLiteConnection(path: path, access: access, fileSystem: fileSystem)
             let missing = try witness.loss(in: Witness(of: connection))
             connection.close()
             return missing.map { "the database or its log is damaged or older than it was: \($0) are missing" }
@@ -103,7 +108,7 @@ struct DatabaseFile {
         return try WitnessFile(in: configuration.directory.path, now)
     }
 
-    private func told(_ witness: Witness?) -> String {
+    private static func told(_ witness: Witness?) -> String {
         guard let witness else { return "" }
         let messages = witness.waiting == 1 ? "1 message was not done" : "\(witness.waiting) messages were not done"
         return "; it had \(witness.entry) messages and \(witness.event) events, and \(messages)"
@@ -117,8 +122,8 @@ struct DatabaseFile {
         do {
             let connection = try connect(.readWrite)
             try apply(settings: connection)
-            let isLarge = size(of: path) > Self.wholeCheckBytes
-            try check(connection, whole: !isLarge)
+            let isLarge = Self.size(of: path) > Self.wholeCheckBytes
+            try Self.check(connection, whole: !isLarge)
             try Migrator(Self.migrations + TokenTable.migrations).migrate(connection)
             try connection.transaction { () throws(SQLiteError) in
                 try EventTable(connection).createLog(epoch: configuration.makeEpoch(), at: configuration.clock())
@@ -167,7 +172,7 @@ struct DatabaseFile {
     }
 
     /// Damage in the outbox must show before anything is sent from it; other damage may show later.
-    private func check(_ connection: SQLiteConnection, whole: Bool) throws(SQLiteError) {
+    static func check(_ connection: SQLiteConnection, whole: Bool) throws(SQLiteError) {
         var problems: [String] = []
         if whole {
             problems = try connection.quickCheck()
@@ -181,7 +186,7 @@ struct DatabaseFile {
 
     private var path: String { configuration.directory.databasePath }
 
-    private func size(of path: String) -> Int64 {
+    static func size(of path: String) -> Int64 {
         Int64(clamping: (try? FileSystem.facts(path))?.size ?? 0)
     }
 

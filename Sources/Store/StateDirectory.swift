@@ -53,6 +53,25 @@ package final class StateDirectory: Sendable {
         lock = try Self.takeLock(path)
     }
 
+    /// Checks the directory as `init` does, creates and changes nothing, and holds the lock during the body. A missing
+    /// lock file is held by nobody.
+    package static func withLook<Value>(
+        at path: String,
+        _ body: () -> Value
+    ) throws(StateDirectoryError) -> Value {
+        try check(path)
+        let lock: FileLock? = try locking(path) { file throws(SystemError) -> FileLock? in
+            do throws(SystemError) {
+                return try FileLock(existing: file)
+            } catch {
+                guard error.isNotFound else { throw error }
+                return nil
+            }
+        }
+        defer { lock?.release() }
+        return body()
+    }
+
     /// Removes other users' access to the files in the directory.
     /// - Returns: the names of the files that were accessible.
     package func closeFiles() -> [String] {
@@ -97,11 +116,20 @@ package final class StateDirectory: Sendable {
     }
 
     private static func takeLock(_ path: String) throws(StateDirectoryError) -> FileLock {
-        let file = path + "/ladle.lock"
-        do throws(SystemError) {
+        try locking(path) { file throws(SystemError) in
             let lock = try FileLock(file)
             try lock.write("\(CurrentProcess.id)\n")
             return lock
+        }
+    }
+
+    private static func locking<Lock>(
+        _ path: String,
+        _ lock: (String) throws(SystemError) -> Lock
+    ) throws(StateDirectoryError) -> Lock {
+        let file = path + "/ladle.lock"
+        do throws(SystemError) {
+            return try lock(file)
         } catch {
             guard error.wouldBlock else {
                 if let kind = try? FileSystem.facts(file, follow: false).kind, kind != .regular {

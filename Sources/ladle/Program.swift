@@ -53,13 +53,14 @@ enum Program {
             case "doctor":
                 let (settings, problems, _) = loader.load()
                 // The state directory that the user names wins over the environment, as for the client commands.
-                let fallback = command["--state"] == nil ? io.environment["LADLE_SOCKET"] : nil
+                let fallback = command.state == nil ? io.environment["LADLE_SOCKET"] : nil
                 let named = [command["--socket"], fallback].compactMap(\.self).first { !$0.isEmpty }
                 let doctor = Doctor(
                     settings: settings,
                     problems: problems,
                     places: places,
-                    socket: named.map(places.expanded)
+                    socket: named.map(places.expanded),
+                    command: command
                 )
                 return await doctor.run(json: json(command))
             case "demo-gateway": return try await DemoGatewayCommand.run(command)

@@ -383,6 +383,28 @@ struct `The state directory` {
         #expect(error?.description.contains("mv -i \(lock) \(lock).old") == true)
     }
 
+    @Test func `is looked at without a trace, and not while it is in use`() throws {
+        let scratch = try ScratchDirectory()
+        try scratch.makeDirectory("state", mode: 0o700)
+        let state = scratch.file("state")
+        #expect(try StateDirectory.withLook(at: state) { true })
+        #expect(FileSystem.names(in: state).isEmpty)
+        let owner = try StateDirectory(path: state)
+        let named = try scratch.bytes(of: "state/ladle.lock")
+        let error = #expect(throws: StateDirectoryError.self) { try StateDirectory.withLook(at: state) {} }
+        guard case .inUse(_, _?) = error else {
+            Issue.record("\(error as Any)")
+            return
+        }
+        owner.release()
+        #expect(try StateDirectory.withLook(at: state) { true })
+        #expect(try scratch.bytes(of: "state/ladle.lock") == named)
+        try FileSystem.remove(state + "/ladle.lock")
+        try FileSystem.makeDirectory(state + "/ladle.lock")
+        let folder = #expect(throws: StateDirectoryError.self) { try StateDirectory.withLook(at: state) {} }
+        #expect(folder == .lockNotAFile(path: state + "/ladle.lock"))
+    }
+
     @Test func `is free again when its owner is gone`() throws {
         let scratch = try ScratchDirectory()
         _ = try StateDirectory(path: scratch.file("state"))

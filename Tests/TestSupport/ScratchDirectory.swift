@@ -43,6 +43,10 @@ package final class ScratchDirectory: Sendable {
         try setMode(of: name, to: mode)
     }
 
+    package func makeLink(_ name: String, to target: String) throws {
+        try FileManager.default.createSymbolicLink(atPath: file(name), withDestinationPath: target)
+    }
+
     package func setMode(of name: String, to mode: Int) throws {
         try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: file(name))
     }
@@ -55,7 +59,11 @@ package final class ScratchDirectory: Sendable {
         try FileManager.default.attributesOfItem(atPath: file(name))[.posixPermissions] as? Int
     }
 
-    package func names() throws -> [String] {
-        try FileManager.default.contentsOfDirectory(atPath: path).sorted()
+    package func names(in folder: String = ".") throws -> [String] {
+        try FileManager.default.contentsOfDirectory(atPath: file(folder)).sorted()
+    }
+
+    package func move(_ name: String, to target: String) throws {
+        try FileManager.default.moveItem(atPath: file(name), toPath: file(target))
     }
 }

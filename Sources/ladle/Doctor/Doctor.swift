@@ -15,6 +15,8 @@ struct Doctor {
     let places: SettingsPlaces
     /// The control socket that the user named; by default the one in the state directory.
     let socket: String?
+    /// The command line, whose options are part of the commands that are printed.
+    let command: ParsedCommand
 
     /// Looks 60 times, every 100 ms: six seconds in all, the longest time that a check without the server takes.
     private static let looks = 60
@@ -29,7 +31,7 @@ struct Doctor {
                 let status = try settledStatus(socket)
                 let version = status["version"]?.string ?? ""
                 findings.append(.fine("daemon", "ladle \(version) is serving"))
-                findings += HostCheck.state(path, isServing: true)
+                findings += HostCheck.state(path, data: path, isServing: true)
                 findings += LinkCheck.findings(status["link"])
                 findings += connections(status["connections"])
                 let database = path + (status["demo"]?.bool == true ? "/demo" : "")
@@ -41,13 +43,13 @@ struct Doctor {
                 findings += CertificateCheck.findings(status["tls"], isServing: true, own: own, now: Self.now)
                 findings += HostCheck.exposure(settings, listeners: status["listeners"])
             } catch {
-                findings += HostCheck.state(path, isServing: false)
+                let data = ServeConfiguration.dataDirectory(path, settings)
+                findings += HostCheck.state(path, data: data, isServing: false)
                 findings += [path, path + "/demo"].compactMap(HostCheck.setAside)
-                findings.append(HostCheck.daemon(error, socket: socket))
+                if HostCheck.placeFault(path) == nil { findings.append(HostCheck.daemon(error, socket: socket)) }
                 findings += await LinkCheck.ownLook(settings, places, state: path)
                 findings += HostCheck.ports(settings)
                 findings += connections(ConnectionLimit(settings))
-                let data = ServeConfiguration.dataDirectory(path, settings)
                 findings += await CertificateCheck.ownLook(settings, places, data: data, now: Self.now)
                 // Listeners that are refused are open to nobody.
                 if start == nil { findings += HostCheck.exposure(settings, state: path) }
@@ -56,7 +58,7 @@ struct Doctor {
         } else {
             findings.append(.wrong("state", "there is no home directory", "ladle serve --state DIR", .configuration))
         }
-        report(findings, json)
+        report(findings.map { $0.placed(as: command) }, json)
         return findings.first { !$0.isFine }?.exit ?? .ok
     }
 
@@ -93,12 +95,11 @@ struct Doctor {
     }
 
     /// Fewer connections than configured are a fault only if the number is configured: the default is more than most
-    /// people need.
+    /// people need, so the number in force is all there is to say.
     private func connections(_ limit: ConnectionLimit) -> [Finding] {
-        guard let shortage = limit.shortage else {
+        guard settings.isSet(.limitsConnections), let shortage = limit.shortage else {
             return [.fine("connections", "at most \(limit.inForce) connections")]
         }
-        guard settings.isSet(.limitsConnections) else { return [.fine("connections", shortage)] }
         return [.wrong("connections", shortage, limit.remedy, .configuration)]
     }
 
@@ -106,12 +107,17 @@ struct Doctor {
         if let closed = outbox?["closed"]?.string {
             return [
                 HostCheck.setAside(in: database)
-                    ?? .wrong("outbox", "no message is accepted: \(closed)", "df -h \(database); mount", .temporary)
+                    ?? .wrong(
+                        "outbox",
+                        "no message is accepted: \(closed)",
+                        "df -h \(Printable.argument(database)); mount",
+                        .temporary
+                    )
             ]
         }
         if let fault = outbox?["fault"]?.string {
             let text = "nothing is sent, because the saved entries could not be read: \(fault)"
-            return [.wrong("outbox", text, Self.integrityCheck(database), .temporary)]
+            return [.wrong("outbox", text, HostCheck.integrityCheck(in: database), .temporary)]
         }
         var findings: [Finding] = []
         if let refused = outbox?["refused"]?.int {
@@ -129,7 +135,7 @@ struct Doctor {
     private func runs(_ runs: JSONValue?, database: String) -> [Finding] {
         guard let fault = runs?["fault"]?.string else { return [] }
         let text = "the link stays closed, because the saved runs could not be read: \(fault)"
-        return [.wrong("runs", text, Self.integrityCheck(database), .temporary)]
+        return [.wrong("runs", text, HostCheck.integrityCheck(in: database), .temporary)]
     }
 
     /// Checks which node commands the setting allows beside the harmless ones.
@@ -155,10 +161,6 @@ struct Doctor {
             return [.wrong("notifications", "not reached: \(failing)", "ladle notify list --sinks", .temporary)]
         }
         return [.fine("notifications", "\(value["sinks"]?.int ?? 0) sinks, none failing")]
-    }
-
-    private static func integrityCheck(_ database: String) -> String {
-        "sqlite3 \(database)/ladle.db 'PRAGMA integrity_check'"
     }
 
     private func report(_ findings: [Finding], _ json: Bool) {

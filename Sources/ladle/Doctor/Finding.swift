@@ -24,6 +24,11 @@ struct Finding: JSONWritable {
         Finding(check: check, detail: detail, hint: hint, exit: exit)
     }
 
+    /// The finding with a hint that can be typed as it is printed, after this command line.
+    func placed(as command: ParsedCommand) -> Finding {
+        Finding(check: check, detail: detail, hint: hint.map { CommandHint.placed($0, as: command) }, exit: exit)
+    }
+
     func write(to writer: inout JSONWriter) {
         writer.object { object in
             object.member("check", check)

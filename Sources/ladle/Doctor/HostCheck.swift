@@ -10,33 +10,105 @@ import Store
 
 /// Checks this host: the state directory, room on the disk, free ports, the control socket.
 enum HostCheck {
-    static func state(_ path: String, isServing: Bool) -> [Finding] {
+    /// - Parameter data: the directory of the database: the state directory, or the demo's in it.
+    static func state(_ path: String, data: String, isServing: Bool) -> [Finding] {
+        if let fault = placeFault(path) { return [fault] }
         guard FileSystem.mayExist(path) else { return [.fine("state", "\(path) will be made at the first start")] }
         guard FileSystem.isWritableDirectory(path) else {
-            return [.wrong("state", "\(path) cannot be written", "sudo chown -R \"$(id -un)\" \(path)", .noPermission)]
+            let hint = "sudo chown -R \"$(id -un)\" \(Printable.argument(path))"
+            return [.wrong("state", "\(path) cannot be written", hint, .noPermission)]
         }
-        return [isServing ? .fine("state", "\(path) is the server's") : lock(path), disk(path)]
+        return (isServing ? [.fine("state", "\(path) is the server's")] : files(path, data)) + [disk(path)]
     }
 
-    private static func lock(_ path: String) -> Finding {
+    /// The reason why there can be no directory of this path; nil if there is one, or if it can be made.
+    static func placeFault(_ path: String) -> Finding? {
+        let place = Printable.argument(path)
+        if let facts = try? FileSystem.facts(path) {
+            guard facts.kind != .directory else { return nil }
+            let hint = "mv -i \(place) \(Printable.argument(path + ".old"))   (or elsewhere: ladle serve --state DIR)"
+            return .wrong("state", "\(path) is not a directory", hint, .configuration)
+        }
+        guard !FileSystem.mayExist(path) else { return nil }
+        if let target = FileSystem.linkTarget(path) {
+            let folder = target.hasPrefix("/") ? target : "\(FileSystem.folder(of: path))/\(target)"
+            let hint = "mkdir -m 700 \(Printable.argument(folder))"
+            return .wrong("state", "\(path) is a link to \(target), which does not exist", hint, .configuration)
+        }
+        var folder = FileSystem.folder(of: path)
+        while folder != "/", folder != ".", (try? FileSystem.facts(folder)) == nil, !FileSystem.mayExist(folder) {
+            folder = FileSystem.folder(of: folder)
+        }
+        if let facts = try? FileSystem.facts(folder), facts.kind != .directory {
+            let text = "\(path) cannot be made: \(folder) is not a directory"
+            return .wrong("state", text, "ladle serve --state DIR", .configuration)
+        }
+        guard FileSystem.isWritableDirectory(folder) else {
+            let hint = "sudo install -d -m 700 -o \"$(id -un)\" \(place)"
+            return .wrong("state", "\(path) cannot be made: \(folder) cannot be written", hint, .noPermission)
+        }
+        return nil
+    }
+
+    /// The lock of the state directory, and the database while no server can open it.
+    private static func files(_ path: String, _ data: String) -> [Finding] {
+        let place = Printable.argument(path)
         do throws(StateDirectoryError) {
-            try StateDirectory(path: path).release()
-            return .fine("state", "\(path) is free")
+            let database = try StateDirectory.withLook(at: path) { Self.database(in: data) }
+            return [.fine("state", "\(path) is free")] + [database].compactMap(\.self)
         } catch {
             let (hint, exit): (String, ExitCode) =
                 switch error {
-                case .inUse(_, let pid): (pid.map { "kill \($0)" } ?? "fuser -v \(path)/ladle.lock", .temporary)
-                case .openToOthers: ("chmod 700 \(path)", .noPermission)
-                case .foreignOwner: ("sudo chown -R \"$(id -un)\" \(path)", .noPermission)
+                case .inUse(_, let pid): (pid.map { "kill \($0)" } ?? "fuser -v \(place)/ladle.lock", .temporary)
+                case .openToOthers: ("chmod 700 \(place)", .noPermission)
+                case .foreignOwner: ("sudo chown -R \"$(id -un)\" \(place)", .noPermission)
                 case .notADirectory: ("ladle serve --state DIR", .configuration)
-                case .lockNotAFile(let lock): ("mv -i \(lock) \(lock).old", .noPermission)
-                case .cannotLock(let lock, _, isForbidden: true):
-                    ("sudo chown \"$(id -un)\" \(lock); chmod u+rw \(lock)", .noPermission)
+                case .lockNotAFile(let lock):
+                    ("mv -i \(Printable.argument(lock)) \(Printable.argument(lock + ".old"))", .noPermission)
+                case .cannotLock(let lock, _, isForbidden: true): (takeBack(lock), .noPermission)
                 case .cannotCreate, .cannotLock:
-                    error.isPermission ? ("chmod u+rwx \(path)", .noPermission) : ("df -h \(path); mount", .temporary)
+                    error.isPermission ? ("chmod u+rwx \(place)", .noPermission) : ("df -h \(place); mount", .temporary)
                 }
-            return .wrong("state", "\(error)", hint, exit)
+            return [.wrong("state", "\(error)", hint, exit)]
         }
+    }
+
+    private static func takeBack(_ path: String) -> String {
+        let place = Printable.argument(path)
+        return "sudo chown \"$(id -un)\" \(place); chmod u+rw \(place)"
+    }
+
+    // MARK: The database
+
+    /// Checks the database without changing it; nil if there is none yet.
+    private static func database(in directory: String) -> Finding? {
+        let path = directory + "/ladle.db"
+        switch DatabaseFault.find(in: directory) {
+        case nil: return FileSystem.exists(path) ? .fine("database", "\(path) can be used") : nil
+        case .notAFile:
+            let text = "\(path) is not a file, and the database needs its place"
+            let hint = "mv -i \(Printable.argument(path)) \(Printable.argument(path + ".old"))"
+            return .wrong("database", text, hint, .configuration)
+        case .leadsNowhere(_, let target):
+            let text = "\(path) is a link to \(target), which does not exist"
+            let hint = "mount the disk of \(Printable.argument(target)); to begin anew: rm \(Printable.argument(path))"
+            return .wrong("database", text, hint, .configuration)
+        case .unreadable(_, let reason, isForbidden: true):
+            return .wrong("database", "\(path) cannot be read: \(reason)", takeBack(path), .noPermission)
+        case .unreadable(_, let reason, isForbidden: false):
+            return .wrong("database", "\(path) cannot be read: \(reason)", integrityCheck(in: directory), .temporary)
+        case .unusable(_, let reason):
+            let hint =
+                "ladle restore FILE   (a backup; without one ladle serve sets it aside, then: ladle outbox recover)"
+            return .wrong("database", "\(path) cannot be used: \(reason)", hint)
+        case .newer(_, let reason):
+            let hint = "install the newer Ladle again; without it ladle serve sets it aside, then: ladle outbox recover"
+            return .wrong("database", "\(path) cannot be used: \(reason)", hint)
+        }
+    }
+
+    static func integrityCheck(in directory: String) -> String {
+        "sqlite3 \(Printable.argument(directory + "/ladle.db")) 'PRAGMA integrity_check'"
     }
 
     /// The fault of a damaged database that was set aside; nil if there is none, or if `ladle outbox recover` has dealt with it.
@@ -50,7 +122,7 @@ enum HostCheck {
         guard let free = FileSystem.freeBytes(at: path) else { return .fine("disk", "the free space is not known") }
         let text = "\(free >> 20) MiB free at \(path)"
         guard free < StorageWatch.leastFreeBytes else { return .fine("disk", text) }
-        return .wrong("disk", "nearly full: \(text)", "du -xhd1 \(path) | sort -h", .temporary)
+        return .wrong("disk", "nearly full: \(text)", "du -xhd1 \(Printable.argument(path)) | sort -h", .temporary)
     }
 
     static func daemon(_ error: ClientError, socket: String) -> Finding {
@@ -60,15 +132,15 @@ enum HostCheck {
             return .wrong(
                 "daemon",
                 "\(socket) is not a socket; ladle serve needs its place",
-                "mv -i \(socket) \(socket).old"
+                "mv -i \(Printable.argument(socket)) \(Printable.argument(socket + ".old"))"
             )
         case .notRunning where found != nil:
             let text = "\(socket) is left over from a server that is gone; the next start replaces it"
             return .wrong("daemon", text, "ladle serve")
         case .notRunning: return .wrong("daemon", "ladle serve is not running", "ladle serve")
         case .notAllowed:
-            let folder = socket.lastIndex(of: "/").map { socket[..<$0] } ?? "."
-            let hint = "sudo -u \"$(stat -c %U \(socket))\" ladle doctor --state \(folder)"
+            let folder = Printable.argument(FileSystem.folder(of: socket))
+            let hint = "sudo -u \"$(stat -c %U \(Printable.argument(socket)))\" ladle doctor --state \(folder)"
             return .wrong("daemon", error.message, hint, .noPermission)
         default: return .wrong("daemon", error.message, "ladle serve", .temporary)
         }

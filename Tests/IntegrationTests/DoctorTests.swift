@@ -1,0 +1,69 @@
+import Basics
+import Commands
+import POSIX
+import TestSupport
+import Testing
+
+@testable import ladle
+
+/// The doctor's look at the state directory. No program is started here.
+struct DoctorTests {
+    private let scratch: ScratchDirectory
+
+    init() throws {
+        scratch = try ScratchDirectory()
+    }
+
+    /// The faults of a state directory, each with its command.
+    private func faults(_ name: String) -> [[String]] {
+        let path = scratch.file(name)
+        return HostCheck.state(path, data: path, isServing: false).filter { !$0.isFine }.map {
+            [
+                $0.check, $0.detail.replacingText(scratch.path, with: "X"),
+                ($0.hint ?? "").replacingText(scratch.path, with: "X"),
+            ]
+        }
+    }
+
+    @Test func `a database that serve cannot use is no tick`() throws {
+        for name in ["random", "folder", "link"] { try scratch.makeDirectory(name, mode: 0o700) }
+        try scratch.write([UInt8](repeating: 0xA7, count: 20_000), to: "random/ladle.db")
+        try scratch.makeDirectory("folder/ladle.db", mode: 0o700)
+        try scratch.makeLink("link/ladle.db", to: "/nowhere/ladle.db")
+        let damaged = "X/random/ladle.db cannot be used: the database is damaged (file is not a database)"
+        #expect(faults("random").map { $0.prefix(2) } == [["database", damaged]])
+        #expect(
+            faults("folder") == [
+                [
+                    "database", "X/folder/ladle.db is not a file, and the database needs its place",
+                    "mv -i X/folder/ladle.db X/folder/ladle.db.old",
+                ]
+            ]
+        )
+        #expect(
+            faults("link") == [
+                [
+                    "database", "X/link/ladle.db is a link to /nowhere/ladle.db, which does not exist",
+                    "mount the disk of /nowhere/ladle.db; to begin anew: rm X/link/ladle.db",
+                ]
+            ]
+        )
+        #expect(try scratch.names(in: "random") == ["ladle.db"], "nothing was made")
+    }
+
+    @Test func `a state directory that is none has a remedy that helps`() throws {
+        try scratch.write("x", to: "file")
+        try scratch.makeLink("link", to: scratch.file("gone"))
+        let elsewhere = "mv -i X/file X/file.old   (or elsewhere: ladle serve --state DIR)"
+        #expect(faults("file") == [["state", "X/file is not a directory", elsewhere]])
+        #expect(
+            faults("file/state") == [
+                ["state", "X/file/state cannot be made: X/file is not a directory", "ladle serve --state DIR"]
+            ]
+        )
+        #expect(
+            faults("link") == [["state", "X/link is a link to X/gone, which does not exist", "mkdir -m 700 X/gone"]]
+        )
+        #expect(faults("new/state") == [])
+    }
+}
