@@ -1,7 +1,7 @@
 #include "copenapi.h"
 
 // `openapi/embed` makes openapi.json and the next line, the SHA-256 of the two files one after the other.
-// d08ce9a0a2f676413efeda689c6f869432c4da64f1c7990aba546cd483e19ecd
+// 2440972c319246af906d589a8b1053fba803e4a1b9a7df5b9879c51aa597f614
 
 static const uint8_t yaml[] = {
 #embed "../../openapi/openapi.yaml"

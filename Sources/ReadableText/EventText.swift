@@ -79,13 +79,26 @@ package enum EventText {
             return "device " + Printable.line(name) + " " + style.state(word(event["reason"])) + (hint ?? "")
         case "identity", "profile": return "\(type) of \(word(event["agent"])) changed"
         case "usage": return "usage: " + UsageText.crossed(event)
-        case "session": return "session changed: " + word(event["reason"])
+        case "session": return session(event, style)
         case "reset":
             let oldest = event["oldest"]?.string.map { " before \(Printable.line($0))" } ?? ""
             return style.warning("reset: some events\(oldest) are missing; read everything again")
         case "shutdown": return style.warning("the stream ends: " + word(event["reason"]))
         default: return Printable.line(type)
         }
+    }
+
+    /// Says what is new: `session changed: model opus, not pinned`.
+    private static func session(_ event: JSONValue, _ style: TextStyle) -> String {
+        let info = event["sessionInfo"]
+        var changes: [String] = []
+        for name in event["changes"]?.elements.compactMap(\.string) ?? [] {
+            let value = info?[name]
+            let mark = value == nil ? "no " : value?.bool == false ? "not " : ""
+            changes.append(mark + Printable.line(name) + (value?.string.map { " " + shortened($0) } ?? ""))
+        }
+        let news = changes.isEmpty ? "" : ": " + changes.joined(separator: ", ")
+        return "session " + style.state(word(event["reason"])) + news
     }
 
     /// The beginning of a run's id, enough to tell runs apart.

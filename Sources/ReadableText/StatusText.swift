@@ -36,8 +36,9 @@ package enum StatusText {
         }
         if let devices = status["pairing"]?["pending"]?.int, devices > 0 {
             let who = devices == 1 ? "1 waits" : "\(devices) wait"
-            let text = style.warning(who) + " for the gateway's approval: openclaw devices list"
-            rows.append(("Devices", text))
+            // The command would ask another gateway, or is not installed.
+            let next = demo.isEmpty ? ": openclaw devices list" : " (played by the demo; nothing to do)"
+            rows.append(("Devices", style.warning(who) + " for the gateway's approval" + next))
         }
         if let events = status["events"] {
             rows.append(("Events", "\(events["subscribers"]?.int ?? 0) subscribers, newest \(word(events["last"]))"))

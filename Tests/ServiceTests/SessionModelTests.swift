@@ -106,12 +106,25 @@ struct SessionModelTests {
         }
     }
 
+    @Test func `an event names all that changed since the one before it`() async throws {
+        try await withLinkedServices { bench, loop in
+            try await changed(bench, #""label":"1""#, on: loop)
+            try await changed(bench, #""label":"1","model":"small""#, on: loop)
+            try await changed(bench, #""label":"1","model":"large","thinkingLevel":"low""#, on: loop)
+            try await bench.advance(1000, on: loop)
+            let last = try #require(bench.data("session").last)
+            #expect(last["reason"]?.string == "changed")
+            #expect(last["changes"]?.elements.compactMap(\.string) == ["model", "thinking"])
+        }
+    }
+
     @Test func `changes of one second are one event, and counters are none`() async throws {
         try await withLinkedServices { bench, loop in
             for number in 1...20 { try await changed(bench, #""label":"\#(number)""#, on: loop) }
             #expect(bench.data("session").count == 1)
             try await bench.advance(1000, on: loop)
             #expect(bench.data("session").map { $0["sessionInfo"]?["label"]?.string } == ["1", "20"])
+            #expect(bench.data("session").last?["changes"]?.elements.compactMap(\.string) == ["label"])
             for number in 1...20 {
                 try await changed(bench, #""label":"20","totalTokens":\#(number)"#, on: loop)
             }

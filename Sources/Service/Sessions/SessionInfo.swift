@@ -96,11 +96,18 @@ package struct SessionInfo: Sendable, Equatable {
 
     package var kindName: String { kind.rawValue }
 
-    /// Members whose changes are published; runs and messages have events of their own.
-    var lasting: [String?] {
+    /// The names of the members that differ, among those whose changes are published; runs and messages have events of
+    /// their own.
+    func changes(since last: SessionInfo?) -> [String] {
+        zip(lasting, (last ?? SessionInfo(key: SessionKey(canonical: key))).lasting).filter { $0.value != $1.value }
+            .map(\.0.name)
+    }
+
+    private var lasting: [(name: String, value: String?)] {
         [
-            label, provider, model, thinking, verbose, isUnread.map { "\($0)" }, isPinned.map { "\($0)" },
-            isArchived.map { "\($0)" },
+            ("label", label), ("provider", provider), ("model", model), ("thinking", thinking), ("verbose", verbose),
+            ("unread", isUnread.map { "\($0)" }), ("pinned", isPinned.map { "\($0)" }),
+            ("archived", isArchived.map { "\($0)" }),
         ]
     }
 

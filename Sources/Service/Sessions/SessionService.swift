@@ -15,13 +15,21 @@ package final class SessionService {
         var isTurn: Bool { self == .created || self == .reset || self == .deleted }
     }
 
+    /// An event to publish.
+    private struct News {
+        var reason: Reason
+        var info: SessionInfo
+        /// The names of the members that changed, as far as they are known.
+        var changes: [String] = []
+    }
+
     /// An event published within the last second, with the one to publish next.
     private struct Told {
         let number: Int
         let reason: Reason
         let conversation: String?
         /// The event to publish after the second; nil if nothing changed meanwhile.
-        var next: (reason: Reason, info: SessionInfo)?
+        var next: News?
     }
 
     /// The shortest time between two events of a session; repeats of the same news are dropped.
@@ -185,31 +193,40 @@ package final class SessionService {
     /// Publishes lasting changes only: counters, previews and runs change several times per run and have events of
     /// their own.
     private func publishDifference(_ last: SessionInfo?, _ info: SessionInfo, on loop: isolated EventLoop) {
-        guard last?.lasting != info.lasting else { return }
+        let changes = info.changes(since: last)
+        guard last == nil || !changes.isEmpty else { return }
         guard last != nil || !model.wasListed else { return publish(.created, info, on: loop) }
         let isArchived = info.isArchived == true && last?.isArchived != true
         let isRenamed = last != nil && last?.label != info.label
-        publish(isArchived ? .archived : isRenamed ? .renamed : .changed, info, on: loop)
+        let reason: Reason = isArchived ? .archived : isRenamed ? .renamed : .changed
+        publish(reason, info, last == nil ? [] : changes, on: loop)
     }
 
-    private func publish(_ reason: Reason, _ info: SessionInfo, on loop: isolated EventLoop) {
-        guard let last = told[info.key] else { return tell(reason, info, on: loop) }
+    private func publish(_ reason: Reason, _ info: SessionInfo, _ changes: [String] = [], on loop: isolated EventLoop) {
+        let news = News(reason: reason, info: info, changes: changes)
+        guard let last = told[info.key] else { return tell(news, on: loop) }
         if reason.isTurn {
             // The same change, reported by both the gateway's event and its answer.
             if last.reason == reason, reason == .deleted || last.conversation == info.sessionID { return }
-            return tell(reason, info, on: loop)
+            return tell(news, on: loop)
         }
         if last.next == nil, last.reason == reason, reason == .compacted { return }
         let first = last.next?.reason ?? reason
-        told[info.key]?.next = (first == .changed ? reason : first, info)
+        let earlier = last.next?.changes ?? []
+        told[info.key]?.next = News(
+            reason: first == .changed ? reason : first,
+            info: info,
+            changes: earlier + changes.filter { !earlier.contains($0) }
+        )
     }
 
-    private func tell(_ reason: Reason, _ info: SessionInfo, on loop: isolated EventLoop) {
+    private func tell(_ news: News, on loop: isolated EventLoop) {
         tellings += 1
-        let (key, number) = (info.key, tellings)
-        told[key] = Told(number: number, reason: reason, conversation: info.sessionID)
+        let (key, number, info) = (news.info.key, tellings, news.info)
+        told[key] = Told(number: number, reason: news.reason, conversation: info.sessionID)
         feed.publish("session", session: info.key, on: loop) { object in
-            object.member("reason", reason.rawValue)
+            object.member("reason", news.reason.rawValue)
+            if !news.changes.isEmpty { object.array("changes", of: news.changes) }
             object.key("sessionInfo")
             info.write(to: &object, isActive: nil)
         }
@@ -218,6 +235,6 @@ package final class SessionService {
 
     private func secondPassed(_ key: String, _ number: Int, on loop: isolated EventLoop) {
         guard told[key]?.number == number, let next = told.removeValue(forKey: key)?.next else { return }
-        tell(next.reason, next.info, on: loop)
+        tell(next, on: loop)
     }
 }

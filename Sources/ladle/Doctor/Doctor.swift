@@ -38,7 +38,7 @@ struct Doctor {
                 findings += outbox(status["outbox"], database: database)
                 findings += runs(status["runs"], database: database)
                 findings += notifications(status["notifications"])
-                findings += pairing(status["pairing"])
+                findings += pairing(status["pairing"], isDemo: status["demo"]?.bool == true)
                 let own = TLSSettings.files(in: database).own.path
                 findings += CertificateCheck.findings(status["tls"], isServing: true, own: own, now: Self.now)
                 findings += HostCheck.exposure(settings, listeners: status["listeners"])
@@ -144,10 +144,11 @@ struct Doctor {
         return [.fine("nodes", "nodes.allow lets through \(named.joined(separator: ", "))")]
     }
 
-    private func pairing(_ value: JSONValue?) -> [Finding] {
+    private func pairing(_ value: JSONValue?, isDemo: Bool) -> [Finding] {
         guard let count = value?["pending"]?.int, count > 0 else { return [] }
         let who = count == 1 ? "1 device waits" : "\(count) devices wait"
-        return [.fine("pairing", "\(who) for the gateway's approval: openclaw devices list, on its host")]
+        let next = isDemo ? " (played by the demo; nothing to do)" : ": openclaw devices list, on its host"
+        return [.fine("pairing", "\(who) for the gateway's approval\(next)")]
     }
 
     private func notifications(_ value: JSONValue?) -> [Finding] {
