@@ -2,6 +2,8 @@
 the page shows. `…` in a page stands for anything; ids, times and durations are compared as such, white space not at all,
 so that a page may break a long line. Written `$ command`, continued with `> `.
 
+Commands of a block below `<!-- second terminal -->` go on while the others run; what they print is read at the end of the page.
+
 An `sh` block is not run: each of its lines is a verb of the Makefile, or `<!-- not run -->` stands above the block."""
 
 import difflib
@@ -37,15 +39,15 @@ SHAPES = [
 
 
 def blocks(page, language):
-    """The fenced blocks of a page: first line number, text. An `sh` block below `<!-- not run -->` is left out."""
+    """The fenced blocks of a page: first line number, text, comment above. An `sh` block below `<!-- not run -->` is left out."""
     start, lines, above = None, [], ""
     for number, line in enumerate(page.read_text().splitlines(), 1):
         if start is None:
             if line.strip() == f"```{language}" and (language, above) != ("sh", "<!-- not run -->"):
-                start, lines = number + 1, []
+                start, lines, over = number + 1, [], above
             above = line.strip()
         elif line.strip() == "```":
-            yield start, lines
+            yield start, lines, over
             start = None
         else:
             lines.append(line)
@@ -53,7 +55,13 @@ def blocks(page, language):
 
 def commands(page):
     """Every command of a page with what it shows: line number, command, expected lines."""
-    for start, lines in blocks(page, "console"):
+    for number, command, shown, _ in terminals(page):
+        yield number, command, shown
+
+
+def terminals(page):
+    """The commands, and for each whether it is of the second terminal."""
+    for start, lines, above in blocks(page, "console"):
         found = []
         for offset, line in enumerate(lines):
             if line.startswith("$ "):
@@ -62,7 +70,8 @@ def commands(page):
                 found[-1][1].append(line[2:])
             elif found:
                 found[-1][2].append(line)
-        yield from ((number, "\n".join(command), shown) for number, command, shown in found)
+        second = above == "<!-- second terminal -->"
+        yield from ((number, "\n".join(command), shown, second) for number, command, shown in found)
 
 
 def shape(text):
@@ -80,9 +89,13 @@ def matches(shown, printed):
 
 def run(page, server, folder):
     """Runs a page's commands in one shell: (line, command, expected, printed) of each."""
-    found = list(commands(page))
+    found = list(terminals(page))
     # What is a moment for a reader is two seconds more here: a busy machine takes long to start what went to the background.
-    script = "sleep() { command sleep $1; command sleep 2; }\n" + "".join(f"{command}\nprintf '{MARK}'\n" for _, command, _ in found)
+    script = "sleep() { command sleep $1; command sleep 2; }\n" + "".join(
+        f"{command} > second.txt 2>&1 & second=$!; sleep 0; printf '{MARK}'\n" if second else f"{command}\nprintf '{MARK}'\n"
+        for _, command, _, second in found)
+    if any(second for *_, second in found):
+        script += "kill $second; wait $second 2> /dev/null\n"
     local = server.url.removeprefix("http://")
     done = subprocess.run(
         ["bash", "-c", script.replace(PORT, local)], cwd=folder, stdin=subprocess.DEVNULL, timeout=120, text=True,
@@ -90,7 +103,9 @@ def run(page, server, folder):
         env={**os.environ, "PATH": f"{folder}/bin:{os.environ['PATH']}", "LADLE_SOCKET": f"{server.state}/ladle.sock",
              "LADLE_STATE": server.state, "LADLE_LISTEN": local, "CURL_HOME": str(folder), "XDG_CONFIG_HOME": str(folder), "COLUMNS": "100", "TZ": "UTC"})
     printed = done.stdout.replace(local, PORT).split(MARK)
-    for index, (number, command, shown) in enumerate(found):
+    for index, (number, command, shown, second) in enumerate(found):
+        if second:
+            printed[index] = (folder / "second.txt").read_text().replace(local, PORT)
         yield number, command, "\n".join(shown), printed[index] if index + 1 < len(printed) else "(not reached)"
 
 
@@ -114,7 +129,7 @@ def check(page, tally):
     """One page, whole."""
     name = page.relative_to(ROOT)
     verbs = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
-    for start, lines in blocks(page, "sh"):
+    for start, lines, _ in blocks(page, "sh"):
         for offset, line in enumerate(lines):
             verb = re.match(r"make ([a-z]+)\b", line)
             fine = not line.strip() or line.startswith("#") or (verb and verb[1] in verbs)
