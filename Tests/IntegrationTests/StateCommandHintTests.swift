@@ -1,10 +1,10 @@
 import Basics
 import Commands
 import Configuration
-import Store
 import TestSupport
 import Testing
 
+@testable import Store
 @testable import ladle
 
 /// The next step that `ladle backup` and `ladle outbox recover` print. No program is started here.
