@@ -170,7 +170,10 @@ struct RunMemory: Sendable {
 
     /// - Parameter process: the start of the gateway's process, by the gateway's clock.
     mutating func reconnected(isSameProcess: Bool?, process: Timestamp?, now: Timestamp) {
-        for (session, runs) in sessions where !runs.active.isEmpty || !runs.interrupted.isEmpty {
+        for (session, runs) in sessions {
+            // The gateway may go on with these too, and then they must be stopped again.
+            let inVain = runs.ended.filter { self[$0]?.wasStoppedInVain == true }
+            guard !runs.active.isEmpty || !runs.interrupted.isEmpty || !inVain.isEmpty else { continue }
             let gone = runs.active.filter { isSameProcess == false || self[$0]?.times.began(before: process) == true }
             for id in runs.active {
                 self[id]?.reconnected(
@@ -187,7 +190,7 @@ struct RunMemory: Sendable {
             let interrupted = gone.filter { self[$0]?.hasBegun == true }
             let givenUp = runs.interrupted.filter { self[$0]?.mayContinueLate(now: now) == true }
             if isSameProcess == false || !interrupted.isEmpty {
-                self[session: session]?.interrupted = givenUp + interrupted
+                self[session: session]?.interrupted = givenUp + inVain.filter { !givenUp.contains($0) } + interrupted
             }
         }
     }

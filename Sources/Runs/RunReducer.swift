@@ -29,7 +29,7 @@ struct RunReducer: Sendable {
     private var needsRows = false
     /// The gateway began the run after it had said that it stopped it, as 2026.4.26 does in the first 100 ms of a run. Only the
     /// transcript shows what comes of it.
-    private var wasStoppedInVain = false
+    private(set) var wasStoppedInVain = false
     /// The answer of a run that was stopped in vain may be in the transcript.
     private(set) var hasAnswerToRead = false
     private var usageByRow: [String: TokenUsage] = [:]

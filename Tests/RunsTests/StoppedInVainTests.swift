@@ -85,4 +85,23 @@ struct StoppedInVainTests {
         _ = tracker.receive(event: "session.message", payload: event(answer(at: 13_000)), now: later(13_001))
         #expect(tracker.looks(later(13_600)).isEmpty)
     }
+
+    /// The gateway is killed while it works on the run, and goes on with it under an id of its own.
+    @Test func `the run with which a restarted gateway goes on is tied to it, so that the stop can follow`() {
+        var (tracker, _) = stopped()
+        tracker.deliveryIsOver("one")
+        tracker.linkLost()
+        tracker.linkOpened(isSameProcess: false, startedAt: later(3_000), now: later(4_000))
+        _ = tracker.receive(
+            event: "agent",
+            payload: AgentFrame.start("own", later(9_000).milliseconds),
+            now: later(9_000)
+        )
+        let words = #"[Queued user message that arrived while the previous turn was still active]\ntell it\n\n"#
+        let notice = "[System] Your previous turn was interrupted by a gateway restart while OpenClaw was waiting."
+        let prompt = row("user", words + notice, at: 9_000)
+        let changes = tracker.receive(event: "session.message", payload: event(prompt), now: later(9_001))
+        #expect(changes.contains(.reassigned(from: "one", to: "own")), "\(changes)")
+        #expect(tracker.run("one")?.state == .aborted)
+    }
 }
