@@ -66,7 +66,7 @@ package struct Dispatcher: Sendable {
         case .enqueued(let entry): admit(entry)
         case .link(let condition): linkChanged(to: condition)
         case .persisted(let write):
-            if let id = context.writes.finish(write) { written(write, of: id) }
+            if let id = context.writes.finish(write) { with(id) { $0.written(write, &$1) } }
         case .persistFailed(let write, .storage(let problem)):
             if let id = context.writes.finish(write) { with(id) { $0.notWritten(write, problem, &$1) } }
         case .persistFailed(let write, .moved(let current)):
@@ -88,6 +88,7 @@ package struct Dispatcher: Sendable {
                 session?.isSameText(as: $0.entry.session) ?? true
             }
         case .stopped(let run): apply(.withdrawn(.stopped), toEntryOf: run)
+        case .mayRunAgain(let run): apply(.mayRunAgain, toEntryOf: run)
         case .cancel(let id, let force, let version, let token):
             command(.cancel(force: force, expectedVersion: version, token), id: id, token: token)
         case .retry(let id, let version, let token):
@@ -95,14 +96,6 @@ package struct Dispatcher: Sendable {
         case .tick: context.timers.fired()
         }
         takeDue()
-    }
-
-    private mutating func written(_ write: PersistID, of id: String) {
-        guard let current = deliveries[id]?.current else { return }
-        with(id) { $0.written(write, &$1) }
-        // A person took the stop back. One that a newer stop of the same run replaced still counts.
-        guard let run = current.stoppedRun, current.state == .cancelled, current.fault != .superseded else { return }
-        apply(.mayRunAgain, toEntryOf: run)
     }
 
     /// Lets an entry's delivery act, and drops the delivery if that ended it.
@@ -147,12 +140,14 @@ package struct Dispatcher: Sendable {
         if let run = entry.stoppedRun { apply(.withdrawn(.stopped), toEntryOf: run) }
     }
 
-    /// Of several waiting commands with one coalescing key only the newest is sent.
+    /// Of several waiting commands of one sender with one coalescing key only the newest is sent. A sender may take only
+    /// its own command back.
     private mutating func supersede(by entry: OutboxEntry) {
         guard let key = entry.coalescingKey, entry.state == .queued, entry.kind.isKnown,
             let queue = deliveries[entry.id]?.queue
         else { return }
         for place in context.queues.places(in: queue) where place.ordinal < entry.ordinal {
+            guard deliveries[place.id]?.entry.owner == entry.owner else { continue }
             deliveries[place.id]?.supersede(coalescingKey: key, &context)
         }
     }

@@ -29,6 +29,8 @@ package enum DispatcherInput: Sendable, Equatable {
     case routeChanged(session: String?, detail: String)
     /// The run is to be stopped. A message of its own that the gateway has lost is not sent again.
     case stopped(run: String)
+    /// No stop of the run stands any more.
+    case mayRunAgain(run: String)
     case cancel(id: String, force: Bool, expectedVersion: Int64? = nil, CommandToken)
     case retry(id: String, expectedVersion: Int64?, CommandToken)
     /// The armed timer has fired.

@@ -406,6 +406,7 @@ package struct OutboxRules: Sendable {
             return change(entry, now: now) { entry in
                 entry.state = .cancelled
                 entry.nextAttemptAt = nil
+                entry.fault = .stopped
                 entry.forgetDispatch()
             }
         case .targetChanged(let detail):

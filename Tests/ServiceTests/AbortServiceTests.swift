@@ -248,4 +248,78 @@ struct AbortServiceTests {
             #expect(saysSo, "\(outcomes)")
         }
     }
+
+    @Test func `a repeated stop that is taken back leaves the first one in force`() async throws {
+        try await withLinkedServices { bench, loop in
+            let id = try await lostMessage(bench, on: loop)
+            try await stop(id, bench, on: loop)
+            bench.gateway.silent = ["chat.history"]
+            bench.gateway.next("chat.abort", Self.nothingRan)
+            try await bench.open(uptimeMs: 100, on: loop)
+            try await bench.drop(on: loop)
+            try await stop(id, bench, on: loop)
+            let repeated = try #require(try await stops(bench).first)
+            #expect(repeated.state == .queued)
+            _ = try await bench.cancel(repeated.id, on: loop)
+            bench.gateway.silent = []
+            bench.gateway.historyMembers = #","hasMore":false"#
+            try await bench.open(uptimeMs: 2_000, on: loop)
+            #expect(try await bench.state(id) == .cancelled)
+            #expect(try await bench.entry(id).fault?.code == "STOPPED")
+            #expect(bench.gateway.sentKeys == [id])
+        }
+    }
+
+    @Test func `somebody else's repeat does not replace a stop`() async throws {
+        try await withLinkedServices { bench, loop in
+            let id = try await lostMessage(bench, on: loop)
+            for owner in ["token-1", "token-2"] {
+                bench.services.aborts.stop([id], in: Self.main, owner: owner, on: loop) { _ in }
+                try await bench.settle(on: loop)
+            }
+            #expect(try await stops(bench).map(\.state) == [.queued, .queued])
+        }
+    }
+
+    @Test func `a retry by hand is a newer word than a stop, over a restart too`() async throws {
+        try await withLinkedServices { bench, loop in
+            let id = try await lostMessage(bench, on: loop)
+            try await stop(id, bench, on: loop)
+            bench.gateway.silent = ["chat.history"]
+            bench.gateway.next("chat.abort", Self.nothingRan)
+            try await bench.open(uptimeMs: 100, on: loop)
+            try await bench.drop(on: loop)
+            _ = try await bench.retry(id, on: loop)
+            try await bench.kill(on: loop)
+            bench.gateway.silent = []
+            bench.gateway.historyMembers = #","hasMore":false"#
+            try await bench.open(uptimeMs: 2_000, on: loop)
+            #expect(bench.gateway.sentKeys == [id, id])
+            #expect(try await bench.state(id) == .accepted)
+        }
+    }
+
+    @Test func `a full outbox refuses messages and takes stops`() async throws {
+        var settings = ServiceSettings()
+        settings.outboxLimits.perSession = 1
+        try await withLinkedServices(settings) { [limits = settings.outboxLimits] bench, loop in
+            let id = try await interruptedRun(bench, on: loop)
+            try await bench.accept("next", limits: limits, on: loop)
+            try await stop(id, bench, on: loop)
+            #expect(try await stops(bench).map(\.state) == [.queued])
+        }
+    }
+
+    @Test func `a run that the gateway refuses to stop is not hidden behind another`() async throws {
+        try await withLinkedServices { bench, loop in
+            for run in ["run-1", "run-2"] { try await bench.event("agent", Frame.start(run), on: loop) }
+            bench.gateway.next("chat.abort", ok(#"{"aborted":true}"#), refused("INVALID_REQUEST", "not yours"))
+            var faults = 0
+            bench.services.aborts.stopAll(in: Self.main, owner: nil, on: loop) { result in
+                if case .failure(.gateway) = result { faults += 1 }
+            }
+            try await bench.settle(on: loop)
+            #expect(faults == 1)
+        }
+    }
 }

@@ -81,7 +81,6 @@ enum AbortOperations {
                 object.array("entries", of: entries)
             }
             call.respond(response.adding(.location, "/v1/outbox/\(entries.first?.id ?? "")"), on: loop)
-        case .success(.outboxFull(let limits)): call.fail(.outboxFull(.entries, limits), on: loop)
         case .failure(let fault): call.fail(Problem(fault, doing: "abort"), on: loop)
         }
     }

@@ -22,14 +22,7 @@ extension AttemptOutcome {
                 self = .acknowledged(Acknowledgement(status: .failed, runID: run))
                 return
             }
-            self = .rejected(
-                GatewayRejection(
-                    code: error.detailsCode ?? error.code,
-                    message: error.message,
-                    retryable: error.retryable,
-                    retryAfterMs: error.retryAfterMs
-                )
-            )
+            self = .rejected(GatewayRejection(error))
         case .notDispatched(.tooLarge(let bytes, let limit)):
             self = .rejected(
                 GatewayRejection(
@@ -42,5 +35,16 @@ extension AttemptOutcome {
         case .ambiguous(.timedOut): self = .noAnswer(detail: "the gateway did not answer in time")
         case .ambiguous(.linkLost): self = .noAnswer(detail: "the connection was lost before the answer")
         }
+    }
+}
+
+extension GatewayRejection {
+    init(_ error: GatewayError) {
+        self.init(
+            code: error.detailsCode ?? error.code,
+            message: error.message,
+            retryable: error.retryable,
+            retryAfterMs: error.retryAfterMs
+        )
     }
 }

@@ -128,6 +128,17 @@ package final class OutboxService {
         }
     }
 
+    /// A stop was taken back. Its message may go again, unless another stop of the run stands.
+    private func stopChanged(_ entry: OutboxEntry, on loop: isolated EventLoop) {
+        guard let run = entry.stoppedRun, entry.state == .cancelled else { return }
+        feed.read(on: loop) { tables in
+            try tables.outbox.stop(ofRun: run, in: entry.session)
+        } completion: { [weak self] result in
+            guard case .success(nil) = result else { return }
+            self?.give(.mayRunAgain(run: run), on: loop)
+        }
+    }
+
     /// The run is to be stopped: its message must not go out again.
     func stopped(run: String, on loop: isolated EventLoop) { give(.stopped(run: run), on: loop) }
 
@@ -236,6 +247,7 @@ package final class OutboxService {
             case .success(.applied):
                 KillPoint.reach("\(change.entry.state.rawValue).committed")
                 self.count(change)
+                self.stopChanged(change.entry, on: loop)
                 self.give(.persisted(id), on: loop)
                 self.events.notify(.entryChanged(change.entry), on: loop)
             case .success(.moved(let current)):

@@ -18,7 +18,6 @@ package final class AbortService {
         /// Some stops wait in the outbox, as the gateway is away, or has no such run. Ladle still shows that run until
         /// its end is known.
         case kept([OutboxEntry], stopped: [String], isGatewayAway: Bool)
-        case outboxFull(OutboxLimits)
     }
 
     package typealias Completion = (Result<Outcome, ServiceFault>) -> Void
@@ -108,7 +107,8 @@ package final class AbortService {
                     outbox.stopped(run: run, on: loop)
                 case .success: answers.missing.append(run)
                 case .failure(.notDispatched), .failure(.ambiguous): answers.unanswered.append(run)
-                case .failure(.gateway(let error, _)) where error.retryable == true: answers.unanswered.append(run)
+                case .failure(.gateway(let error, _)) where GatewayRejection(error).isTransient:
+                    answers.unanswered.append(run)
                 case .failure(let failure): answers.failure = failure
                 }
                 if answers.waiting == 0 { settle(answers, in: session, owner: owner, on: loop, completion: completion) }
@@ -134,9 +134,8 @@ package final class AbortService {
         // A run that ended meanwhile is not to be stopped any more.
         let open = (answers.unanswered + answers.missing).filter { runs.run($0)?.state.isActive ?? true }
         guard open.isEmpty else {
-            return keep(open, in: session, owner: owner, as: .queued, on: loop) { [limits] result in
+            return keep(open, in: session, owner: owner, as: .queued, on: loop) { result in
                 switch result {
-                case .success([]): completion(.success(.outboxFull(limits)))
                 case .success(let entries):
                     let isAway = !answers.unanswered.isEmpty
                     completion(.success(.kept(entries, stopped: answers.stopped, isGatewayAway: isAway)))
@@ -144,9 +143,8 @@ package final class AbortService {
                 }
             }
         }
-        guard answers.stopped.isEmpty, let failure = answers.failure else {
-            return completion(.success(.stopped(answers.stopped)))
-        }
+        // One run that was not stopped counts more than the others that were.
+        guard let failure = answers.failure else { return completion(.success(.stopped(answers.stopped))) }
         completion(.failure(.gateway(GatewayFault(failure, over: gateway))))
     }
 
@@ -174,8 +172,7 @@ package final class AbortService {
 
     // MARK: Keeping
 
-    /// Puts the aborts into the outbox, where waiting ones overtake the session's waiting messages. The entries are empty
-    /// if the outbox is full; delivered ones need no room.
+    /// Puts the aborts into the outbox, where waiting ones overtake the session's waiting messages.
     private func keep(
         _ runs: [String],
         in session: String,

@@ -59,13 +59,15 @@ package struct OutboxTable {
 
     // MARK: Writing
 
-    /// Adds a new entry at the end, within the limits. A final one needs no room.
+    /// Adds a new entry at the end, within the limits. A stop needs no room: it must not wait for the messages that it is
+    /// to stop, and each names a run that Ladle knows.
     package func insert(
         _ entry: OutboxEntry,
         payload: Payload,
         limits: OutboxLimits = OutboxLimits()
     ) throws(SQLiteError) -> Insertion {
-        if !entry.state.isFinal, let full = try fullness(session: entry.session, adding: payload.count, limits: limits)
+        if entry.kind != .abort,
+            let full = try fullness(session: entry.session, adding: payload.count, limits: limits)
         {
             return .full(full)
         }
@@ -124,6 +126,8 @@ package struct OutboxTable {
             entry.isRepeatInDoubt
         )
         guard connection.changes == 1 else { return false }
+        // Only a person's retry queues an entry again. It is a newer word than any stop of its run.
+        if entry.state == .queued, entry.kind.startsRun { try liftStops(of: entry) }
         if isFinal {
             try connection.run("UPDATE outbox_payload SET body = NULL WHERE ordinal = ?", entry.ordinal)
         }
@@ -131,6 +135,18 @@ package struct OutboxTable {
             try insert(attempt, entry: entry.id)
         }
         return true
+    }
+
+    /// The stops stay in the list, and stand for no run any more.
+    private func liftStops(of entry: OutboxEntry) throws(SQLiteError) {
+        for generation in 1...entry.keyGeneration {
+            try connection.run(
+                "UPDATE outbox SET coalescing_key = NULL WHERE session = ? AND kind = ? AND coalescing_key = ?",
+                entry.session,
+                OutboxKind.abort.rawValue,
+                OutboxEntry.abortKey(ofRun: generation == 1 ? entry.id : "\(entry.id)-r\(generation)")
+            )
+        }
     }
 
     /// Copies an entry unchanged from another file, at the end of the order.
