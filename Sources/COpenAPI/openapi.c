@@ -1,7 +1,7 @@
 #include "copenapi.h"
 
 // `openapi/embed` makes openapi.json and the next line, the SHA-256 of the two files one after the other.
-// 2440972c319246af906d589a8b1053fba803e4a1b9a7df5b9879c51aa597f614
+// b81158ceb7d403889eb1b98e6fe1e685bce7a830d1ac16d94e2fb1ad53217ddb
 
 static const uint8_t yaml[] = {
 #embed "../../openapi/openapi.yaml"

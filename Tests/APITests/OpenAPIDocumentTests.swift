@@ -97,6 +97,18 @@ import Testing
         #expect(answered == (isEmpty ? [] : Set(route.produces.map(\.essence))))
     }
 
+    @Test func `other names are refused in the body of a PATCH alone`() throws {
+        for operation in operations.values {
+            for (type, content) in operation.json["requestBody"]?["content"]?.members.map({ ($0.key, $0.value) }) ?? []
+            where type.hasSuffix("json") {
+                let schema = resolved(try #require(content["schema"], "\(operation.path)"))
+                let parts = [schema] + ["then", "else"].compactMap { schema[$0].map(resolved) }
+                let isClosed = parts.contains { $0["additionalProperties"]?.bool == false }
+                #expect(isClosed == (operation.method == "PATCH"), "\(operation.method) \(operation.path)")
+            }
+        }
+    }
+
     @Test func `every problem answer is of the one form`() {
         for operation in operations.values {
             for (status, answer) in operation.json["responses"]?.members.map({ ($0.key, $0.value) }) ?? []

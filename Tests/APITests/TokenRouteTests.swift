@@ -334,49 +334,6 @@ struct TokenRouteTests {
         }
     }
 
-    @Test(arguments: [
-        ("POST", "/v1/tickets", #"{"paht":"/v1/events"}"#, "paht", "path"),
-        ("POST", "/v1/tokens", #"{"scoops":["read"]}"#, "scoops", "scopes"),
-        ("POST", "/v1/pairing", #"{"nmae":"x","colour":1}"#, "nmae", "name"),
-        ("POST", "/v1/pairing/approve", #"{"coed":"x"}"#, "coed", "code"),
-        ("POST", "/v1/messages", #"{"txt":"x"}"#, "txt", "text"),
-        ("PUT", "/v1/identity", #"{"markdwon":"x"}"#, "markdwon", "markdown"),
-        ("PUT", "/v1/profile", #"{"fields":{"nmae":"x"}}"#, "nmae", "name"),
-    ])
-    func `of a body that holds no field there is, the unknown one and its neighbour are named`(
-        method: String,
-        path: String,
-        body: String,
-        field: String,
-        near: String
-    ) async throws {
-        try await withAPI { api, loop in
-            let answer = try await api.request(method, path, Field.json + ["If-Match: *"], body: body, on: loop)
-            #expect(answer.status == 422, "\(answer)")
-            #expect(answer["field"] == field)
-            let told = [answer.json["detail"]?.string, answer.json["hint"]?.string].compactMap(\.self).joined()
-            #expect(told.contains(near), "\(answer)")
-        }
-    }
-
-    @Test func `unknown fields beside known ones are ignored`() async throws {
-        try await withAPI(.demo) { api, loop in
-            let bodies = [
-                ("POST", "/v1/tickets", #"{"path":"/v1/events","colour":"red"}"#, 201),
-                ("POST", "/v1/tokens", #"{"name":"x","scopes":["read"],"colour":"red"}"#, 201),
-                ("POST", "/v1/pairing", #"{"name":"x","scopes":["read"],"colour":"red"}"#, 202),
-                ("PUT", "/v1/identity", #"{"name":"Ann","colour":"red"}"#, 200),
-                ("PUT", "/v1/profile", #"{"fields":{"name":"Ann","colour":"red"},"etag":"x"}"#, 200),
-                ("PATCH", "/v1/identity", #"{"name":"Ann","colour":"red"}"#, 422),
-            ]
-            for (method, path, body, status) in bodies {
-                let type = method == "PATCH" ? ["Content-Type: application/merge-patch+json"] : Field.json
-                let answer = try await api.request(method, path, type + ["If-Match: *"], body: body, on: loop)
-                #expect(answer.status == status, "\(path): \(answer)")
-            }
-        }
-    }
-
     @Test func `a ticket opens one stream once`() async throws {
         try await withAPI { api, loop in
             let bearer = try await api.token("read", on: loop).bearer

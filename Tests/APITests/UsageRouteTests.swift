@@ -68,7 +68,7 @@ struct UsageRouteTests {
                 ("from=yesterday", "from"),
                 ("to=2026-02-30", "to"), ("to=1969-12-31", "to"), ("tz=Mars/Olympus", "tz"),
                 ("tz=../../etc/passwd", "tz"),
-                ("tz=", "tz"), ("agent=a/b", "agent"), ("agent=", "agent"),
+                ("tz=", "tz"),
             ] {
                 let answer = try await api.get("/v1/usage/cost?\(query)", on: loop)
                 #expect(answer.status == 422, "\(query) \(answer)")

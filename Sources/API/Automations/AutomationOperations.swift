@@ -19,11 +19,12 @@ enum AutomationOperations {
         try check(call)
         if call.answersWarm(api, on: loop) { return }
         let isEnabled = call.text("enabled") == nil ? nil : try call.flag("enabled")
+        let agent = try AgentParameter.query(of: call)
         let limit = try call.number("limit", in: 1...1_000, default: 200)
         let refresh = try call.flag("refresh")
         api.services.automations.read(refresh: refresh, on: loop) { result in
             switch result {
-            case .success(let list): answer(call, list, isEnabled, limit, api, on: loop)
+            case .success(let list): answer(call, list, isEnabled, agent, limit, api, on: loop)
             case .failure(let fault): call.fail(Problem(fault, doing: "list automations"), on: loop)
             }
         }
@@ -33,6 +34,7 @@ enum AutomationOperations {
         _ call: Call,
         _ list: AutomationService.List,
         _ isEnabled: Bool?,
+        _ agent: String?,
         _ limit: Int,
         _ api: HTTPAPI,
         on loop: isolated EventLoop
@@ -44,7 +46,6 @@ enum AutomationOperations {
             }
             rows = rows[(place + 1)...]
         }
-        let agent = call.text("agent")
         let fitting = rows.filter { row in
             (isEnabled == nil || row.isEnabled == isEnabled)
                 && (agent == nil || (row.agent ?? api.documents.defaultAgent) == agent)
@@ -149,7 +150,7 @@ enum AutomationOperations {
     static func patch(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
         try check(call)
         let id = try id(of: call)
-        let body = try call.jsonObject(onlyOf: ["enabled"])
+        let body = try call.jsonObject(of: ["enabled"])
         guard let isEnabled = body["enabled"]?.bool else {
             throw .invalidField("enabled", "`enabled` is true or false.")
         }

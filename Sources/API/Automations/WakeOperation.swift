@@ -14,7 +14,7 @@ enum WakeOperation {
 
     static func handle(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
         try NotificationOperations.refuseEcho(call)
-        let body = try call.jsonObject(onlyOf: ["mode", "session", "text"])
+        let body = try call.jsonObject(of: ["mode", "session", "text"])
         guard let text = body["text"]?.string, !text.trimmingBlanks().isEmpty,
             text.utf16.count <= longestText, !text.utf8.contains(0)
         else { throw .invalidField("text", "`text` is a text of 1 to \(longestText) characters.") }

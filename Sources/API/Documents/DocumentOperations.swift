@@ -47,7 +47,7 @@ enum DocumentOperations {
 
     static func patch(_ kind: DocumentKind) -> Route.Handler {
         { api, call, loop throws(Problem) in
-            let body = try call.json()
+            let body = try call.jsonObject(of: kind.names)
             let patch: FieldPatch
             do throws(FieldError) { patch = try FieldPatch(kind: kind, merging: body) } catch { throw Problem(error) }
             try write(.fields(patch), kind, api, call, loop)
@@ -103,22 +103,9 @@ enum DocumentOperations {
 
     /// The agent named by the request, if the caller may use it.
     static func agent(of call: Call, _ documents: DocumentService) throws(Problem) -> String {
-        let agent = try namedAgent(call, documents)
+        let agent = try AgentParameter.query(of: call) ?? documents.defaultAgent
         guard call.caller.mayUse(agent: agent) else { throw Problem(.foreignSession) }
         return agent
-    }
-
-    /// Accepts ids as the gateway makes them; a path is never a valid id.
-    private static func namedAgent(_ call: Call, _ documents: DocumentService) throws(Problem) -> String {
-        guard let text = call.text("agent") else { return documents.defaultAgent }
-        let bytes = Array(text.utf8)
-        let isPlain = bytes.allSatisfy { byte in
-            (0x61...0x7A).contains(byte) || (0x30...0x39).contains(byte) || byte == 0x5F || byte == 0x2D
-        }
-        guard !bytes.isEmpty, bytes.count <= 64, isPlain, bytes[0] != 0x5F, bytes[0] != 0x2D else {
-            throw .badParameter("agent", "`agent` is an agent's id: small letters, digits, _ and -, at most 64.")
-        }
-        return text
     }
 
     private static func wholeFile(_ bytes: [UInt8]) throws(Problem) -> [UInt8] {

@@ -163,7 +163,7 @@ enum NotificationOperations {
 
     static func putQuietHours(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
         let preferences = api.services.notificationPreferences
-        let body = try call.jsonObject(onlyOf: QuietHours.fields)
+        let body = try call.jsonObject(of: QuietHours.fields)
         // PUT replaces all fields: a field that is left out gets its default.
         var hours = QuietHours(timeZone: preferences.settings.timeZone)
         do throws(FormFault) { try hours.take(body) } catch { throw Problem(error) }

@@ -31,7 +31,7 @@ enum RuleOperations {
 
     static func create(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
         let preferences = api.services.notificationPreferences
-        let body = try call.jsonObject(onlyOf: NotificationRule.fields)
+        let body = try call.jsonObject(of: NotificationRule.fields)
         guard preferences.rules.count < NotificationLimits.rules else {
             throw Problem(.notificationsFull, "There may be \(NotificationLimits.rules) rules.")
         }
@@ -44,7 +44,7 @@ enum RuleOperations {
 
     static func patch(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
         var rule = try find(api, call)
-        let body = try call.jsonObject(onlyOf: NotificationRule.fields)
+        let body = try call.jsonObject(of: NotificationRule.fields)
         try call.require(.json(.ok, rule), "The rule is")
         try take(body, into: &rule, api.services.notificationPreferences)
         save(rule, .ok, api, call, on: loop)

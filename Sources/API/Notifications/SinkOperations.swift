@@ -71,7 +71,7 @@ enum SinkOperations {
     static func create(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
         call.isBodySecret = true
         let preferences = api.services.notificationPreferences
-        let body = try call.jsonObject(onlyOf: NotificationSink.fields)
+        let body = try call.jsonObject(of: NotificationSink.fields)
         guard preferences.sinks.count < NotificationLimits.sinks else {
             throw Problem(.notificationsFull, "There may be \(NotificationLimits.sinks) sinks.")
         }
@@ -94,7 +94,7 @@ enum SinkOperations {
         let preferences = api.services.notificationPreferences
         var sink = try find(api, call)
         call.subject = sink.id
-        let body = try call.jsonObject(onlyOf: NotificationSink.fields.filter { $0 != "kind" })
+        let body = try call.jsonObject(of: NotificationSink.fields.filter { $0 != "kind" })
         try call.require(shown(sink, api), "The sink is")
         let isEnabled = body["enabled"]?.bool == true
         if sink.origin == .config {

@@ -2,7 +2,7 @@ package import Access
 import Basics
 package import EventLoops
 package import HTTPModel
-package import JSONBytes
+import JSONBytes
 import Observability
 package import Server
 import Service
@@ -175,26 +175,11 @@ package final class Call {
 
     // MARK: Body
 
-    package func json() throws(Problem) -> JSONValue { try parsed.get().root }
-
-    /// - Parameter fields: the names the object may have. Other names beside them are ignored; an object with only
-    ///   other names is refused.
-    func jsonObject(of fields: [String]) throws(Problem) -> JSONValue { try Self.object(parsed, of: fields) }
-
-    /// An object with no other names than these: a misspelt one would change nothing, but seem to.
-    func jsonObject(onlyOf fields: [String]) throws(Problem) -> JSONValue {
-        let body = try json()
-        guard body.kind == .object else { throw .invalidField("body", "The body is a JSON object.") }
-        for member in body.members where !fields.contains(where: member.key.isSameText(as:)) {
-            let near = NearestName.of(member.key, in: fields).map { "did you mean `\($0)`? " } ?? ""
-            let shown = member.key.shortened
-            let all = fields.joined(separator: ", ")
-            throw .invalidField(shown, "There is no field `\(shown)` here.", hint: near + "The fields are \(all).")
-        }
-        return body
+    /// The body, an object with these fields. Other fields are ignored, because a client may be newer than this program.
+    /// They are refused in a PATCH, where a misspelt one would change nothing but seem to, and where they stand alone.
+    func jsonObject(of fields: [String]) throws(Problem) -> JSONValue {
+        try Self.object(Self.parse(exchange.body), of: fields, refusesOthers: route.method == .patch)
     }
-
-    private var parsed: Result<JSONDocument, Problem> { Self.parse(exchange.body) }
 
     /// Reads the body of a request. Half of a surrogate pair is refused here, because no text could carry it unchanged.
     static func parse(_ body: [UInt8]) -> Result<JSONDocument, Problem> {
@@ -210,21 +195,25 @@ package final class Call {
         }
     }
 
-    static func object(_ parsed: Result<JSONDocument, Problem>, of fields: [String]) throws(Problem) -> JSONValue {
+    /// - Parameter refusesOthers: no other name may stand beside the fields.
+    static func object(
+        _ parsed: Result<JSONDocument, Problem>,
+        of fields: [String],
+        refusesOthers: Bool = false
+    ) throws(Problem) -> JSONValue {
         let value = try parsed.get().root
-        guard value.kind == .object else {
-            throw .invalidField("body", "The body is a JSON object.")
-        }
-        // Names are not made texts one by one: a large body may have millions.
-        guard !fields.contains(where: { value[$0] != nil }),
-            let unknown = value.members.first(where: { _ in true })?.key
-        else { return value }
-        let near = NearestName.of(unknown, in: fields) ?? fields[0]
-        let shown = unknown.shortened
+        guard value.kind == .object else { throw .invalidField("body", "The body is a JSON object.") }
+        // Names are not made texts one by one where no field is named: a large body may have millions.
+        let isNamed = fields.contains { value[$0] != nil }
+        guard !isNamed || refusesOthers else { return value }
+        let other = value.members.first { !isNamed || !fields.contains(where: $0.key.isSameText(as:)) }
+        guard let name = other?.key else { return value }
+        let near = NearestName.of(name, in: fields).map { "did you mean `\($0)`? " } ?? ""
+        let rest = isNamed ? "." : ", and none of those that there are is given."
         throw .invalidField(
-            shown,
-            "There is no field `\(shown)` here, and none of those that there are is given.",
-            hint: "did you mean `\(near)`? The fields are \(fields.joined(separator: ", "))."
+            name.shortened,
+            "There is no field `\(name.shortened)` here\(rest)",
+            hint: "\(near)The fields are \(fields.joined(separator: ", "))."
         )
     }
 }

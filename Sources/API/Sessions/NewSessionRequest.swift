@@ -28,11 +28,8 @@ final class NewSessionRequest {
     private init(_ api: HTTPAPI, _ call: Call, now: Timestamp) throws(Problem) {
         self.api = api
         self.call = call
-        let body = try call.exchange.body.isEmpty ? nil : call.jsonObject(onlyOf: Self.fields)
-        let agent = try SessionChanges.text("agent", in: body)
-        if let agent, !Self.isAgent(agent) {
-            throw .invalidField("agent", "`agent` is an agent's id: small letters, digits, _ and -, at most 64.")
-        }
+        let body = try call.exchange.body.isEmpty ? nil : call.jsonObject(of: Self.fields)
+        let agent = try AgentParameter.field(SessionChanges.text("agent", in: body))
         text = try Self.message(in: body)
         if text != nil, case .refused(let refusal) = call.caller.decide(.send) { throw Problem(refusal) }
         key = try MessageRequest.key(of: call)
@@ -64,13 +61,6 @@ final class NewSessionRequest {
         guard let key else { return UUIDv7.make(milliseconds: now.milliseconds, random: SecureRandom.bytes(10)) }
         let hash = Digest.sha256(Array("\(caller.label)\n\(key.value)".utf8))
         return UUIDv7.make(milliseconds: 0, random: Array(hash.prefix(10)))
-    }
-
-    private static func isAgent(_ text: String) -> Bool {
-        let bytes = Array(text.utf8)
-        func isWord(_ byte: UInt8) -> Bool { (0x61...0x7A).contains(byte) || (0x30...0x39).contains(byte) }
-        return bytes.count <= 64 && bytes.first.map(isWord) ?? false
-            && bytes.allSatisfy { isWord($0) || $0 == 0x5F || $0 == 0x2D }
     }
 
     private func start(on loop: isolated EventLoop) throws(Problem) {

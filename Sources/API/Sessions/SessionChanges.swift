@@ -16,7 +16,7 @@ enum SessionChanges {
 
     static func patch(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
         let key = try call.session(api)
-        let body = try call.jsonObject(onlyOf: settings)
+        let body = try call.jsonObject(of: settings)
         let change = try change(body, mayClear: true)
         guard change != SessionChange() else {
             throw .invalidField("body", "It names none of \(settings.joined(separator: ", ")).")

@@ -20,7 +20,7 @@ enum SessionOperations {
 
         init(_ call: Call) throws(Problem) {
             kinds = try Self.kinds(of: call.text("kind"))
-            agent = call.text("agent")?.lowercased()
+            agent = try AgentParameter.query(of: call)
             words = call.text("search")?.lowercased()
             isActive = call.text("active") == nil ? nil : try call.flag("active")
             isArchived = try call.flag("archived")

@@ -42,7 +42,7 @@ enum UsageOperations {
     static func cost(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
         guard call.caller.sessions == nil else { throw .ofAllSessions }
         try period(call, api, on: loop) { period throws(Problem) in
-            let agent = try agent(of: call)
+            let agent = try AgentParameter.query(of: call)
             api.services.usageReports.cost(period, agent: agent, on: loop) { result in
                 switch result {
                 case .success(let answer):
@@ -54,17 +54,6 @@ enum UsageOperations {
                 }
             }
         }
-    }
-
-    private static func agent(of call: Call) throws(Problem) -> String? {
-        guard let agent = call.text("agent") else { return nil }
-        let isPlain = agent.utf8.allSatisfy { byte in
-            byte.isASCIILetter || byte.isASCIIDigit || byte == UInt8(ascii: "-") || byte == UInt8(ascii: "_")
-        }
-        guard isPlain, (1...64).contains(agent.utf8.count) else {
-            throw .invalidField("agent", "`agent` is the id of an agent, such as main: GET /v1/agents.")
-        }
-        return agent
     }
 
     // MARK: Sessions
