@@ -92,13 +92,17 @@ package enum EventText {
     private static func session(_ event: JSONValue, _ style: TextStyle) -> String {
         let info = event["sessionInfo"]
         var changes: [String] = []
-        for name in event["changes"]?.elements.compactMap(\.string) ?? [] {
+        // Without them Ladle did not know the session before, so all that it has is news.
+        let isNew = event["reason"]?.string == "changed" && event["changes"] == nil
+        let names = isNew ? ["label", "model", "thinking"].filter { info?[$0]?.string != nil } : []
+        for name in event["changes"]?.elements.compactMap(\.string) ?? names {
             let value = info?[name]
             let mark = value == nil ? "no " : value?.bool == false ? "not " : ""
             changes.append(mark + Printable.line(name) + (value?.string.map { " " + shortened($0) } ?? ""))
         }
         let news = changes.isEmpty ? "" : ": " + changes.joined(separator: ", ")
-        return "session " + style.state(word(event["reason"])) + news
+        let reason = isNew ? "seen for the first time" : style.state(word(event["reason"]))
+        return "session \(reason)\(news)"
     }
 
     /// The beginning of a run's id, enough to tell runs apart.

@@ -13,7 +13,10 @@ struct EventTextTests {
                 "changed: model opus, not pinned, unread, no label"
             ),
             (#""reason":"renamed","changes":["label"],"sessionInfo":{"label":"Den"}"#, "renamed: label Den"),
-            (#""reason":"changed","sessionInfo":{"model":"opus"}"#, "changed"),
+            (
+                #""reason":"changed","sessionInfo":{"key":"a","model":"opus","thinking":"low"}"#,
+                "seen for the first time: model opus, thinking low"
+            ),
             (#""reason":"reset","sessionInfo":{}"#, "reset"),
         ]
     )
