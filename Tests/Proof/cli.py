@@ -424,7 +424,9 @@ for spelling, environment in ((["--demo"], {}), ([], {"LADLE_DEMO_ENABLED": "tru
     tally.check(f"{shown.state}/demo." in said, f"a backup of the demo: {said}")
     pathlib.Path(demo).rename(demo + ".old")
 said = pipe("backup", demo, "--state", shown.state, code=64)[1]
-tally.check(f"there is no database in {shown.state}\n  → of the demo: ladle backup --demo {demo}" in said, f"the state without the demo: {said}")
+tally.check(f"there is no database in {shown.state}\n  → of the demo: ladle backup --state {shown.state} --demo {demo}" in said, f"the state without the demo: {said}")
+tally.check(f"→ mkdir -p {folder}/none" in pipe("backup", f"{folder}/none/b.db", "--demo", "--state", shown.state, code=69)[1], "a backup into no folder")
+tally.check("the name of the file is empty" in pipe("backup", "", "--demo", "--state", shown.state, code=64)[1], "a backup without a name")
 pipe("restore", demo + ".old", "--demo", "--state", shown.state, code=75)
 shown.stop()
 said = pipe("restore", demo + ".old", "--demo", "--state", shown.state)[0]

@@ -288,8 +288,8 @@ def bad_input():
             ({"name": "a\rb"}, 422, "name"), ({"name": "a\x00b"}, 422, "name"), ({"name": "a\x1bb"}, 422, "name"),
             ({"name": "a\x7fb"}, 422, "name"), ({"name": "a\x85b"}, 422, "name"), ({"name": "a\u2028b"}, 422, "name"),
             ({"name": "a\tb"}, 422, "name"), ({"name": "x" * 100_000}, 422, "name"),
-            ({"name": "not set yet"}, 422, "name"), ({"name": "ok", "bogus": 1}, 422, "bogus"), ([], 422, None),
-            ("text", 422, None), (None, 422, None),
+            ({"name": "not set yet"}, 422, "name"), ({"name": "ok", "bogus": 1}, 422, "bogus"), ([], 422, "body"),
+            ("text", 422, "body"), (None, 422, "body"),
         ]
         if kind == "profile":
             cases += [({"directives": []}, 422, "directives"), ({"notes": "a\x07"}, 422, "notes"),
@@ -298,8 +298,8 @@ def bad_input():
             status, _, answer = patch(server, kind, changes)
             shown = json.dumps(changes)[:60]
             tally.check(status == expected and answer.get("field") == field, f"{kind} {shown}: {status} {answer}")
-        nearest = patch(server, kind, {"nmae": "x"})[2]["detail"]
-        tally.check('"name"' in nearest, f"the nearest field is named: {nearest}")
+        nearest = patch(server, kind, {"nmae": "x"})[2]["hint"]
+        tally.check("`name`" in nearest, f"the nearest field is named: {nearest}")
         raw = [
             (b'{"name":"\xff"}', ANY, 400), (b'{"name":', ANY, 400), (b"", ANY, 400), (b'{"name":"\\ud800"}', ANY, 422),
             (b'{"name":"x"}', {"Content-Type": "application/json"}, 428),
