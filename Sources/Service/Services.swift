@@ -129,7 +129,6 @@ package final class Services: ServiceEventReceiver {
             events: events,
             runs: runs,
             outbox: outbox,
-            limits: settings.outboxLimits,
             ttlMilliseconds: settings.outboxTTLMilliseconds
         )
         approvals = ApprovalService(gateway: gateway, feed: feed, runs: runs, clientName: settings.clientName)

@@ -23,6 +23,7 @@ struct LargeBodyTests {
         try await withAPI { api, loop in
             let request = try await api.open("POST", "/v1/messages", Field.json, body: body, on: loop)
             while !request.hasEnded { await Self.takeTurn(on: loop) }
+            try await api.bench.settle(on: loop)
             let answer = try #require(request.answer)
             #expect(answer.status == status)
             if let field { #expect(answer["field"] == field) }

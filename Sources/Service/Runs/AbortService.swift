@@ -46,7 +46,6 @@ package final class AbortService {
     private let events: ServiceEvents
     private let runs: RunService
     private let outbox: OutboxService
-    private let limits: OutboxLimits
     /// A stop lives as long as a message: it names its run, so it can never reach another.
     private let ttlMilliseconds: Int64
 
@@ -56,7 +55,6 @@ package final class AbortService {
         events: ServiceEvents,
         runs: RunService,
         outbox: OutboxService,
-        limits: OutboxLimits,
         ttlMilliseconds: Int64
     ) {
         self.gateway = gateway
@@ -64,7 +62,6 @@ package final class AbortService {
         self.events = events
         self.runs = runs
         self.outbox = outbox
-        self.limits = limits
         self.ttlMilliseconds = ttlMilliseconds
     }
 
@@ -151,13 +148,13 @@ package final class AbortService {
     /// The gateway goes on with a run under another id: a stop of the run means that one too.
     func runContinued(_ run: String, as answer: String, in session: String, on loop: isolated EventLoop) {
         let entry = entry(toStop: answer, in: session, on: loop)
-        feed.commit(on: loop) { [limits] transaction -> OutboxEntry? in
+        feed.commit(on: loop) { transaction -> OutboxEntry? in
             guard let stop = try transaction.outbox.stop(ofRun: run, in: session),
                 try transaction.outbox.stop(ofRun: answer, in: session) == nil
             else { return nil }
             var entry = entry
             entry.owner = stop.owner
-            return try Self.enqueue(entry, run: answer, limits, in: &transaction)
+            return try Self.enqueue(entry, run: answer, in: &transaction)
         } completion: { [self] result in
             switch result {
             case .success(let accepted): if let accepted { events.notify(.entryAccepted(accepted), on: loop) }
@@ -188,10 +185,8 @@ package final class AbortService {
             entry.proof = state == .delivered ? .answer : nil
             return entry
         }
-        feed.commit(on: loop) { [limits] transaction in
-            try zip(entries, runs).compactMap { entry, run in
-                try Self.enqueue(entry, run: run, limits, in: &transaction)
-            }
+        feed.commit(on: loop) { transaction in
+            try zip(entries, runs).compactMap { entry, run in try Self.enqueue(entry, run: run, in: &transaction) }
         } completion: { [self] result in
             if case .success(let accepted) = result {
                 for entry in accepted { events.notify(.entryAccepted(entry), on: loop) }
@@ -212,17 +207,14 @@ package final class AbortService {
         )
     }
 
-    /// Nil if the outbox is full.
+    /// Never nil: a stop needs no room in the outbox and has no idempotency key.
     private static func enqueue(
         _ entry: OutboxEntry,
         run: String,
-        _ limits: OutboxLimits,
         in transaction: inout StoreTransaction
     ) throws -> OutboxEntry? {
         let payload = OutboxTable.Payload(text: run, body: nil)
-        guard case .accepted(let entry) = try transaction.enqueue(entry, payload: payload, limits: limits) else {
-            return nil
-        }
+        guard case .accepted(let entry) = try transaction.enqueue(entry, payload: payload) else { return nil }
         return entry
     }
 }
