@@ -7,7 +7,7 @@ enum DeliveryInput: Sendable, Equatable {
     case refusedByRun(key: String, OutboxFault, retryAfterMs: Int64)
     /// The entry must not go out again.
     case withdrawn(Withdrawal)
-    /// The stop of its run was taken back before it went out.
+    /// No stop of its run stands any more.
     case mayRunAgain
     case linkOpened
     case cancel(force: Bool, expectedVersion: Int64?, CommandToken)

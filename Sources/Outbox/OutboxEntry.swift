@@ -100,7 +100,7 @@ package struct OutboxEntry: Sendable, Equatable {
         key.hasSuffix(":user") ? String(key.dropLast(5)) : String(key)
     }
 
-    /// The coalescing key of an abort: of several that wait for one run, one is sent.
+    /// The coalescing key of an abort: of one sender's stops that wait for one run, the newest is sent.
     package static func abortKey(ofRun run: String) -> String { "abort \(run)" }
 
     /// The run that this abort stops; nil for an entry of another kind.

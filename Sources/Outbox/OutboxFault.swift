@@ -41,10 +41,10 @@ extension OutboxFault {
     package static let sessionConflictCode = "SESSION_CONFLICT"
     /// A run in a session that is new to the gateway cures all others.
     package static let sessionConflictCure = "ladle send --session new-$(date +%s) hello"
-    /// Why a message that was sent and lost does not go again.
+    /// Why a message that was sent, and on which the gateway does not work, does not go again.
     package static let stopped = OutboxFault(
         code: "STOPPED",
-        detail: "its run was to be stopped, and the gateway does not have the message, so it is not sent again"
+        detail: "The message's run was to be stopped, and the gateway does not work on it, so it is not sent again."
     )
     /// Why an abort that arrived stopped nothing.
     static let nothingRan = OutboxFault(code: "NOTHING_RAN", detail: "the gateway had no such run at that moment")

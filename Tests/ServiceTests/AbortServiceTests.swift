@@ -48,6 +48,20 @@ struct AbortServiceTests {
         return id
     }
 
+    /// The restarted gateway takes the stop, has no such run, and does not show its history yet.
+    private func openInDoubt(_ bench: ServiceBench, on loop: isolated EventLoop) async throws {
+        bench.gateway.silent = ["chat.history"]
+        bench.gateway.next("chat.abort", Self.nothingRan)
+        try await bench.open(uptimeMs: 100, on: loop)
+    }
+
+    /// The gateway shows that it does not have the message.
+    private func openWithoutMessage(_ bench: ServiceBench, on loop: isolated EventLoop) async throws {
+        bench.gateway.silent = []
+        bench.gateway.historyMembers = #","hasMore":false"#
+        try await bench.open(uptimeMs: 2_000, on: loop)
+    }
+
     /// The restarted gateway goes on with the run under an id of its own.
     private func goOn(as run: String, _ bench: ServiceBench, on loop: isolated EventLoop) async throws {
         let now = loop.wallClock.milliseconds
@@ -59,15 +73,11 @@ struct AbortServiceTests {
         try await withLinkedServices { bench, loop in
             let id = try await lostMessage(bench, on: loop)
             try await stop(id, bench, on: loop)
-            bench.gateway.silent = ["chat.history"]
-            bench.gateway.next("chat.abort", Self.nothingRan)
-            try await bench.open(uptimeMs: 100, on: loop)
+            try await openInDoubt(bench, on: loop)
             #expect(try await stops(bench).map(\.state) == [.delivered])
             #expect(try await bench.state(id) == .unconfirmed)
             try await bench.kill(on: loop)
-            bench.gateway.silent = []
-            bench.gateway.historyMembers = #","hasMore":false"#
-            try await bench.open(uptimeMs: 2_000, on: loop)
+            try await openWithoutMessage(bench, on: loop)
             #expect(try await bench.state(id) == .cancelled)
             #expect(bench.gateway.sentKeys == [id])
         }
@@ -81,9 +91,7 @@ struct AbortServiceTests {
             bench.gateway.next("chat.abort", Self.nothingRan, Self.nothingRan)
             try await stop(id, bench, on: loop)
             try await bench.kill(on: loop)
-            bench.gateway.silent = []
-            bench.gateway.historyMembers = #","hasMore":false"#
-            try await bench.open(uptimeMs: 2_000, on: loop)
+            try await openWithoutMessage(bench, on: loop)
             #expect(try await bench.state(id) == .cancelled)
             #expect(bench.gateway.sentKeys == [id])
         }
@@ -232,10 +240,7 @@ struct AbortServiceTests {
 
     @Test func `an abort of a run that a restart has cut off does not say that nothing runs`() async throws {
         try await withLinkedServices { bench, loop in
-            let id = try await bench.accept("hello", on: loop) ?? ""
-            try await bench.event("agent", Frame.start(id), on: loop)
-            bench.gateway.rows[Self.main] = [Row.user("hello", key: id)]
-            try await bench.drop(on: loop)
+            let id = try await interruptedRun(bench, on: loop)
             try await bench.open(uptimeMs: 100, on: loop)
             bench.gateway.next("chat.abort", ok(#"{"aborted":false,"runIds":[]}"#))
             var outcomes: [AbortService.Outcome] = []
@@ -244,7 +249,7 @@ struct AbortServiceTests {
             }
             try await bench.settle(on: loop)
             #expect(bench.services.runs.run(id)?.state == .running)
-            let saysSo = if case .kept(_, _, isGatewayAway: false)? = outcomes.first { true } else { false }
+            let saysSo = if case .kept(_, _, isGone: true)? = outcomes.first { true } else { false }
             #expect(saysSo, "\(outcomes)")
         }
     }
@@ -253,17 +258,13 @@ struct AbortServiceTests {
         try await withLinkedServices { bench, loop in
             let id = try await lostMessage(bench, on: loop)
             try await stop(id, bench, on: loop)
-            bench.gateway.silent = ["chat.history"]
-            bench.gateway.next("chat.abort", Self.nothingRan)
-            try await bench.open(uptimeMs: 100, on: loop)
+            try await openInDoubt(bench, on: loop)
             try await bench.drop(on: loop)
             try await stop(id, bench, on: loop)
             let repeated = try #require(try await stops(bench).first)
             #expect(repeated.state == .queued)
             _ = try await bench.cancel(repeated.id, on: loop)
-            bench.gateway.silent = []
-            bench.gateway.historyMembers = #","hasMore":false"#
-            try await bench.open(uptimeMs: 2_000, on: loop)
+            try await openWithoutMessage(bench, on: loop)
             #expect(try await bench.state(id) == .cancelled)
             #expect(try await bench.entry(id).fault?.code == "STOPPED")
             #expect(bench.gateway.sentKeys == [id])
@@ -285,15 +286,11 @@ struct AbortServiceTests {
         try await withLinkedServices { bench, loop in
             let id = try await lostMessage(bench, on: loop)
             try await stop(id, bench, on: loop)
-            bench.gateway.silent = ["chat.history"]
-            bench.gateway.next("chat.abort", Self.nothingRan)
-            try await bench.open(uptimeMs: 100, on: loop)
+            try await openInDoubt(bench, on: loop)
             try await bench.drop(on: loop)
             _ = try await bench.retry(id, on: loop)
             try await bench.kill(on: loop)
-            bench.gateway.silent = []
-            bench.gateway.historyMembers = #","hasMore":false"#
-            try await bench.open(uptimeMs: 2_000, on: loop)
+            try await openWithoutMessage(bench, on: loop)
             #expect(bench.gateway.sentKeys == [id, id])
             #expect(try await bench.state(id) == .accepted)
         }
@@ -320,6 +317,20 @@ struct AbortServiceTests {
             }
             try await bench.settle(on: loop)
             #expect(faults == 1)
+        }
+    }
+
+    @Test func `a refused stop is not hidden behind one that waits`() async throws {
+        try await withLinkedServices { bench, loop in
+            for run in ["run-1", "run-2"] { try await bench.event("agent", Frame.start(run), on: loop) }
+            bench.gateway.next("chat.abort", Self.nothingRan, refused("INVALID_REQUEST", "not yours"), Self.nothingRan)
+            var faults = 0
+            bench.services.aborts.stopAll(in: Self.main, owner: nil, on: loop) { result in
+                if case .failure(.gateway) = result { faults += 1 }
+            }
+            try await bench.settle(on: loop)
+            #expect(faults == 1)
+            #expect(try await stops(bench).count == 1)
         }
     }
 }

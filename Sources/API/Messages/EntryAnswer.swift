@@ -63,12 +63,7 @@ enum EntryAnswer {
                 hint: "POST /v1/outbox/\(entry.id)/retry sends it again, DELETE /v1/outbox/\(entry.id) dismisses it"
             ).adding(member: "gatewayCode") { $0.string(fault?.code ?? "UNKNOWN") }
         case .cancelled:
-            let isStopped = fault == .stopped
-            let stopped = "The message was sent and lost. Its run was to be stopped, so it is not sent again."
-            problem = Problem(
-                .entryCancelled,
-                isStopped ? stopped : "The message was taken back before it was sent."
-            )
+            problem = Problem(.entryCancelled, fault?.detail ?? "The message was taken back before it was sent.")
         case .expired:
             problem = Problem(
                 .entryExpired,

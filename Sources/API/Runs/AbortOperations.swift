@@ -71,13 +71,13 @@ enum AbortOperations {
     ) {
         switch result {
         case .success(.stopped(let runs)): answer(call, stopped: runs, over: nil, on: loop)
-        case .success(.kept(let entries, let stopped, let isAway)):
+        case .success(.kept(let entries, let stopped, let isGone)):
             let gone =
                 "The gateway has no such run now. If it goes on with that run, or has yet to begin it, Ladle stops it then."
             let response = Response.object(.accepted) { object in
                 object.member("aborted", !stopped.isEmpty)
                 object.array("runIds", of: stopped)
-                if !isAway { object.member("detail", gone) }
+                if isGone { object.member("detail", gone) }
                 object.array("entries", of: entries)
             }
             call.respond(response.adding(.location, "/v1/outbox/\(entries.first?.id ?? "")"), on: loop)

@@ -131,8 +131,9 @@ package final class OutboxService {
     /// A stop was taken back. Its message may go again, unless another stop of the run stands.
     private func stopChanged(_ entry: OutboxEntry, on loop: isolated EventLoop) {
         guard let run = entry.stoppedRun, entry.state == .cancelled else { return }
-        feed.read(on: loop) { tables in
-            try tables.outbox.stop(ofRun: run, in: entry.session)
+        // In one order with the writes: a stop that comes now must not be overtaken by an answer from before it.
+        feed.commit(on: loop) { transaction in
+            try transaction.outbox.stop(ofRun: run, in: entry.session)
         } completion: { [weak self] result in
             guard case .success(nil) = result else { return }
             self?.give(.mayRunAgain(run: run), on: loop)

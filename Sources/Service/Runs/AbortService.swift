@@ -15,9 +15,9 @@ package final class AbortService {
     package enum Outcome {
         /// The stopped runs; empty if none was in progress.
         case stopped([String])
-        /// Some stops wait in the outbox, as the gateway is away, or has no such run. Ladle still shows that run until
-        /// its end is known.
-        case kept([OutboxEntry], stopped: [String], isGatewayAway: Bool)
+        /// Some stops wait in the outbox, as the gateway did not answer, or, if `isGone`, has no such run. Ladle still
+        /// shows that run until its end is known.
+        case kept([OutboxEntry], stopped: [String], isGone: Bool)
     }
 
     package typealias Completion = (Result<Outcome, ServiceFault>) -> Void
@@ -120,41 +120,47 @@ package final class AbortService {
         on loop: isolated EventLoop,
         completion: @escaping Completion
     ) {
-        guard answers.confirmed.isEmpty else {
-            let confirmed = answers.confirmed
-            answers.confirmed = []
-            // If the disk does not take them, the gateway's word still counts, and Ladle remembers it.
-            return keep(confirmed, in: session, owner: owner, as: .delivered, on: loop) { [self] _ in
-                settle(answers, in: session, owner: owner, on: loop, completion: completion)
-            }
-        }
         // A run that ended meanwhile is not to be stopped any more.
         let open = (answers.unanswered + answers.missing).filter { runs.run($0)?.state.isActive ?? true }
-        guard open.isEmpty else {
-            return keep(open, in: session, owner: owner, as: .queued, on: loop) { result in
-                switch result {
-                case .success(let entries):
-                    let isAway = !answers.unanswered.isEmpty
-                    completion(.success(.kept(entries, stopped: answers.stopped, isGatewayAway: isAway)))
-                case .failure(let error): completion(.failure(.store(error)))
-                }
+        let entries =
+            answers.confirmed.map { entry(toStop: $0, .delivered, in: session, owner: owner, on: loop) }
+            + open.map { entry(toStop: $0, .queued, in: session, owner: owner, on: loop) }
+        guard !entries.isEmpty else { return answer(answers, kept: [], completion) }
+        feed.commit(on: loop) { transaction in
+            try entries.map { try Self.enqueue($0, in: &transaction) }
+        } completion: { [self] result in
+            switch result {
+            case .success(let kept):
+                for entry in kept { events.notify(.entryAccepted(entry), on: loop) }
+                answer(answers, kept: kept.filter { $0.state == .queued }, completion)
+            // A stop that the gateway confirmed counts without the disk too, and Ladle remembers it.
+            case .failure where open.isEmpty: answer(answers, kept: [], completion)
+            case .failure(let error): completion(.failure(.store(error)))
             }
         }
+    }
+
+    private func answer(_ answers: Answers, kept: [OutboxEntry], _ completion: Completion) {
         // One run that was not stopped counts more than the others that were.
-        guard let failure = answers.failure else { return completion(.success(.stopped(answers.stopped))) }
-        completion(.failure(.gateway(GatewayFault(failure, over: gateway))))
+        if let failure = answers.failure {
+            completion(.failure(.gateway(GatewayFault(failure, over: gateway))))
+        } else if kept.isEmpty {
+            completion(.success(.stopped(answers.stopped)))
+        } else {
+            completion(.success(.kept(kept, stopped: answers.stopped, isGone: answers.unanswered.isEmpty)))
+        }
     }
 
     /// The gateway goes on with a run under another id: a stop of the run means that one too.
     func runContinued(_ run: String, as answer: String, in session: String, on loop: isolated EventLoop) {
-        let entry = entry(toStop: answer, in: session, on: loop)
+        let entry = entry(toStop: answer, .queued, in: session, owner: nil, on: loop)
         feed.commit(on: loop) { transaction -> OutboxEntry? in
             guard let stop = try transaction.outbox.stop(ofRun: run, in: session),
                 try transaction.outbox.stop(ofRun: answer, in: session) == nil
             else { return nil }
             var entry = entry
             entry.owner = stop.owner
-            return try Self.enqueue(entry, run: answer, in: &transaction)
+            return try Self.enqueue(entry, in: &transaction)
         } completion: { [self] result in
             switch result {
             case .success(let accepted): if let accepted { events.notify(.entryAccepted(accepted), on: loop) }
@@ -169,52 +175,35 @@ package final class AbortService {
 
     // MARK: Keeping
 
-    /// Puts the aborts into the outbox, where waiting ones overtake the session's waiting messages.
-    private func keep(
-        _ runs: [String],
+    private func entry(
+        toStop run: String,
+        _ state: OutboxState,
         in session: String,
         owner: String?,
-        as state: OutboxState,
-        on loop: isolated EventLoop,
-        completion: @escaping (Result<[OutboxEntry], any Error>) -> Void
-    ) {
-        let entries = runs.map { run in
-            var entry = entry(toStop: run, in: session, on: loop)
-            entry.owner = owner
-            entry.state = state
-            entry.proof = state == .delivered ? .answer : nil
-            return entry
-        }
-        feed.commit(on: loop) { transaction in
-            try zip(entries, runs).compactMap { entry, run in try Self.enqueue(entry, run: run, in: &transaction) }
-        } completion: { [self] result in
-            if case .success(let accepted) = result {
-                for entry in accepted { events.notify(.entryAccepted(entry), on: loop) }
-            }
-            completion(result)
-        }
-    }
-
-    private func entry(toStop run: String, in session: String, on loop: isolated EventLoop) -> OutboxEntry {
+        on loop: isolated EventLoop
+    ) -> OutboxEntry {
         let now = loop.wallClock
-        return OutboxEntry(
+        var entry = OutboxEntry(
             id: UUIDv7.make(milliseconds: now.milliseconds, random: SecureRandom.bytes(10)),
             kind: .abort,
             session: session,
+            text: run,
             createdAt: now,
             expiresAt: now.adding(milliseconds: ttlMilliseconds),
-            coalescingKey: OutboxEntry.abortKey(ofRun: run)
+            coalescingKey: OutboxEntry.abortKey(ofRun: run),
+            owner: owner
         )
+        entry.state = state
+        entry.proof = state == .delivered ? .answer : nil
+        return entry
     }
 
-    /// Never nil: a stop needs no room in the outbox and has no idempotency key.
-    private static func enqueue(
-        _ entry: OutboxEntry,
-        run: String,
-        in transaction: inout StoreTransaction
-    ) throws -> OutboxEntry? {
-        let payload = OutboxTable.Payload(text: run, body: nil)
-        guard case .accepted(let entry) = try transaction.enqueue(entry, payload: payload) else { return nil }
+    private static func enqueue(_ entry: OutboxEntry, in transaction: inout StoreTransaction) throws -> OutboxEntry {
+        let payload = OutboxTable.Payload(text: entry.text, body: nil)
+        // A stop needs no room and has no idempotency key, so nothing else refuses it.
+        guard case .accepted(let entry) = try transaction.enqueue(entry, payload: payload) else {
+            throw StoreError.unavailable("the stop was not taken")
+        }
         return entry
     }
 }

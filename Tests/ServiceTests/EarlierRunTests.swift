@@ -1,0 +1,341 @@
+import Basics
+import EventLoops
+import Gateway
+import JSONBytes
+import Labels
+import Outbox
+import Runs
+import Store
+import Testing
+
+@testable import Service
+
+/// Runs that an earlier process of Ladle followed, and runs with which a restarted gateway goes on.
+struct EarlierRunTests {
+    private static let main = ServiceBench.main
+
+    @Test func `a run that a killed process left open ends when the gateway's process is another`() async throws {
+        try await withLinkedServices { bench, loop in
+            try await bench.event("agent", Frame.start("run-1"), on: loop)
+            try await bench.kill(on: loop)
+            #expect(bench.services.runs.active.map(\.id) == ["run-1"])
+            try await bench.advance(10_000, on: loop)
+            try await bench.open(uptimeMs: 4000, on: loop)
+            #expect(bench.services.runs.active.isEmpty)
+            let run = try #require(bench.data("run.ended").first?["run"])
+            #expect(run["state"]?.string == "failed")
+            #expect(run["code"]?.string == "RUN_INTERRUPTED")
+        }
+    }
+
+    @Test func `the text of a run outlives Ladle and the gateway's process`() async throws {
+        try await withLinkedServices { bench, loop in
+            try await bench.event("agent", Frame.start("run-1"), on: loop)
+            for (number, text) in ["Once", "Once upon", "Once upon a time"].enumerated() {
+                try await bench.event("agent", Frame.text("run-1", number + 2, text), on: loop)
+                try await bench.advance(1_500, on: loop)
+            }
+            try await bench.advance(1_000, on: loop)
+            try await bench.kill(on: loop)
+            #expect(bench.services.runs.active.map(\.text) == ["Once upon a time"])
+            try await bench.advance(10_000, on: loop)
+            try await bench.open(uptimeMs: 4000, on: loop)
+            let run = try #require(bench.data("run.ended").first?["run"])
+            #expect(run["code"]?.string == "RUN_INTERRUPTED")
+            #expect(run["text"]?.string == "Once upon a time")
+            try await bench.advance(10_000, on: loop)
+            #expect(bench.data("message").isEmpty, "no transcript has it, so no list would")
+        }
+    }
+
+    @Test func `the kept text of a run gives way to its whole answer`() async throws {
+        try await withLinkedServices { bench, loop in
+            try await bench.event("agent", Frame.start("run-1"), on: loop)
+            try await bench.event("agent", Frame.text("run-1", 2, "Once"), on: loop)
+            try await bench.advance(2_500, on: loop)
+            try await bench.kill(on: loop)
+            try await bench.open(on: loop)
+            try await bench.event("agent", Frame.text("run-1", 3, "Once upon a"), on: loop)
+            try await bench.event("chat", Frame.final("run-1", 9, "Once upon a time."), on: loop)
+            #expect(bench.data("run.ended").map { $0["run"]?["text"]?.string } == ["Once upon a time."])
+        }
+    }
+
+    @Test func `a message that both kills left without a trace is sent again, and its run goes on`() async throws {
+        try await withServices { bench, loop in
+            try await bench.open(version: 3, methods: [], on: loop)
+            let id = try await bench.accept("hello", on: loop) ?? ""
+            try await bench.event("agent", Frame.start(id), on: loop)
+            try await bench.kill(on: loop)
+            try await bench.advance(10_000, on: loop)
+            try await bench.open(version: 3, uptimeMs: 4000, methods: [], on: loop)
+            try await bench.advance(5000, on: loop)
+            #expect(bench.gateway.sentTexts == ["hello", "hello"])
+            #expect(bench.data("run.ended").isEmpty)
+            try await bench.event("agent", Frame.start(id), on: loop)
+            try await bench.event("chat", Frame.final(id, 9, "Hello you."), on: loop)
+            try await bench.advance(5000, on: loop)
+            #expect(bench.data("run.ended").map { $0["run"]?["text"]?.string } == ["Hello you."])
+        }
+    }
+
+    @Test func `a message refused by a session conflict that a restart answers is not sent again`() async throws {
+        try await withLinkedServices { bench, loop in
+            let id = try await bench.accept("hello", on: loop) ?? ""
+            let words = "Error: reply session initialization conflicted for agent:main:main"
+            let refusal = Frame.end(id, "error").replacing("it broke", with: words)
+            try await bench.event("chat", refusal, on: loop)
+            #expect(try await bench.journal.read { try $0.outbox.entry(id: id)?.state } == .retrying)
+            try await bench.kill(on: loop)
+            bench.gateway.rows[Self.main] = [
+                Row.user("hello", key: id),
+                Row.user(Row.resumption(of: "hello"), at: ManualClock.start.milliseconds + 9_000),
+                Row.assistant("Hello you.", at: ManualClock.start.milliseconds + 10_000),
+            ]
+            try await bench.advance(20_000, on: loop)
+            try await bench.open(uptimeMs: 15_000, on: loop)
+            try await bench.advance(1_900_000, on: loop)
+            #expect(bench.gateway.sentTexts == ["hello"])
+            let entry = try await bench.journal.read { try $0.outbox.entry(id: id) }
+            #expect(entry?.state == .delivered)
+            let run = bench.services.runs.run(entry?.runID ?? "")
+            #expect(run?.state == .completed)
+            #expect(run?.text == "Hello you.")
+        }
+    }
+
+    @Test func `a run given up before a restart of Ladle is corrected when the gateway has answered it after all`()
+        async throws
+    {
+        try await withLinkedServices { bench, loop in
+            let id = try await bench.accept("hello", on: loop) ?? ""
+            try await bench.event("agent", Frame.start(id), on: loop)
+            bench.gateway.rows[Self.main] = [Row.user("hello", key: id)]
+            try await bench.drop(on: loop)
+            try await bench.open(uptimeMs: 100, on: loop)
+            try await bench.advance(120_000, on: loop)
+            #expect(bench.data("run.ended").first?["run"]?["code"]?.string == "RUN_INTERRUPTED")
+            try await bench.kill(on: loop)
+            bench.gateway.rows[Self.main]? += [
+                Row.user(Row.resumption(of: "hello"), at: ManualClock.start.milliseconds + 130_000),
+                Row.assistant("Hello you.", at: ManualClock.start.milliseconds + 131_000),
+            ]
+            try await bench.advance(200_000, on: loop)
+            try await bench.open(uptimeMs: 320_000, on: loop)
+            try await bench.advance(5_000, on: loop)
+            let run = try await bench.journal.read { try $0.runs.run(id: id) }
+            #expect(run?.state == "completed")
+            #expect(bench.data("run.corrected").first?["run"]?["text"]?.string == "Hello you.")
+        }
+    }
+
+    @Test func `a message delivered long ago names the run with which the gateway goes on`() async throws {
+        try await withLinkedServices { bench, loop in
+            let id = try await bench.accept("hello", on: loop) ?? ""
+            try await bench.event("agent", Frame.start(id), on: loop)
+            bench.gateway.rows[Self.main] = [Row.user("hello", key: id)]
+            try await bench.drop(on: loop)
+            try await bench.open(uptimeMs: 100, on: loop)
+            try await bench.advance(120_000, on: loop)
+            #expect(bench.data("run.ended").first?["run"]?["code"]?.string == "RUN_INTERRUPTED")
+            #expect(try await bench.state(id) == .delivered)
+            let now = ManualClock.start.milliseconds + 130_000
+            try await bench.event("agent", Frame.start("run-own", at: now), on: loop)
+            try await bench.row(Row.user(Row.resumption(of: "hello"), id: "r2", at: now), on: loop)
+            #expect(try await bench.entry(id).runID == "run-own")
+            #expect(bench.data("outbox").last?["entry"]?["runId"]?.string == "run-own")
+        }
+    }
+
+    @Test(arguments: [true, false])
+    func `the run with which the gateway goes on is named also when the disk failed meanwhile`(
+        isRead: Bool
+    ) async throws {
+        try await withLinkedServices { bench, loop in
+            let id = try await bench.accept("hello", on: loop) ?? ""
+            try await bench.event("agent", Frame.start(id), on: loop)
+            bench.gateway.rows[Self.main] = [Row.user("hello", key: id)]
+            try await bench.drop(on: loop)
+            try await bench.open(uptimeMs: 100, on: loop)
+            try await bench.advance(120_000, on: loop)
+            #expect(try await bench.state(id) == .delivered)
+            let now = ManualClock.start.milliseconds + 130_000
+            try await bench.event("agent", Frame.start("run-own", at: now), on: loop)
+            let fault = StoreError.unavailable("disk I/O error")
+            if isRead { bench.journal.failReads(fault) } else { bench.journal.failWrites(fault) }
+            try await bench.row(Row.user(Row.resumption(of: "hello"), id: "r2", at: now), on: loop)
+            try await bench.advance(2_500, on: loop)
+            bench.journal.failReads(nil)
+            bench.journal.failWrites(nil)
+            #expect(try await bench.entry(id).runID == id)
+            try await bench.advance(1_000, on: loop)
+            #expect(try await bench.entry(id).runID == "run-own")
+            #expect(bench.data("outbox").last?["entry"]?["runId"]?.string == "run-own")
+        }
+    }
+
+    @Test func `a message that is taken up twice, with a kill of Ladle between, names its last run`() async throws {
+        try await withLinkedServices { bench, loop in
+            let id = try await bench.accept("hello", on: loop) ?? ""
+            try await bench.event("agent", Frame.start(id), on: loop)
+            bench.gateway.rows[Self.main] = [Row.user("hello", key: id)]
+            for (place, run) in ["run-one", "run-two"].enumerated() {
+                try await bench.drop(on: loop)
+                if place == 1 { try await bench.kill(on: loop) }
+                try await bench.open(uptimeMs: 100, on: loop)
+                try await bench.advance(6_000, on: loop)
+                let now = bench.clock.wall.milliseconds
+                try await bench.event("agent", Frame.start(run, at: now), on: loop)
+                let row = Row.user(Row.resumption(of: "hello"), id: run, at: now)
+                bench.gateway.rows[Self.main] = [row]
+                try await bench.row(row, on: loop)
+                #expect(try await bench.entry(id).runID == run)
+            }
+            try await bench.event("chat", Frame.final("run-two", 9, "Hello you."), on: loop)
+            try await bench.advance(120_000, on: loop)
+            let ends = bench.data("run.ended").compactMap { $0["run"] }
+            #expect(ends.map { $0["id"]?.string } == ["run-one", "run-two"], "since the kill")
+            #expect(ends.first?["error"]?.string?.contains("run-two") == true)
+            #expect(ends.last?["text"]?.string == "Hello you.")
+        }
+    }
+
+    /// 2026.6.11 takes an interrupted message into the prompt of the next one, and then nobody answers it.
+    @Test(arguments: [true, false])
+    func `behind a restart the next message waits for the interrupted one`(goesOn: Bool) async throws {
+        try await withLinkedServices { bench, loop in
+            let id = try await bench.accept("hello", on: loop) ?? ""
+            try await bench.event("agent", Frame.start(id), on: loop)
+            bench.gateway.rows[Self.main] = [Row.user("hello", key: id)]
+            try await bench.drop(on: loop)
+            try await bench.accept("two", on: loop)
+            try await bench.open(uptimeMs: 100, on: loop)
+            try await bench.advance(6_000, on: loop)
+            #expect(try await bench.state(id) == .delivered)
+            #expect(bench.gateway.sentTexts == ["hello"])
+            #expect(bench.services.outbox.blockedReason(session: Self.main)?.contains("may go on") == true)
+            if goesOn {
+                let now = bench.clock.wall.milliseconds
+                try await bench.event("agent", Frame.start("run-own", at: now), on: loop)
+                try await bench.row(Row.user(Row.resumption(of: "hello"), id: "r2", at: now), on: loop)
+            } else {
+                // A run that broke off in a tool is failed some seconds after the start.
+                bench.gateway.historyMembers = #","sessionInfo":{"status":"failed","hasActiveRun":false}"#
+                try await bench.advance(5_000, on: loop)
+            }
+            #expect(bench.gateway.sentTexts == ["hello", "two"])
+        }
+    }
+
+    /// Ladle was killed before the answer to its send came; the run was seen after that.
+    @Test func `a run whose message is in doubt does not end before its message is sent again`() async throws {
+        try await withLinkedServices { bench, loop in
+            bench.gateway.silent = ["chat.send"]
+            let id = try await bench.accept("hello", on: loop) ?? ""
+            try await bench.kill(on: loop)
+            bench.gateway.silent = []
+            bench.gateway.historyMembers = #","inFlightRun":{"runId":"\#(id)","text":"Half"}"#
+            try await bench.open(on: loop)
+            try await bench.advance(1_000, on: loop)
+            #expect(bench.services.runs.run(id)?.state == .running)
+            bench.gateway.historyMembers = ""
+            try await bench.drop(on: loop)
+            try await bench.advance(20_000, on: loop)
+            try await bench.open(uptimeMs: 4_000, on: loop)
+            try await bench.advance(120_000, on: loop)
+            #expect(bench.data("run.ended").isEmpty)
+            #expect(bench.gateway.sentTexts.count > 1)
+        }
+    }
+
+    @Test func `a run of the same process of the gateway is not given up`() async throws {
+        try await withServices { bench, loop in
+            try await bench.open(version: 3, on: loop)
+            try await bench.event("agent", Frame.start("run-1"), on: loop)
+            try await bench.kill(on: loop)
+            try await bench.open(version: 3, on: loop)
+            try await bench.advance(600_000, on: loop)
+            #expect(bench.services.runs.active.map(\.id) == ["run-1"])
+            try await bench.event("chat", Frame.final("run-1", 9, "At last."), on: loop)
+            #expect(bench.data("run.ended").first?["run"]?["text"]?.string == "At last.")
+        }
+    }
+
+    @Test func `a run that goes on over a restart keeps its row and ends by its own event`() async throws {
+        try await withLinkedServices { bench, loop in
+            try await bench.event("agent", Frame.start("run-1"), on: loop)
+            try await bench.restart(on: loop)
+            try await bench.open(on: loop)
+            try await bench.event("agent", Frame.text("run-1", 5, "still here"), on: loop)
+            try await bench.advance(20_000, on: loop)
+            #expect(bench.services.runs.active.map(\.id) == ["run-1"])
+            try await bench.event("chat", Frame.final("run-1", 9, "still here"), on: loop)
+            #expect(bench.data("run.ended").first?["run"]?["state"]?.string == "completed")
+            #expect(!bench.types().contains("run.started"))
+        }
+    }
+
+    @Test func `steps go on with their numbers after a restart`() async throws {
+        try await withLinkedServices { bench, loop in
+            try await bench.event("agent", Frame.start("run-1"), on: loop)
+            try await bench.event("agent", Frame.tool("run-1", 2, "start"), on: loop)
+            try await bench.restart(on: loop)
+            try await bench.open(on: loop)
+            try await bench.event("agent", Frame.tool("run-1", 3, "result"), on: loop)
+            let steps = try await bench.journal.read { try $0.runs.steps(run: "run-1") }
+            #expect(steps.count == 1)
+        }
+    }
+
+    @Test func `a delivered message whose run nobody saw is looked up in the history`() async throws {
+        try await withLinkedServices { bench, loop in
+            bench.gateway.silent = ["chat.send"]
+            let id = try await bench.accept("hello", on: loop) ?? ""
+            try await bench.drop(on: loop)
+            bench.gateway.silent = []
+            bench.gateway.rows[Self.main] = [Row.user("hello", key: id), Row.assistant("Hello you", key: id)]
+            try await bench.open(on: loop)
+            try await bench.advance(20_000, on: loop)
+            #expect(bench.services.runs.run(id)?.state == .completed)
+            #expect(bench.services.runs.run(id)?.text == "Hello you")
+        }
+    }
+
+    @Test func `a message that was just delivered before a restart gets its run from the history`() async throws {
+        try await withLinkedServices { bench, loop in
+            bench.gateway.next("chat.send", ok(#"{"status":"in_flight"}"#))
+            let id = try await bench.accept("hello", on: loop) ?? ""
+            try await bench.restart(on: loop)
+            bench.gateway.rows[Self.main] = [Row.user("hello", key: id), Row.assistant("Hello you", key: id)]
+            try await bench.open(on: loop)
+            try await bench.advance(20_000, on: loop)
+            #expect(bench.services.runs.run(id)?.state == .completed)
+        }
+    }
+
+    @Test func `on protocol 3 a message waits for a run that began before the restart`() async throws {
+        try await withServices { bench, loop in
+            try await bench.open(version: 3, methods: [], on: loop)
+            try await bench.event("agent", Frame.start("run-1"), on: loop)
+            try await bench.restart(on: loop)
+            try await bench.open(version: 3, methods: [], on: loop)
+            try await bench.accept("two", on: loop)
+            #expect(bench.gateway.sentTexts.isEmpty)
+            try await bench.event("chat", Frame.final("run-1", 9, "done"), on: loop)
+            try await bench.advance(5000, on: loop)
+            #expect(bench.gateway.sentTexts == ["two"])
+        }
+    }
+
+    @Test func `the runs of another process of the gateway hold up nobody`() async throws {
+        try await withServices { bench, loop in
+            try await bench.open(version: 3, methods: [], on: loop)
+            try await bench.event("agent", Frame.start("run-1"), on: loop)
+            try await bench.drop(on: loop)
+            try await bench.advance(60_000, on: loop)
+            try await bench.open(version: 3, uptimeMs: 1000, methods: [], on: loop)
+            try await bench.accept("two", on: loop)
+            #expect(bench.gateway.sentTexts == ["two"])
+        }
+    }
+}
