@@ -1,3 +1,4 @@
+import Basics
 import DemoGateway
 import EventLoops
 import JSONBytes
@@ -124,6 +125,23 @@ struct RunRouteTests {
             let cancelled = try await api.post("/v1/runs/\(id)/abort", [], on: loop)
             #expect(cancelled.status == 409)
             #expect(cancelled["hint"]?.contains("DELETE") != true)
+        }
+    }
+
+    @Test func `an abort by a message's id stops the run that answers it now`() async throws {
+        try await withAPI { api, loop in
+            let bench = api.bench
+            try await bench.open(on: loop)
+            let id = try #require(try await api.say("hello", on: loop)["id"])
+            try await bench.event("agent", Frame.start(id), on: loop)
+            bench.gateway.rows[ServiceBench.main] = [Row.user("hello", key: id)]
+            try await bench.drop(on: loop)
+            try await bench.open(uptimeMs: 100, on: loop)
+            let now = loop.wallClock.milliseconds
+            try await bench.event("agent", Frame.start("run-own", at: now), on: loop)
+            try await bench.row(Row.user(Row.resumption(of: "hello"), id: "r2", at: now), on: loop)
+            let abort = try await api.post("/v1/runs/\(id)/abort", [], on: loop)
+            #expect(abort.json["runIds"]?[0]?.string == "run-own", "\(abort)")
         }
     }
 }

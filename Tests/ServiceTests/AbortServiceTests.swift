@@ -297,13 +297,13 @@ struct AbortServiceTests {
     }
 
     @Test func `a full outbox refuses messages and takes stops`() async throws {
-        var settings = ServiceSettings()
-        settings.outboxLimits.perSession = 1
-        try await withLinkedServices(settings) { [limits = settings.outboxLimits] bench, loop in
-            let id = try await interruptedRun(bench, on: loop)
-            try await bench.accept("next", limits: limits, on: loop)
-            try await stop(id, bench, on: loop)
-            #expect(try await stops(bench).map(\.state) == [.queued])
+        try await withServices { bench, loop in
+            var limits = OutboxLimits()
+            limits.perSession = 1
+            let first = try await bench.accept("first", limits: limits, on: loop)
+            #expect(first != nil)
+            #expect(try await bench.accept("second", limits: limits, on: loop) == nil)
+            #expect(try await bench.accept(first ?? "", kind: .abort, limits: limits, on: loop) != nil)
         }
     }
 
