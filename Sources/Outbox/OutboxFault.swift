@@ -48,6 +48,15 @@ extension OutboxFault {
     )
     /// Why an abort that arrived stopped nothing.
     static let nothingRan = OutboxFault(code: "NOTHING_RAN", detail: "the gateway had no such run at that moment")
+    /// Why a stop does not follow its message into a run that the gateway began by itself.
+    package static func sharedRun(_ run: String) -> OutboxFault {
+        OutboxFault(
+            code: "SHARED_RUN",
+            detail:
+                "The gateway answers the stopped message in the run \(run), and there may answer another message too, so that "
+                + "run was not stopped. To stop it all the same, retry this entry."
+        )
+    }
     static let superseded = OutboxFault(code: "SUPERSEDED", detail: "a newer command for the same thing replaced it")
     static let heldAfterRestart = OutboxFault(
         code: "HELD_AFTER_RESTART",

@@ -24,10 +24,13 @@ struct HistoryTurn: Sendable {
 
     /// Whether the user's row has this message, alone or as one of several messages that the gateway joined into one turn.
     func carries(_ message: String) -> Bool {
-        guard let user else { return false }
-        guard !message.isEmpty else { return false }
-        if Self.compared(words) == message { return true }
-        return user.text.hasPrefix(Self.joinedMessages) && user.text.rangeOfText(message) != nil
+        !message.isEmpty && messages.contains(message)
+    }
+
+    /// The messages of the user's row, as ours are compared with them.
+    var messages: [String] {
+        guard let text = user?.text else { return [] }
+        return InboundEnvelope.joined(text)?.map(Self.compared) ?? [Self.compared(text)]
     }
 
     /// The part of our message that is compared with rows: gateways put text in front of a message and cut long messages.
@@ -37,8 +40,6 @@ struct HistoryTurn: Sendable {
 
     /// Fewer characters than any gateway shows of a row.
     private static let comparedCharacters = 4_000
-
-    private static let joinedMessages = "[Queued messages"
 
     static func split(_ rows: [HistoryRow]) -> [HistoryTurn] {
         var turns: [HistoryTurn] = []

@@ -14,8 +14,9 @@ package enum RunChange: Sendable, Equatable {
     case proven(String, RunProof)
     /// The gateway is busy and answers our send later, in another run.
     case deferred(String, session: SessionKey)
-    /// The run `to` answers the deferred send `from`.
-    case reassigned(from: String, to: String)
+    /// The run `to` answers the deferred send `from`, or goes on with the interrupted run `from`. If it is shared, it may answer
+    /// another message too, or only that: it was found by the words alone.
+    case reassigned(from: String, to: String, isShared: Bool = false)
     /// Ladle stops following a run of which nothing was shown. Nothing more comes under its id.
     case dropped(String, session: SessionKey)
     /// The gateway acknowledged our message and refuses to run it.

@@ -93,6 +93,23 @@ struct RunMemory: Sendable {
         changes.append(.dropped(id, session: session))
     }
 
+    // MARK: Messages of other clients
+
+    /// The gateway announced that it took a message with these words: one of ours, or one of another client.
+    mutating func announced(_ words: String, session: SessionKey) {
+        guard let runs = sessions[session] else { return }
+        let own = runs.all.first { self[$0]?.message.text == words && self[$0]?.message.isAnnounced == false }
+        if let own { self[own]?.message.announced() } else { sessions[session]?.othersSaid(words) }
+    }
+
+    /// The gateway begins with a message of these words; unless it is one of ours, another client said them.
+    mutating func began(_ words: String, in runs: some Sequence<String>, session: SessionKey) {
+        let isOurs = runs.contains { self[$0]?.message.text == words }
+        if !isOurs { sessions[session]?.othersBegan(words) }
+    }
+
+    // MARK: Rows
+
     /// The row of a run's message was seen.
     mutating func prove(
         _ id: String,
@@ -171,6 +188,8 @@ struct RunMemory: Sendable {
     /// - Parameter process: the start of the gateway's process, by the gateway's clock.
     mutating func reconnected(isSameProcess: Bool?, process: Timestamp?, now: Timestamp) {
         for (session, runs) in sessions {
+            // Messages that the gateway began meanwhile are not known.
+            self[session: session]?.forgetOthers()
             // The gateway may go on with these too, and then they must be stopped again.
             let inVain = runs.ended.filter { self[$0]?.wasStoppedInVain == true }
             guard !runs.active.isEmpty || !runs.interrupted.isEmpty || !inVain.isEmpty else { continue }

@@ -8,6 +8,8 @@ struct RunMessage: Sendable {
     private(set) var isStored = false
     /// Sent over this connection: 2026.3.1 sends tool events to the sender alone.
     private(set) var isSenderHere = false
+    /// The gateway announced that it took the message, as 2026.4.26 does for every client's.
+    private(set) var isAnnounced = false
     /// The agent was seen at work on the message.
     private var wasSeenAtWork = false
     /// A row that was seen while the message could still be refused. It is proof as soon as the agent is seen at work.
@@ -21,8 +23,10 @@ struct RunMessage: Sendable {
     /// a refused message.
     var mayBeRefused: Bool { text != nil && awaitsDelivery && !wasSeenAtWork }
 
-    mutating func sent() { (awaitsDelivery, isSenderHere) = (true, true) }
-    mutating func connectionChanged() { isSenderHere = false }
+    mutating func sent() { (awaitsDelivery, isSenderHere, isAnnounced) = (true, true, false) }
+    mutating func announced() { isAnnounced = true }
+    /// A message that was announced to another connection is not announced again.
+    mutating func connectionChanged() { (isSenderHere, isAnnounced) = (false, true) }
     mutating func stored() { isStored = true }
     mutating func seenAtWork() { wasSeenAtWork = true }
 

@@ -57,15 +57,24 @@ struct RunTies: Sendable {
         }
         let match = TurnMatch(turns, late) { _ in nil }
         for (place, turn) in turns.enumerated() {
-            guard let answer = match.owners[place], turn.user != nil else { continue }
+            guard let answer = match.owners[place] else { continue }
+            // The gateway answers equal messages one by one, and messages that it joined into one turn together.
+            var messages = turn.messages
+            var answered: [String] = []
             for id in waiting {
-                guard let reducer = memory[id], let text = reducer.message.text, turn.carries(text) else { continue }
+                guard let reducer = memory[id], let text = reducer.message.text, !text.isEmpty,
+                    let found = messages.firstIndex(of: text)
+                else { continue }
                 if reducer.isUnseen, !turn.isWritten(after: onGatewayClock(reducer.times.start)) { continue }
+                messages.remove(at: found)
+                answered.append(id)
+            }
+            let isShared = turn.messages.count > 1 || turn.messages.contains { runs.haveOthersSaid($0) }
+            for id in answered {
+                let text = memory[id]?.message.text
                 memory.alias(id, to: answer)
                 memory[answer]?.message.text = text
-                changes.append(.reassigned(from: id, to: answer))
-                // The gateway answers equal messages one by one, and messages that it joined into one turn together.
-                if HistoryTurn.compared(turn.words) == text { break }
+                changes.append(.reassigned(from: id, to: answer, isShared: isShared))
             }
         }
     }
@@ -81,7 +90,7 @@ struct RunTies: Sendable {
         for turn in turns {
             guard let user = turn.user, user.resumesTurn, let time = turn.time else { continue }
             guard let answer = resuming(at: time, runs, in: memory) else { continue }
-            guard let id = interrupted(by: user, runs, in: memory), id != answer,
+            guard let (id, isShared) = interrupted(by: user, runs, in: memory), id != answer,
                 memory[session: session]?.interrupted.contains(id) == true,
                 isResumed(id, by: answer, at: time, in: memory)
             else { continue }
@@ -92,7 +101,7 @@ struct RunTies: Sendable {
             // Where Ladle joined the run late, its answer is found by the prompt alone.
             memory[answer]?.began(withRowAt: time)
             // This change comes before the run's end, so that a client that waits for the answer does not take the end for it.
-            changes.append(.reassigned(from: id, to: answer))
+            changes.append(.reassigned(from: id, to: answer, isShared: isShared))
             if memory[id]?.mayContinue == true { memory[id]?.end(.continued(as: answer), now: time) }
             memory.publish(id, to: &changes)
         }
@@ -139,7 +148,7 @@ struct RunTies: Sendable {
         guard let runs = memory[session: session], !runs.interrupted.isEmpty else { return [:] }
         for (place, turn) in turns.enumerated() where owned[place] == nil {
             guard let user = turn.user, user.resumesTurn, turn.rows.last?.stopReason == .completed,
-                let id = interrupted(by: user, runs, in: memory), memory[id]?.mayContinue == true
+                let id = interrupted(by: user, runs, in: memory)?.run, memory[id]?.mayContinue == true
             else { continue }
             // A prompt that does not quote the message resumes the turn just before it.
             let isBefore =
@@ -162,11 +171,21 @@ struct RunTies: Sendable {
 
     /// The interrupted run that the gateway's prompt resumes. A prompt with other words belongs to another message, which waited
     /// behind the interrupted run.
-    private func interrupted(by user: HistoryRow, _ runs: SessionRuns, in memory: RunMemory) -> String? {
-        let named = runs.interrupted.last {
-            memory[$0]?.message.text.map { !$0.isEmpty && user.text.rangeOfText($0) != nil } ?? false
+    private func interrupted(
+        by user: HistoryRow,
+        _ runs: SessionRuns,
+        in memory: RunMemory
+    ) -> (run: String, isShared: Bool)? {
+        // Its own words may contain those of a short message.
+        if user.resumesUnnamedTurn {
+            return runs.interrupted.last { memory[$0]?.isActive == true }.map { ($0, false) }
         }
-        guard named == nil, user.resumesUnnamedTurn else { return named }
-        return runs.interrupted.last { memory[$0]?.isActive == true }
+        let words = HistoryTurn.compared(user.text)
+        if let named = runs.interrupted.last(where: { memory[$0]?.message.text == words }) { return (named, false) }
+        let part = runs.interrupted.last {
+            memory[$0]?.message.text.map { !$0.isEmpty && words.rangeOfText($0) != nil } ?? false
+        }
+        // The gateway may have put several messages into its prompt, or the prompt is that of a longer message.
+        return part.map { ($0, true) }
     }
 }

@@ -329,8 +329,11 @@ package struct RunTracker: Sendable {
     }
 
     private mutating func receive(_ event: SessionMessageEvent, to changes: inout [RunChange]) {
-        guard let key = event.sessionKey, let row = event.row, row.role != .user || event.isStored else { return }
+        guard let key = event.sessionKey, let row = event.row else { return }
         let session = defaults.tolerant(key)
+        guard row.role != .user || event.isStored else {
+            return memory.announced(HistoryTurn.compared(row.text), session: session)
+        }
         let found = reader.take([row], session: session, in: &memory, to: &changes)
         if row.role == .assistant {
             for id in memory[session: session]?.ended ?? [] where memory[id]?.answerCame() == true {
@@ -338,6 +341,7 @@ package struct RunTracker: Sendable {
             }
         }
         guard row.role == .user else { return }
+        memory.began(HistoryTurn.compared(row.text), in: found.rows.keys, session: session)
         if event.beginsConversation { memory[session: session]?.hasTranscript = false }
         guard memory[session: session]?.hasTranscript == true else { return }
         for id in found.rows.keys {

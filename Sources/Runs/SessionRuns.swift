@@ -8,6 +8,8 @@ struct SessionRuns: Sendable {
     var deferred: [String] = []
     /// Runs that the last restart of the gateway interrupted. A run that goes on with one of them does not name it.
     var interrupted: [String] = []
+    /// Messages of other clients with which the gateway has not begun yet, as hash values of their words.
+    private var othersWords: [Int] = []
     var touchedAt: Timestamp
     /// The transcript is known to be on disk. A new session of 2026.3.1 and 2026.6.11 has nothing there before its first answer
     /// is complete, whatever the gateway's events say.
@@ -35,6 +37,26 @@ struct SessionRuns: Sendable {
         deferred.removeAll { $0 == id }
         interrupted.removeAll { $0 == id }
     }
+
+    // MARK: Messages of other clients
+
+    /// Far more than one session's queue at the gateway holds at a time.
+    private static let mostOthers = 64
+
+    func haveOthersSaid(_ words: String) -> Bool { othersWords.contains(words.hashValue) }
+
+    mutating func othersSaid(_ words: String) {
+        if othersWords.count == Self.mostOthers { othersWords.removeFirst() }
+        othersWords.append(words.hashValue)
+    }
+
+    mutating func othersBegan(_ words: String) {
+        if let place = othersWords.firstIndex(of: words.hashValue) { othersWords.remove(at: place) }
+    }
+
+    mutating func forgetOthers() { othersWords.removeAll() }
+
+    // MARK: Pages
 
     mutating func look(at now: Timestamp) {
         looks += 1

@@ -351,8 +351,8 @@ package final class Services: ServiceEventReceiver {
         case .messageSaid(let message, let session):
             readMarks.said(message, in: session)
             sessionModel.said(message, in: session)
-        case .runContinued(let run, let answer, let session):
-            aborts.runContinued(run, as: answer, in: session, on: loop)
+        case .runContinued(let run, let answer, let session, let isShared):
+            aborts.runContinued(run, as: answer, in: session, isShared: isShared, on: loop)
         case .runEnded(let run):
             documents.runEnded(run, on: loop)
             messages.runEnded(run, on: loop)

@@ -92,6 +92,18 @@ struct HistoryRowTests {
         #expect(InboundEnvelope.stripped(text) == expected)
     }
 
+    @Test func `messages that a busy gateway joined are told apart`() {
+        let title = "[Queued messages while agent was busy]"
+        let joined = InboundEnvelope.joined(
+            title
+                + "\n\n---\nQueued #1\nbuy milk\n\n---\nQueued #9\n\n---\nQueued #2 (from Ada)\nsecond\n\n---\nQueued #3\n"
+        )
+        #expect(joined == ["buy milk\n\n---\nQueued #9", "second", ""])
+        for text in ["buy milk", title, title + "\n\nbuy milk", "x" + title + "\n\n---\nQueued #1\nbuy milk"] {
+            #expect(InboundEnvelope.joined(text) == nil)
+        }
+    }
+
     /// 2026.4.26 puts a stamp before its notice, and its mark before a notice that is interrupted itself.
     @Test func `a prompt to resume a turn shows whether it names the turn`() throws {
         let mark = #"[Queued user message that arrived while the previous turn was still active]\n"#

@@ -74,10 +74,80 @@ struct DeferredSendTests {
 
         tracker = busy(["two", "three"], now: now)
         _ = tracker.receive(event: "agent", payload: start("g1", at: 5_000), now: now)
-        let joined = row(#"[Queued messages while agent was busy]\n\ntext of two\n\ntext of three"#, at: 5_000)
-        _ = tracker.receive(event: "session.message", payload: message(joined), now: now)
+        let both = tracker.receive(
+            event: "session.message",
+            payload: message(row(Self.joined("text of two", "text of three"), at: 5_000)),
+            now: now
+        )
+        #expect(both.contains(.reassigned(from: "two", to: "g1", isShared: true)))
+        #expect(both.contains(.reassigned(from: "three", to: "g1", isShared: true)))
         #expect(tracker.run("two")?.id == "g1")
         #expect(tracker.run("three")?.id == "g1")
+    }
+
+    /// As a gateway joins messages that came while it was busy.
+    private static func joined(_ messages: String...) -> String {
+        messages.enumerated().reduce("[Queued messages while agent was busy]") {
+            $0 + #"\n\n---\nQueued #\#($1.offset + 1)\n[Sun 2026-11-22 11:19 UTC] \#($1.element)"#
+        }
+    }
+
+    @Test func `a joined turn with another client's message is not ours alone`() {
+        var tracker = busy(["two"], now: now)
+        _ = tracker.receive(event: "agent", payload: start("g1", at: 5_000), now: now)
+        let row = row(Self.joined("not ours", "text of two"), at: 5_000)
+        let changes = tracker.receive(event: "session.message", payload: message(row), now: now)
+        #expect(changes.contains(.reassigned(from: "two", to: "g1", isShared: true)))
+    }
+
+    @Test func `a joined message that only contains our words is not ours`() {
+        var tracker = busy(["two"], now: now)
+        _ = tracker.receive(event: "agent", payload: start("g1", at: 5_000), now: now)
+        let row = row(Self.joined("text of two, and more", "other"), at: 5_000)
+        _ = tracker.receive(event: "session.message", payload: message(row), now: now)
+        #expect(tracker.run("two")?.state == .queued)
+    }
+
+    /// 2026.4.26 announces the message of every client before it begins with it.
+    private func announce(_ text: String) -> JSONValue {
+        json(
+            #"{"sessionKey":"agent:main:main","message":{"role":"user","content":"\#(text)","timestamp":1795000000000}}"#
+        )
+    }
+
+    /// - Parameter begins: whether the gateway begins with the other client's message first.
+    @Test(arguments: [false, true])
+    func `a run with words that another client said too may be the other's`(begins: Bool) {
+        var tracker = busy(["two"], now: now)
+        let words = "text of two"
+        for _ in 0..<2 { _ = tracker.receive(event: "session.message", payload: announce(words), now: now) }
+        if begins {
+            _ = tracker.receive(event: "session.message", payload: announce("theirs"), now: now)
+            _ = tracker.receive(event: "agent", payload: start("g0", at: 4_000), now: now)
+            _ = tracker.receive(event: "session.message", payload: message(row("theirs", at: 4_000)), now: now)
+            _ = tracker.receive(event: "chat", payload: ChatFrame.final("g0", 9, "for them"), now: now)
+        }
+        _ = tracker.receive(event: "agent", payload: start("g1", at: 5_000), now: now)
+        let changes = tracker.receive(event: "session.message", payload: message(row(words, at: 5_000)), now: now)
+        #expect(changes.contains(.reassigned(from: "two", to: "g1", isShared: true)))
+    }
+
+    @Test func `what another client said before and the gateway has begun is no doubt any more`() {
+        var tracker = busy(["two"], now: now)
+        let words = "text of two"
+        for _ in 0..<2 { _ = tracker.receive(event: "session.message", payload: announce(words), now: now) }
+        _ = tracker.receive(event: "agent", payload: start("g1", at: 5_000), now: now)
+        _ = tracker.receive(event: "session.message", payload: message(row(words, at: 5_000)), now: now)
+        _ = tracker.receive(event: "chat", payload: ChatFrame.final("g1", 9, "first"), now: now)
+        _ = tracker.receive(event: "agent", payload: start("g2", at: 7_000), now: now)
+        _ = tracker.receive(event: "session.message", payload: message(row(words, at: 7_000)), now: now)
+        _ = tracker.receive(event: "chat", payload: ChatFrame.final("g2", 9, "second"), now: now)
+        tracker.sent("again", session: main, text: words, now: now)
+        _ = tracker.receive(event: "session.message", payload: announce(words), now: now)
+        _ = tracker.receive(event: "chat", payload: ChatFrame.final("again", 1, nil), now: now)
+        _ = tracker.receive(event: "agent", payload: start("g3", at: 9_000), now: now)
+        let changes = tracker.receive(event: "session.message", payload: message(row(words, at: 9_000)), now: now)
+        #expect(changes.contains(.reassigned(from: "again", to: "g3")))
     }
 
     @Test func `somebody else's run answers no message of ours, and neither does time`() {

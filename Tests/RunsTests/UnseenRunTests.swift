@@ -119,7 +119,8 @@ struct UnseenRunTests {
         let row = turn(own, "", at: 10)[0]
         let answer = "8785e0d5-24f6-4806-9cb6-59cef41cd3b3"
         let note = "[System] Your previous turn was interrupted by a gateway restart while OpenClaw was waiting."
-        let again = #"{"role":"user","content":"hi\n\n\#(note)","timestamp":\#(1_795_000_009_000)}"#
+        let mark = #"[Queued user message that arrived while the previous turn was still active]\n"#
+        let again = #"{"role":"user","content":"\#(mark)hi\n\n\#(note)","timestamp":\#(1_795_000_009_000)}"#
         var tracker = RunTracker()
         tracker.traits = GatewayTraits(sendsRows: true, pagesTellRuns: true)
         tracker.recover(own, session: main, text: "hi", sentAt: now, goneAt: now)

@@ -63,11 +63,24 @@ struct AbortServiceTests {
     }
 
     /// The restarted gateway goes on with the run under an id of its own.
-    private func goOn(as run: String, _ bench: ServiceBench, on loop: isolated EventLoop) async throws {
+    private func goOn(
+        as run: String,
+        with words: String = "hello",
+        _ bench: ServiceBench,
+        on loop: isolated EventLoop
+    ) async throws {
+        try await begin(run, Row.resumption(of: words), bench, on: loop)
+    }
+
+    /// The gateway begins a run with a row of this text.
+    private func begin(_ run: String, _ text: String, _ bench: ServiceBench, on loop: isolated EventLoop) async throws {
         let now = loop.wallClock.milliseconds
         try await bench.event("agent", Frame.start(run, at: now), on: loop)
-        try await bench.row(Row.user(Row.resumption(of: "hello"), id: "r-\(run)", at: now), on: loop)
+        try await bench.row(Row.user(text, id: "r-\(run)", at: now), on: loop)
     }
+
+    private static let joined =
+        "[Queued messages while agent was busy]\n\n---\nQueued #1\nbuy milk\n\n---\nQueued #2\nbook the train"
 
     @Test func `a stop that has reached the gateway outlives a kill of Ladle during the doubt`() async throws {
         try await withLinkedServices { bench, loop in
@@ -169,6 +182,40 @@ struct AbortServiceTests {
             try await bench.advance(6_000, on: loop)
             try await goOn(as: "run-3", bench, on: loop)
             #expect(stoppedRuns(bench).suffix(2) == ["run-2", "run-3"])
+        }
+    }
+
+    @Test func `a stop does not follow into a prompt with more than its message`() async throws {
+        try await withLinkedServices { bench, loop in
+            let id = try await interruptedRun(bench, on: loop)
+            try await stop(id, bench, on: loop)
+            bench.gateway.next("chat.abort", Self.nothingRan)
+            try await bench.open(uptimeMs: 100, on: loop)
+            try await goOn(as: "run-own", with: "hello to you too", bench, on: loop)
+            #expect(stoppedRuns(bench) == [id])
+            let asked = try #require(try await stops(bench).first)
+            #expect(asked.text == "run-own")
+            #expect(asked.state == .failed)
+            #expect(asked.fault?.code == "SHARED_RUN")
+            #expect(asked.owner == "token-1")
+            // A person decides that the run is to be stopped all the same.
+            _ = try await bench.retry(asked.id, on: loop)
+            #expect(stoppedRuns(bench) == [id, "run-own"])
+            #expect(try await bench.state(asked.id) == .delivered)
+        }
+    }
+
+    @Test func `a stop does not follow into a turn with other messages`() async throws {
+        try await withLinkedServices { bench, loop in
+            let id = try await bench.accept("buy milk", on: loop) ?? ""
+            try await bench.event("chat", Frame.final(id, 1, nil), on: loop)
+            bench.gateway.next("chat.abort", Self.nothingRan, Self.nothingRan)
+            try await stop(id, bench, on: loop)
+            let asked = stoppedRuns(bench)
+            try await begin("joined", Self.joined, bench, on: loop)
+            #expect(bench.services.runs.resolved(id) == "joined")
+            #expect(stoppedRuns(bench) == asked)
+            #expect(try await stops(bench).first?.fault?.code == "SHARED_RUN")
         }
     }
 

@@ -7,6 +7,29 @@ package enum InboundEnvelope {
     /// Follows such a message; it also starts a prompt of the gateway's own.
     static let interruptionNotice = "[System] Your previous turn was interrupted by a gateway restart"
 
+    /// Begins a turn in which a busy gateway answers several messages; each follows a mark with its number.
+    private static let joinedMark = "[Queued messages"
+
+    /// The messages that a gateway joined into one turn; nil for the text of a single message.
+    package static func joined(_ text: String) -> [String]? {
+        guard text.hasPrefix(joinedMark), var begin = beginOfMessage(1, in: text[...]) else { return nil }
+        var messages: [String] = []
+        while let next = beginOfMessage(messages.count + 2, in: text[begin.upperBound...]) {
+            messages.append(String(text[begin.upperBound..<next.lowerBound]))
+            begin = next
+        }
+        return messages + [String(text[begin.upperBound...])]
+    }
+
+    /// The mark before the message with this number. Newer releases name the sender in its line.
+    private static func beginOfMessage(_ number: Int, in text: Substring) -> Range<Substring.Index>? {
+        guard let mark = text.rangeOfText("\n\n---\nQueued #\(number)"),
+            let end = text[mark.upperBound...].firstIndex(where: \.isNewline),
+            mark.upperBound == end || text[mark.upperBound...].hasPrefix(" (from ")
+        else { return nil }
+        return mark.lowerBound..<text.index(after: end)
+    }
+
     package static func stripped(_ text: String) -> String {
         var rest = withoutInterruption(text)
         while true {

@@ -151,8 +151,15 @@ package final class AbortService {
         }
     }
 
-    /// The gateway goes on with a run under another id: a stop of the run means that one too.
-    func runContinued(_ run: String, as answer: String, in session: String, on loop: isolated EventLoop) {
+    /// The gateway goes on with a run under another id. A stop of the run means that one too, unless it may answer
+    /// another message as well: then a person has to decide.
+    func runContinued(
+        _ run: String,
+        as answer: String,
+        in session: String,
+        isShared: Bool,
+        on loop: isolated EventLoop
+    ) {
         let entry = entry(toStop: answer, .queued, in: session, owner: nil, on: loop)
         feed.commit(on: loop) { transaction -> OutboxEntry? in
             guard let stop = try transaction.outbox.stop(ofRun: run, in: session),
@@ -160,6 +167,12 @@ package final class AbortService {
             else { return nil }
             var entry = entry
             entry.owner = stop.owner
+            if isShared {
+                entry.state = .failed
+                entry.fault = .sharedRun(answer)
+                // It stands for no run, and is in nobody's way.
+                entry.coalescingKey = nil
+            }
             return try Self.enqueue(entry, in: &transaction)
         } completion: { [self] result in
             switch result {
@@ -167,7 +180,7 @@ package final class AbortService {
             case .failure:
                 // The stop was promised, so it is written again until the disk takes it.
                 loop.after(milliseconds: Self.againMilliseconds) { [weak self] in
-                    self?.runContinued(run, as: answer, in: session, on: loop)
+                    self?.runContinued(run, as: answer, in: session, isShared: isShared, on: loop)
                 }
             }
         }

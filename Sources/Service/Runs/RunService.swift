@@ -222,10 +222,11 @@ package final class RunService {
             case .textAppended(let id, _, _), .textReplaced(let id, _):
                 if let run = tracker.run(id) { publisher.publish(change, of: run, on: loop) }
             case .deferred(let id, let session): outbox.run(id, in: session.text, .deferred, on: loop)
-            case .reassigned(let id, let answer):
+            case .reassigned(let id, let answer, let isShared):
                 guard let run = tracker.run(answer) else { continue }
                 // Before the entry changes, so that no kill between the two lets a stop be forgotten.
-                events.notify(.runContinued(run: id, answer: answer, session: run.session.text), on: loop)
+                let session = run.session.text
+                events.notify(.runContinued(run: id, answer: answer, session: session, isShared: isShared), on: loop)
                 outbox.run(id, in: run.session.text, .continued(as: answer), on: loop)
             }
         }
