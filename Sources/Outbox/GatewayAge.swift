@@ -9,8 +9,7 @@ enum GatewayContinuity: Sendable, Equatable {
 
 /// The age of the gateway's process.
 struct GatewayAge: Sendable {
-    /// Reported uptimes may be off by the travel time of their frames; a gateway does not start twice in so short a
-    /// time.
+    /// Reported uptimes may be off by the travel time of their frames.
     private static let toleranceMs: Int64 = 2_000
 
     /// The uptime in the hello.
@@ -26,12 +25,15 @@ struct GatewayAge: Sendable {
         return uptimeMs(at: now).map { $0 - then }
     }
 
-    /// The process is still the same if its uptime grew by the time since the first dispatch.
+    /// The process is still the same if its uptime grew by the time since the first dispatch. Another process began
+    /// after the dispatch, so its uptime lacks at least the uptime of that moment, which is little in a gateway that
+    /// had just started.
     func process(since dispatch: FirstDispatch, at now: Moment) -> GatewayContinuity {
-        guard let growth = growthMs(since: dispatch, at: now) else { return .unknown }
+        guard let then = dispatch.uptimeMs, let growth = growthMs(since: dispatch, at: now) else { return .unknown }
         if growth < 0 { return .other }
         guard let passed = dispatch.passedMs(now) else { return .unknown }
-        if growth >= passed.upperBound - Self.toleranceMs { return .same }
+        if let sent = dispatch.monotonicMs, sent >= sinceMs { return .same }
+        if growth >= passed.upperBound - min(Self.toleranceMs, then / 2) { return .same }
         return growth < passed.lowerBound - Self.toleranceMs ? .other : .unknown
     }
 }

@@ -101,6 +101,20 @@ struct `An entry that may have arrived and may be repeated` {
         #expect(world.searches.last?.depth == .complete)
     }
 
+    /// A gateway that starts fast may start twice within the time by which reported uptimes may be off.
+    @Test(arguments: [(1_700, ["a", "a"]), (600, ["a"])] as [(Int64, [String])])
+    func `is repeated unseen only to the gateway that surely has it`(uptimeMs: Int64, sent: [String]) {
+        var world = World()
+        world.online(uptimeMs: 500)
+        world.enqueue("a")
+        world.answer(.noAnswer(detail: "gone"), to: "a")
+        world.offline()
+        world.pass(1_200)
+        world.online(uptimeMs: uptimeMs)
+        world.report(SearchReport(isComplete: false))
+        #expect(world.sent == sent)
+    }
+
     @Test func `is asked for once and accepted by an acknowledgement that takes more than five minutes`() {
         var world = World()
         world.online()

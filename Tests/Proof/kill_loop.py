@@ -1,9 +1,11 @@
 """Kills Ladle, and in some rounds its gateway, at random instants while messages go through, and looks at what arrived.
 
 The gateway keeps its transcripts over a crash, so every message has to run exactly once.
-What a sender sends again after a torn answer carries the same Idempotency-Key."""
+What a sender sends again after a torn answer carries the same Idempotency-Key.
+Some messages are stopped or taken back; once that is promised, none of them is sent."""
 
 import collections
+import datetime
 import http.client
 import json
 import pathlib
@@ -18,6 +20,8 @@ OPTIONS = options(rounds=(40, 500), seed=(0, 0), sessions=(4, 4))
 ROUNDS = OPTIONS.rounds
 SEED = OPTIONS.seed or random.SystemRandom().randrange(1, 1 << 32)
 TERMINAL = {"delivered", "failed", "cancelled", "expired"}
+# What the gateway had received when the promise was made, it may write a moment later.
+GRACE = 0.3
 
 
 class Poster(threading.Thread):
@@ -27,6 +31,7 @@ class Poster(threading.Thread):
         super().__init__(daemon=True)
         self.session, self.port, self.deadline = session, port, deadline
         self.accepted = []  # (number, entry id)
+        self.stops = {}  # entry id: the time of the promise, and which
         self.repeats = 0
         self.replays = 0
         self.refused = []
@@ -42,12 +47,38 @@ class Poster(threading.Thread):
                     return
                 self.repeats += 1
                 time.sleep(0.005)
+            if is_stopped(number) and not self.refused:
+                time.sleep(random.random() * 0.1)
+                self.stop(self.accepted[-1][1])
             time.sleep(random.random() * 0.25)
+
+    def stop(self, entry):
+        """Takes the message back if it waits, else stops its run; asks again where an answer is torn."""
+        while time.monotonic() < self.deadline:
+            status, answer = self.ask("POST", f"/v1/runs/{entry}/abort")
+            if answer.get("code") == "RUN_NOT_STARTED":
+                status, answer = self.ask("DELETE", f"/v1/outbox/{entry}")
+            if status in (200, 202):
+                what = answer.get("state") if "kind" in answer else "stopped" if status == 202 or answer["aborted"] else "over"
+                self.stops[entry] = (time.time(), what)
+                return
+            time.sleep(0.02)
+
+    def ask(self, method, path):
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=40)
+        try:
+            connection.request(method, path)
+            answer = connection.getresponse()
+            return answer.status, json.loads(answer.read())
+        except (OSError, http.client.HTTPException, ValueError):
+            return None, {}
+        finally:
+            connection.close()
 
     def post(self, number):
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
         try:
-            body = json.dumps({"session": self.session, "text": f"{self.session} number {number}"})
+            body = json.dumps({"session": self.session, "text": words(self.session, number)})
             connection.request("POST", "/v1/messages", body, {
                 "Content-Type": "application/json", "Idempotency-Key": f"{self.session}-{number}"})
             answer = connection.getresponse()
@@ -114,6 +145,19 @@ class Follower(threading.Thread):
             self.stream.close()
 
 
+def is_stopped(number):
+    return number % 4 == 0
+
+
+def words(session, number):
+    """A message that is to be stopped is answered for a tenth of a second, others at once."""
+    return f"{session} {'slow count ' if is_stopped(number) else ''}number {number}"
+
+
+def seconds(time_of_row):
+    return datetime.datetime.fromisoformat(time_of_row.replace("Z", "+00:00")).timestamp()
+
+
 def record(path):
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
@@ -127,7 +171,8 @@ def loop(tally, protocol):
     gateway_port, port, state = free_port(), free_port(), scratch()
 
     def start_gateway():
-        return FaultyGateway("--protocol", str(protocol), "--record", str(accepted_file), "--recall", port=gateway_port)
+        return FaultyGateway("--protocol", str(protocol), "--record", str(accepted_file), "--recall", "--speed", "100",
+                             port=gateway_port)
 
     def start_ladle():
         return Serve("--log-level", "error", state=state, gateway=f"ws://127.0.0.1:{gateway_port}", port=port)
@@ -187,21 +232,34 @@ def loop(tally, protocol):
     tally.check(len(accepted) >= ROUNDS, f"{len(accepted)} messages accepted in {ROUNDS} rounds")
 
     ends = collections.Counter()
+    states, never_sent = {}, set()
     unended, attempts = [], collections.Counter()
     for entry in accepted:
         found = ladle.json("GET", f"/v1/outbox/{entry}")[1]
         ends[found.get("state")] += 1
+        states[entry] = found.get("state")
+        if not found.get("attempts"):
+            never_sent.add(entry)
         if found.get("state") not in TERMINAL:
             unended.append(found)
         for attempt in found.get("attempts", []):
             attempts[attempt["class"]] += 1
     tally.check(not unended, f"every 202 ends in a terminal state: {unended[:3]}")
-    tally.check(set(ends) == {"delivered"}, f"every message is delivered: {dict(ends)}")
+    stops = {entry: stop for poster in posters for entry, stop in poster.stops.items()}
+    stray = [entry for entry, state in states.items() if state != "delivered" and entry not in stops]
+    tally.check(not stray, f"every message is delivered that nobody stopped: {stray[:3]}")
 
     rows = record(accepted_file)
     texts = collections.Counter(row["text"] for row in rows)
-    want = {f"{session} number {number}" for session, number in accepted.values()}
-    tally.check(not want - set(texts), f"none is lost: {sorted(want - set(texts))[:5]}")
+    want = {words(session, number) for session, number in accepted.values()}
+    must = {words(session, number) for entry, (session, number) in accepted.items() if states[entry] == "delivered"}
+    tally.check(not must - set(texts), f"none is lost: {sorted(must - set(texts))[:5]}")
+    promised = {entry: at for entry, (at, what) in stops.items() if what != "over"}
+    sent_after = [row for row in rows if seconds(row["time"]) > promised.get(row["key"][:36], float("inf")) + GRACE]
+    tally.check(not sent_after, f"none is sent that was stopped: {sent_after[:3]}")
+    unsent = [entry for entry, state in states.items() if state == "cancelled" and entry in never_sent]
+    sent_all_the_same = [row for row in rows if row["key"][:36] in unsent]
+    tally.check(not sent_all_the_same, f"none is sent that was taken back in time: {sent_all_the_same[:3]}")
     twice = [row for row in rows if texts[row["text"]] > 1]
     tally.check(not twice, f"none runs twice: {twice[:4]}")
     tally.check(not set(texts) - want, f"nothing else runs: {sorted(set(texts) - want)[:5]}")
@@ -210,7 +268,8 @@ def loop(tally, protocol):
         late = [(before, after) for before, after in zip(order, order[1:]) if after < before]
         tally.check(not late, f"{poster.session} keeps its order: {late}")
     identities = {row["key"][:36] for row in rows}
-    tally.check(set(accepted) <= identities, "each 202 names the entry that ran")
+    ran = {entry for entry, state in states.items() if state == "delivered"}
+    tally.check(ran <= identities, "each 202 names the entry that ran")
 
     until(lambda: follower.last and len([e for e in accepted if follower.states.get(e) in TERMINAL]) == len(accepted),
           20, what="the last event")
@@ -221,10 +280,10 @@ def loop(tally, protocol):
     gaps = [v for v in follower.versions.values() if v != list(range(v[0], v[0] + len(v)))]
     tally.check(not jumps, f"versions of an entry only grow: {jumps[:3]}")
     tally.check(not gaps, f"no change of an entry is missing: {gaps[:3]}")
-    missing = [entry for entry in accepted if follower.states.get(entry) != "delivered"]
+    missing = [entry for entry in accepted if follower.states.get(entry) != states[entry]]
     tally.check(not missing, f"the stream tells every end: {missing[:3]}")
     print(f"{len(accepted)} accepted, {len(rows)} ran; {sum(p.repeats for p in posters)} torn posts sent again, "
-          f"{sum(p.replays for p in posters)} replayed; {follower.resumes} resumes; ends {dict(ends)}; attempts {dict(attempts)}")
+          f"{sum(p.replays for p in posters)} replayed; stops {dict(collections.Counter(what for _, what in stops.values()))}; {follower.resumes} resumes; ends {dict(ends)}; attempts {dict(attempts)}")
     ladle.kill()
     gateway.kill()
 

@@ -8,27 +8,39 @@ import Store
 struct GatewayProcess: Sendable, Equatable {
     /// The start time on the gateway's clock.
     var startedAt: Timestamp
-    /// The monotonic time of the last hello and the uptime it named; nil for a process known from the database.
-    private var seen: (atMs: Int64, ageMs: Int64)?
+    /// The uptime that the last hello named.
+    private let ageMs: Int64
+    /// The monotonic time of that hello; nil for a process known from the database.
+    private let seenMs: Int64?
 
-    /// Allows for the hello's travel time; a gateway does not start twice in so short a time.
+    /// Allows for the hello's travel time.
     private static let tolerance: Int64 = 2_000
 
     init(ageMs: Int64, gatewayTime: Timestamp, monotonicMs: Int64) {
         startedAt = gatewayTime.adding(milliseconds: -ageMs)
-        seen = (monotonicMs, ageMs)
+        self.ageMs = ageMs
+        seenMs = monotonicMs
     }
 
-    init(startedAt: Timestamp) { self.startedAt = startedAt }
+    private init(startedAt: Timestamp, ageMs: Int64) {
+        self.startedAt = startedAt
+        self.ageMs = ageMs
+        seenMs = nil
+    }
 
     static func == (left: GatewayProcess, right: GatewayProcess) -> Bool { left.startedAt == right.startedAt }
 
-    /// Whether both are the same process. Either clock may have been set, and either machine may have slept, so a match
-    /// of one clock is enough.
-    func isSame(as later: GatewayProcess) -> Bool {
-        if abs(later.startedAt.milliseconds - startedAt.milliseconds) <= Self.tolerance { return true }
-        guard let seen, let now = later.seen else { return false }
-        return now.ageMs >= seen.ageMs + (now.atMs - seen.atMs) - Self.tolerance
+    /// Whether both are the same process; nil if the times do not tell. Either clock may have been set, and either
+    /// machine may have slept, so a match of one clock is enough.
+    func isSame(as later: GatewayProcess) -> Bool? {
+        // Another process began after this one was seen, so the starts are at least this one's age apart.
+        let closest = min(Self.tolerance, ageMs / 2)
+        let apart = abs(later.startedAt.milliseconds - startedAt.milliseconds)
+        if apart <= closest { return true }
+        guard let before = seenMs, let now = later.seenMs else { return apart > Self.tolerance ? false : nil }
+        let missing = ageMs + (now - before) - later.ageMs
+        if missing <= closest { return true }
+        return min(apart, missing) > Self.tolerance ? false : nil
     }
 
     // MARK: Stored across restarts
@@ -39,12 +51,16 @@ struct GatewayProcess: Sendable, Equatable {
     static func kept(in tables: StoreTables) throws -> GatewayProcess? {
         let value = try tables.values.get(space: space, name: name)
         let root = value.flatMap { try? JSONDocument(parsing: $0.bytes).root }
-        return root?["startedAt"]?.int.map { GatewayProcess(startedAt: Timestamp(milliseconds: $0)) }
+        guard let startedAt = root?["startedAt"]?.int else { return nil }
+        return GatewayProcess(startedAt: Timestamp(milliseconds: startedAt), ageMs: root?["ageMs"]?.int ?? 0)
     }
 
     func keep(in journal: any Journal, now: Timestamp) {
         var writer = JSONWriter()
-        writer.object { $0.member("startedAt", startedAt.milliseconds) }
+        writer.object { object in
+            object.member("startedAt", startedAt.milliseconds)
+            object.member("ageMs", ageMs)
+        }
         let bytes = writer.bytes
         journal.cache { transaction in
             try transaction.values.set(bytes, space: Self.space, name: Self.name, at: now)

@@ -143,7 +143,7 @@ package final class RunService {
         for run in tracker.busyRuns { report(run, on: loop) }
     }
 
-    /// Nil if the gateway does not report its uptime, or no earlier process is known.
+    /// Nil if the gateway does not report its uptime, if no earlier process is known, or if the times do not tell.
     private func isSameProcess(_ hello: Hello, on loop: isolated EventLoop) -> Bool? {
         guard let age = hello.uptimeMs else { return nil }
         let now = GatewayProcess(
@@ -157,7 +157,7 @@ package final class RunService {
             return nil
         }
         let isSame = known.isSame(as: now)
-        if !isSame { now.keep(in: feed.journal, now: loop.wallClock) }
+        if isSame != true { now.keep(in: feed.journal, now: loop.wallClock) }
         return isSame
     }
 
