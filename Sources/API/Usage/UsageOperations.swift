@@ -107,9 +107,10 @@ enum UsageOperations {
 
     private static func date(_ name: String, of call: Call) throws(Problem) -> CivilDate? {
         guard let text = call.text(name) else { return nil }
-        guard let date = CivilDate(iso: text), date.year >= 1970 else {
-            throw .invalidField(name, "`\(name)` is a day such as 2026-11-23, from 1970 on.")
+        guard let date = CivilDate(iso: text) else {
+            throw .badParameter(name, "`\(name)` is a day such as 2026-11-23.")
         }
+        guard date.year >= 1970 else { throw .invalidField(name, "`\(name)` is a day from 1970 on.") }
         return date
     }
 
