@@ -7,15 +7,15 @@ package enum StoreError: Error, Sendable, Equatable {
     case unavailable(String, statement: String? = nil)
     /// Too many operations are waiting.
     case overloaded
-    /// The outbox accepts nothing until a person has looked into its damage.
-    case outboxClosed(String)
+    /// The outbox accepts nothing until a person has looked into its damage, which is in this directory.
+    case outboxClosed(String, directory: String)
     case closed
 
     /// A description for people.
     package var detail: String {
         switch self {
         case .storageFull: "the disk is full"
-        case .unavailable(let detail, _), .outboxClosed(let detail): detail
+        case .unavailable(let detail, _), .outboxClosed(let detail, _): detail
         case .overloaded: "too many operations wait for the disk"
         case .closed: "the store is closed"
         }

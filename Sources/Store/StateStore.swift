@@ -377,7 +377,7 @@ package actor StateStore: Journal {
 
     /// Makes a real write of about a message's size, to find out whether a send would be accepted now.
     package nonisolated func probe() async -> StoreError? {
-        if let refusal = health.refusal { return .outboxClosed(refusal) }
+        if let refusal = health.refusal { return refusal }
         do {
             try await commit(cost: Self.probeBytes) { transaction in
                 // Different bytes each time: SQLite does not write unchanged bytes.

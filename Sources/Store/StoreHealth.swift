@@ -1,4 +1,5 @@
 package import Basics
+import POSIX
 
 /// Whether the store can read and write.
 package enum StoreHealth: Sendable, Equatable {
@@ -9,11 +10,12 @@ package enum StoreHealth: Sendable, Equatable {
     case quarantined(path: String, reason: String)
 
     /// The reason why sends are refused; nil if they are accepted.
-    package var refusal: String? {
+    package var refusal: StoreError? {
         switch self {
         case .ok: nil
-        case .readOnly(let reason): reason
-        case .quarantined(let path, let reason): "\(reason); the former file is in \(path)"
+        case .readOnly(let reason): .unavailable(reason)
+        case .quarantined(let path, let reason):
+            .outboxClosed("\(reason); the former file is in \(path)", directory: FileSystem.folder(of: path))
         }
     }
 }

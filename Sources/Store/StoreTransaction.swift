@@ -31,7 +31,7 @@ package struct StoreTransaction {
     let connection: SQLiteConnection
     package let now: Timestamp
     let epoch: EventEpoch
-    let outboxRefusal: String?
+    let outboxRefusal: StoreError?
     private(set) var lastSequence: Int64
     package private(set) var appended: [StoredEvent] = []
 
@@ -40,7 +40,7 @@ package struct StoreTransaction {
         now: Timestamp,
         epoch: EventEpoch,
         lastSequence: Int64,
-        outboxRefusal: String?
+        outboxRefusal: StoreError?
     ) {
         self.connection = connection
         self.now = now
@@ -79,7 +79,7 @@ package struct StoreTransaction {
         isReplayOnly: Bool = false,
         limits: OutboxLimits = OutboxLimits()
     ) throws -> Enqueuing {
-        if let outboxRefusal { throw StoreError.outboxClosed(outboxRefusal) }
+        if let outboxRefusal { throw outboxRefusal }
         if let claim {
             switch try receipts.find(claim, now: now) {
             case .free:

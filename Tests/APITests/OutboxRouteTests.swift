@@ -3,6 +3,7 @@ import EventLoops
 import JSONBytes
 import Outbox
 import Service
+import Store
 import TestSupport
 import Testing
 
@@ -52,6 +53,20 @@ struct OutboxRouteTests {
             #expect(try await api.request("DELETE", path, on: loop).status == 200)
             #expect(try await api.post("\(path)/retry", [], on: loop)["code"] == "NOT_RETRYABLE")
             #expect(try await api.get("/v1/status", on: loop).json["outbox"]?["pending"]?.int == 0)
+        }
+    }
+
+    @Test func `a closed outbox names the command that opens it, with the state directory`() async throws {
+        try await withAPI { api, loop in
+            api.bench.journal.become(.quarantined(path: "/my state/set-aside-1", reason: "the file was damaged"))
+            let refused = try await api.say("one", on: loop)
+            #expect(refused.status == 503 && refused["code"] == "STORE_UNAVAILABLE", "\(refused)")
+            #expect(refused["hint"] == "ladle outbox recover --state '/my state'")
+            #expect(refused.json["retryable"]?.bool == false)
+            // Nothing is set aside of a file that can only be read.
+            api.bench.journal.become(.readOnly(reason: "the disk is read-only"))
+            let other = try await api.say("one", on: loop)
+            #expect(other["code"] == "STORE_UNAVAILABLE" && other["hint"] == "ladle doctor", "\(other)")
         }
     }
 

@@ -127,7 +127,7 @@ def unusable(tally, what, ruin, count):
     tally.check("ladle outbox recover" in ladle.output, f"{what}: the start names the way out")
     for restarted in (False, True):
         status, _, answer = send(ladle, "no")
-        tally.check((status, answer.get("code"), answer.get("hint")) == (503, "STORE_UNAVAILABLE", "ladle outbox recover"),
+        tally.check((status, answer.get("code"), answer.get("hint")) == (503, "STORE_UNAVAILABLE", f"ladle outbox recover --state {state}"),
                     f"{what}, restarted {restarted}: sends are refused: {status} {answer}")
         tally.check(ladle.json("GET", "/v1/outbox")[1]["entries"] == [], f"{what}: reads go on")
         tally.check(ladle.json("GET", "/v1/messages")[0] == 200, f"{what}: messages are read")

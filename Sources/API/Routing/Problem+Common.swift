@@ -57,7 +57,7 @@ extension Problem {
     static func storeUnavailable(_ error: any Error) -> Problem {
         switch error as? StoreError {
         case .storageFull: storeUnavailable("the disk is full")
-        case .outboxClosed(let reason), .unavailable(let reason, _): storeUnavailable(reason)
+        case .outboxClosed(let reason, _), .unavailable(let reason, _): storeUnavailable(reason)
         case .overloaded: storeUnavailable("too many operations wait for the disk")
         case .closed: shuttingDown
         case nil: storeUnavailable("\(error)")
@@ -69,11 +69,11 @@ extension Problem {
         switch error as? StoreError {
         case .storageFull:
             Problem(.storageFull, "The disk has no room for the message; what was accepted before is kept.")
-        case .outboxClosed(let reason):
+        case .outboxClosed(let reason, let directory):
             Problem(
                 .storeUnavailable,
                 "The outbox takes nothing until someone has looked at it: \(reason).",
-                hint: "ladle outbox recover",
+                hint: "ladle outbox recover --state \(Printable.argument(directory))",
                 retryable: false
             )
         case .unavailable, .overloaded, .closed, nil: .storeUnavailable(error)

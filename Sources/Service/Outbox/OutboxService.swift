@@ -57,7 +57,7 @@ package final class OutboxService {
         report.fault = fault
         let journal = feed.journal
         report.closed =
-            journal.health.refusal ?? (journal.statistics.failing == .storageFull ? "the disk is full" : nil)
+            journal.health.refusal?.detail ?? (journal.statistics.failing == .storageFull ? "the disk is full" : nil)
         return report
     }
 

@@ -49,6 +49,9 @@ final class MemoryJournal: Journal {
         }
     }
 
+    /// Changes whether the store can be used, as a damaged file does.
+    func become(_ health: StoreHealth) { state.withLock { $0.health = health } }
+
     /// Makes operations wait from now on, as on a slow disk.
     func hold() { state.withLock { $0.isHeld = true } }
 
