@@ -20,7 +20,7 @@ import h2.config
 import h2.connection
 import h2.events
 
-from harness import LADLE, ROOT, DemoGateway, Serve, Tally, options, scratch, until
+from harness import LADLE, DemoGateway, Serve, Tally, options, routes, scratch, until
 from raw import ask as ask_over, certificate, read_answer, request as request_to, tcp
 
 chosen = options(rounds=(60, 400), races=(40, 400), rotations=(40, 300), applications=(1500, 20000))
@@ -560,8 +560,7 @@ def replay():
     one.sendall(request("GET", f"/v1/events?timeout=2&since={start}&session={theirs}", bearer(bound)))
     raw, _ = drain(one, 10)
     tally.check(b"marker" not in raw, "the other session's events come when asked for")
-    table = (ROOT / "Sources/API/Routing/RouteTable.swift").read_text()
-    for operation, method, path in re.findall(r'Route\(\s*"(\w+)",\s*\.(\w+),\s*"([^"]+)"', table):
+    for operation, method, path in routes():
         if method != "get" or operation in ("streamEvents", "pollPairing"):
             continue
         for variant in (path, path + f"?session={theirs}"):

@@ -20,7 +20,7 @@ import h2.config
 import h2.connection
 import h2.events
 
-from harness import ROOT, Serve, Tally, options, scratch, until
+from harness import Serve, Tally, options, routes, scratch, until
 from network import LAN, NODE, Tailscaled, node, ok
 from raw import Answer, ask, certificate, tcp, unix
 
@@ -60,9 +60,7 @@ scope_of = {operation: scope for scope, names in NEEDS.items() for operation in 
 
 def route_table():
     """(operation, method, path, scope) of the program's own table; then what every resource has besides."""
-    text = (ROOT / "Sources/API/Routing/RouteTable.swift").read_text()
-    found = re.findall(r'Route\(\s*"(\w+)",\s*\.(\w+),\s*"([^"]+)"', text)
-    assert len(found) >= 35 and len(found) == len(re.findall(r"\bRoute\(", text))
+    found = routes()
     missing = {name for name, _, _ in found} ^ set(scope_of)
     tally.check(not missing, f"say in this file which scope these need, or that they are gone: {missing}")
     rows = []

@@ -175,6 +175,14 @@ class Program:
         return len(os.listdir(f"/proc/{self.process.pid}/fd"))
 
 
+def routes():
+    """(operation, method, path) of every row of the program's route table; the rows stand beside their handlers."""
+    text = "".join(path.read_text() for path in sorted((ROOT / "Sources/API").rglob("*.swift")))
+    found = re.findall(r'\bRoute\(\s*"(\w+)",\s*\.(\w+),\s*"([^"]+)"', text)
+    assert len(found) >= 35 and len(found) == len(re.findall(r"\bRoute\(", text))
+    return found
+
+
 def scratch():
     """A directory that goes with the process."""
     path = tempfile.mkdtemp(prefix="ladle-proof-")

@@ -9,6 +9,19 @@ import TLS
 /// `/v1/pairing/invitations`: the host chooses name and scopes, and a device exchanges the secret for its token in one
 /// request.
 enum InvitationOperations {
+    static let routes = [
+        Route("createInvitation", .post, "/v1/pairing/invitations", scope: .admin, body: Route.json, handler: create),
+        Route("getInvitation", .get, "/v1/pairing/invitations/{id}", scope: .admin, handler: get),
+        Route(
+            "cancelInvitation",
+            .delete,
+            "/v1/pairing/invitations/{id}",
+            scope: .admin,
+            produces: [],
+            handler: cancel
+        ),
+    ]
+
     static func create(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
         let body = try call.jsonObject(of: TokenForm.fields)
         let token = try TokenForm.newToken(body, scopes: [.read, .send], api, now: loop.wallClock)

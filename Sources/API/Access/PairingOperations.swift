@@ -8,6 +8,21 @@ import TLS
 
 /// `/v1/pairing`: a device without a token requests one, a person on the host decides, the device collects it.
 enum PairingOperations {
+    static let routes = [
+        Route("listPairing", .get, "/v1/pairing", scope: .admin, handler: list),
+        Route(
+            "applyForPairing",
+            .post,
+            "/v1/pairing",
+            scope: nil,
+            body: .upTo(PairingOperations.bodyBytes, types: [.json]),
+            handler: apply
+        ),
+        Route("approvePairing", .post, "/v1/pairing/approve", scope: .admin, body: Route.json, handler: approve),
+        Route("rejectPairing", .post, "/v1/pairing/reject", scope: .admin, body: Route.json, handler: reject),
+        Route("pollPairing", .get, "/v1/pairing/{id}", scope: nil, handler: poll),
+    ]
+
     /// Room for a name, some scopes and the most paths allowed.
     static let bodyBytes = 8 << 10
 

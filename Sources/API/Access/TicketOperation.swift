@@ -6,6 +6,10 @@ import Server
 
 /// `POST /v1/tickets`: buys one read of one path, for clients that cannot set headers.
 enum TicketOperation {
+    static let routes = [
+        Route("createTicket", .post, "/v1/tickets", scope: .read, body: Route.json, handler: handle)
+    ]
+
     static func handle(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
         guard let path = try call.jsonObject(of: ["path"])["path"]?.string else {
             throw .invalidField("path", "`path` is what the ticket opens, such as /v1/events.")

@@ -8,6 +8,13 @@ import TLS
 
 /// `/v1/tokens`: created, listed, renewed and revoked by callers with scope `admin`.
 enum TokenOperations {
+    static let routes = [
+        Route("listTokens", .get, "/v1/tokens", scope: .admin, handler: list),
+        Route("createToken", .post, "/v1/tokens", scope: .admin, body: Route.json, handler: create),
+        Route("revokeToken", .delete, "/v1/tokens/{id}", scope: .admin, produces: [], handler: revoke),
+        Route("rotateToken", .post, "/v1/tokens/{id}/rotate", scope: .admin, body: .unused, handler: rotate),
+    ]
+
     static func list(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
         let records = api.access.authenticator.tokens.records
         call.respond(.object { $0.array("tokens", of: records) }.unkept, on: loop)

@@ -10,6 +10,35 @@ import Service
 
 /// `GET /v1/approvals`, `GET /v1/approvals/{id}` and `POST /v1/approvals/{id}`.
 enum ApprovalOperations {
+    static let routes = [
+        Route(
+            "actOnApproval",
+            .post,
+            "/v1/act/{secret}",
+            scope: nil,
+            body: .unused,
+            handler: ApprovalLinkOperations.act
+        ),
+        Route(
+            "listApprovals",
+            .get,
+            "/v1/approvals",
+            scope: .read,
+            query: ["before", "kind", "limit", "session", "state"],
+            handler: list
+        ),
+        Route("getApproval", .get, "/v1/approvals/{id}", scope: .read, handler: get),
+        Route("decideApproval", .post, "/v1/approvals/{id}", scope: .approvals, body: Route.json, handler: decide),
+        Route(
+            "linkApproval",
+            .post,
+            "/v1/approvals/{id}/links",
+            scope: .approvals,
+            body: Route.json,
+            handler: ApprovalLinkOperations.make
+        ),
+    ]
+
     static func list(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
         let query = ApprovalReader.Query(
             sessions: try call.onlySessions(of: api.runs),

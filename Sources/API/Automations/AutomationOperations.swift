@@ -10,6 +10,36 @@ import TLS
 /// `/v1/automations`: the jobs that the gateway runs by their schedules. They belong to no session, so a token limited
 /// to sessions is refused.
 enum AutomationOperations {
+    static let routes = [
+        Route(
+            "listAutomations",
+            .get,
+            "/v1/automations",
+            scope: .read,
+            query: ["agent", "before", "enabled", "limit", "refresh"],
+            handler: list
+        ),
+        Route("getAutomation", .get, "/v1/automations/{id}", scope: .read, query: ["refresh"], handler: get),
+        Route(
+            "patchAutomation",
+            .patch,
+            "/v1/automations/{id}",
+            scope: .control,
+            body: .upTo(Route.jsonBytes, types: [.mergePatchJSON, .json]),
+            handler: patch
+        ),
+        Route("runAutomation", .post, "/v1/automations/{id}/run", scope: .control, body: .unused, handler: run),
+        Route(
+            "listAutomationRuns",
+            .get,
+            "/v1/automations/{id}/runs",
+            scope: .read,
+            query: ["before", "limit"],
+            handler: runs
+        ),
+        Route("wakeAgent", .post, "/v1/wake", scope: .send, body: Route.json, handler: WakeOperation.handle),
+    ]
+
     /// Keys the tags, so that nobody can guess a job's text from its tag.
     private static let secret = SecureRandom.bytes(16)
 

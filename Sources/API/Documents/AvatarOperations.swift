@@ -8,6 +8,36 @@ import Service
 
 /// `/v1/identity/avatar`: a picture kept by Ladle, checked by its bytes and not by its name.
 enum AvatarOperations {
+    static let routes = [
+        Route(
+            "deleteAvatar",
+            .delete,
+            "/v1/identity/avatar",
+            scope: .identity,
+            produces: [],
+            query: ["agent"],
+            handler: delete
+        ),
+        Route(
+            "getAvatar",
+            .get,
+            "/v1/identity/avatar",
+            scope: .read,
+            produces: [.png, .jpeg, .webp],
+            query: ["agent"],
+            handler: get
+        ),
+        Route(
+            "putAvatar",
+            .put,
+            "/v1/identity/avatar",
+            scope: .identity,
+            body: .upTo(Route.avatarBytes, types: [.png, .jpeg, .webp]),
+            query: ["agent"],
+            handler: put
+        ),
+    ]
+
     static func get(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
         let documents = api.documents
         let agent = try DocumentOperations.agent(of: call, documents)

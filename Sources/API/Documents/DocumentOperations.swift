@@ -8,6 +8,67 @@ import Service
 
 /// `/v1/identity` and `/v1/profile`: fields and the file itself.
 enum DocumentOperations {
+    static let routes = [
+        Route(
+            "getIdentity",
+            .get,
+            "/v1/identity",
+            scope: .read,
+            produces: [.json, .markdown],
+            query: ["agent", "refresh"],
+            handler: get(.identity)
+        ),
+        Route(
+            "patchIdentity",
+            .patch,
+            "/v1/identity",
+            scope: .identity,
+            body: .upTo(Route.jsonBytes, types: [.mergePatchJSON, .json]),
+            produces: [.json, .markdown],
+            query: ["agent"],
+            handler: patch(.identity)
+        ),
+        Route(
+            "putIdentity",
+            .put,
+            "/v1/identity",
+            scope: .identity,
+            body: .upTo(Route.documentBytes, types: [.json, .markdown]),
+            produces: [.json, .markdown],
+            query: ["agent"],
+            handler: put(.identity)
+        ),
+        Route(
+            "getProfile",
+            .get,
+            "/v1/profile",
+            scope: .read,
+            produces: [.json, .markdown],
+            query: ["agent", "refresh"],
+            handler: get(.profile)
+        ),
+        Route(
+            "patchProfile",
+            .patch,
+            "/v1/profile",
+            scope: .identity,
+            body: .upTo(Route.jsonBytes, types: [.mergePatchJSON, .json]),
+            produces: [.json, .markdown],
+            query: ["agent"],
+            handler: patch(.profile)
+        ),
+        Route(
+            "putProfile",
+            .put,
+            "/v1/profile",
+            scope: .identity,
+            body: .upTo(Route.documentBytes, types: [.json, .markdown]),
+            produces: [.json, .markdown],
+            query: ["agent"],
+            handler: put(.profile)
+        ),
+    ]
+
     static func get(_ kind: DocumentKind) -> Route.Handler {
         { api, call, loop throws(Problem) in
             let documents = api.documents

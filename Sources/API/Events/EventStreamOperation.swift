@@ -9,6 +9,21 @@ import Service
 
 /// `GET /v1/events`: one stream of all events in three formats, and the long poll with the same cursor.
 enum EventStreamOperation {
+    static let routes = [
+        Route(
+            "streamEvents",
+            .get,
+            "/v1/events",
+            scope: .read,
+            produces: [.eventStream, .ndjson, .plain, .json],
+            query: [
+                "compress", "heartbeat", "limit", "poll", "run", "session", "since", "snapshot", "ticket", "timeout",
+                "types",
+            ],
+            handler: handle
+        )
+    ]
+
     static let types = [
         "hello", "link", "run.started", "run.delta", "run.step", "run.ended", "run.corrected", "message", "outbox",
         "approval", "question", "automation", "node", "device", "notification", "pairing", "identity", "profile",

@@ -7,6 +7,18 @@ import Service
 
 /// `GET /v1/glance`: the data for small displays, in at most 2,048 bytes, from memory.
 enum GlanceOperation {
+    static let routes = [
+        Route(
+            "getGlance",
+            .get,
+            "/v1/glance",
+            scope: .read,
+            produces: [.json, .plain],
+            query: ["fields", "format", "private", "rev", "wait"],
+            handler: handle
+        )
+    ]
+
     /// The same limit as for the long poll of events.
     private static let longestWait = 300
     /// Displays that ask too often are served from their own cache.

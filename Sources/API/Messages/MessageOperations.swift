@@ -10,6 +10,28 @@ import Service
 
 /// `GET /v1/messages`.
 enum MessageOperations {
+    static let routes = [
+        Route(
+            "listMessages",
+            .get,
+            "/v1/messages",
+            scope: .read,
+            produces: [.json, .plain],
+            query: ["after", "before", "limit", "refresh", "session"],
+            handler: list
+        ),
+        Route(
+            "sendMessage",
+            .post,
+            "/v1/messages",
+            scope: .send,
+            body: .message,
+            produces: [.json, .plain, .eventStream],
+            query: ["force", "session", "thinking", "wait"],
+            handler: AcceptMessage.handle
+        ),
+    ]
+
     static func list(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
         if call.answersWarm(api, on: loop) { return }
         let query = MessagePages.Query(

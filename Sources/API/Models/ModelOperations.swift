@@ -1,3 +1,4 @@
+import Access
 import EventLoops
 import HTTPModel
 import JSONBytes
@@ -6,6 +7,10 @@ import Service
 
 /// `GET /v1/models`: the models a session can use.
 enum ModelOperations {
+    static let routes = [
+        Route("listModels", .get, "/v1/models", scope: .read, query: ["view"], handler: list)
+    ]
+
     static func list(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
         if call.answersWarm(api, on: loop) { return }
         let view: ModelView? = try call.choice("view")

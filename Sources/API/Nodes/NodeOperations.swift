@@ -1,6 +1,7 @@
 import Access
 import Basics
 import EventLoops
+import HTTPModel
 import JSONBytes
 import Server
 import Service
@@ -8,6 +9,20 @@ import Service
 /// `/v1/nodes`: devices that let the gateway use their camera, screen or other functions. They belong to no session, so
 /// a token limited to sessions is refused.
 enum NodeOperations {
+    static let routes = [
+        Route("listNodes", .get, "/v1/nodes", scope: .read, query: ["refresh"], handler: list),
+        Route("getNode", .get, "/v1/nodes/{id}", scope: .read, query: ["refresh"], handler: get),
+        Route(
+            "invokeNode",
+            .post,
+            "/v1/nodes/{id}/invoke",
+            scope: .nodes,
+            body: NodeInvokeOperation.body,
+            produces: NodeInvokeOperation.types,
+            handler: NodeInvokeOperation.handle
+        ),
+    ]
+
     static func list(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
         try read(api, call, doing: "list the nodes", loop) { list in
             let response = Response.object { object in

@@ -10,6 +10,30 @@ import TLS
 
 /// `GET` and `POST /v1/notifications`, retry, quiet hours and mute.
 enum NotificationOperations {
+    static let routes = [
+        Route(
+            "listNotifications",
+            .get,
+            "/v1/notifications",
+            scope: .read,
+            query: ["before", "limit", "state"],
+            handler: list
+        ),
+        Route("createNotification", .post, "/v1/notifications", scope: .send, body: Route.json, handler: create),
+        Route("unmuteNotifications", .delete, "/v1/notifications/mute", scope: .admin, handler: unmute),
+        Route("muteNotifications", .post, "/v1/notifications/mute", scope: .admin, body: Route.json, handler: mute),
+        Route("getQuietHours", .get, "/v1/notifications/quiet-hours", scope: .read, handler: getQuietHours),
+        Route(
+            "putQuietHours",
+            .put,
+            "/v1/notifications/quiet-hours",
+            scope: .admin,
+            body: Route.json,
+            handler: putQuietHours
+        ),
+        Route("retryNotification", .post, "/v1/notifications/{id}/retry", scope: .admin, body: .unused, handler: retry),
+    ]
+
     private static let noteFields = ["title", "text", "priority", "sinks"]
     /// Webhook deliveries carry this header, so a request with it was caused by a notification.
     static let echoHeader = "webhook-id"

@@ -11,6 +11,28 @@ import TLS
 /// `/v1/notifications/rules`: choose which events become notifications. The first matching rule takes a sink; the
 /// standard rule comes last.
 enum RuleOperations {
+    static let routes = [
+        Route("listNotificationRules", .get, "/v1/notifications/rules", scope: .read, handler: list),
+        Route(
+            "createNotificationRule",
+            .post,
+            "/v1/notifications/rules",
+            scope: .admin,
+            body: Route.json,
+            handler: create
+        ),
+        Route("deleteNotificationRule", .delete, "/v1/notifications/rules/{id}", scope: .admin, handler: delete),
+        Route("getNotificationRule", .get, "/v1/notifications/rules/{id}", scope: .read, handler: get),
+        Route(
+            "patchNotificationRule",
+            .patch,
+            "/v1/notifications/rules/{id}",
+            scope: .admin,
+            body: .upTo(Route.jsonBytes, types: [.mergePatchJSON, .json]),
+            handler: patch
+        ),
+    ]
+
     static func list(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
         guard call.caller.sessions == nil else { throw Problem(.foreignSession) }
         let rules = api.services.notificationPreferences.rules

@@ -11,6 +11,30 @@ import TLS
 /// `/v1/notifications/sinks`: the destinations of notifications. Secrets are accepted and never shown, except a
 /// webhook's new key.
 enum SinkOperations {
+    static let routes = [
+        Route("listSinks", .get, "/v1/notifications/sinks", scope: .read, handler: list),
+        Route("createSink", .post, "/v1/notifications/sinks", scope: .admin, body: Route.json, handler: create),
+        Route("deleteSink", .delete, "/v1/notifications/sinks/{id}", scope: .admin, handler: delete),
+        Route("getSink", .get, "/v1/notifications/sinks/{id}", scope: .read, handler: get),
+        Route(
+            "patchSink",
+            .patch,
+            "/v1/notifications/sinks/{id}",
+            scope: .admin,
+            body: .upTo(Route.jsonBytes, types: [.mergePatchJSON, .json]),
+            handler: patch
+        ),
+        Route(
+            "rotateSink",
+            .post,
+            "/v1/notifications/sinks/{id}/rotate",
+            scope: .admin,
+            body: .unused,
+            handler: rotate
+        ),
+        Route("testSink", .post, "/v1/notifications/sinks/{id}/test", scope: .admin, body: .unused, handler: test),
+    ]
+
     // MARK: Reading
 
     static func list(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {

@@ -9,6 +9,34 @@ import Service
 
 /// `GET /v1/outbox` and `GET /v1/outbox/{id}`.
 enum OutboxOperations {
+    static let routes = [
+        Route(
+            "listOutbox",
+            .get,
+            "/v1/outbox",
+            scope: .read,
+            query: ["before", "limit", "session", "state"],
+            handler: list
+        ),
+        Route(
+            "cancelEntry",
+            .delete,
+            "/v1/outbox/{id}",
+            scope: .send,
+            query: ["force"],
+            handler: EntryOperations.cancel
+        ),
+        Route("getEntry", .get, "/v1/outbox/{id}", scope: .read, handler: get),
+        Route(
+            "retryEntry",
+            .post,
+            "/v1/outbox/{id}/retry",
+            scope: .send,
+            body: .unused,
+            handler: EntryOperations.retry
+        ),
+    ]
+
     static func list(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
         let query = try query(of: call, api)
         api.services.outboxReader.page(query, on: loop) { result in

@@ -9,6 +9,12 @@ import Service
 
 /// `GET /v1/questions`, `GET /v1/questions/{id}` and `POST /v1/questions/{id}`.
 enum QuestionOperations {
+    static let routes = [
+        Route("listQuestions", .get, "/v1/questions", scope: .read, query: ["session", "state"], handler: list),
+        Route("getQuestion", .get, "/v1/questions/{id}", scope: .read, handler: get),
+        Route("answerQuestion", .post, "/v1/questions/{id}", scope: .approvals, body: Route.json, handler: resolve),
+    ]
+
     static func list(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
         let service = api.services.questions
         let sessions = try call.onlySessions(of: api.runs)

@@ -10,6 +10,11 @@ import Service
 
 /// `POST /v1/runs/{id}/abort` and `POST /v1/sessions/{key}/abort`.
 enum AbortOperations {
+    static let routes = [
+        Route("abortRun", .post, "/v1/runs/{id}/abort", scope: .send, body: .unused, handler: run),
+        Route("abortSession", .post, "/v1/sessions/{key}/abort", scope: .send, body: .unused, handler: session),
+    ]
+
     static func run(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
         RunOperations.find(api, call, on: loop) { found throws(Problem) in
             switch found {

@@ -10,6 +10,19 @@ import Service
 
 /// `GET /v1/runs`, `GET /v1/runs/{id}` and `GET /v1/activity`.
 enum RunOperations {
+    static let routes = [
+        Route("getActivity", .get, "/v1/activity", scope: .read, produces: [.json, .plain], handler: activity),
+        Route(
+            "listRuns",
+            .get,
+            "/v1/runs",
+            scope: .read,
+            query: ["active", "before", "limit", "session"],
+            handler: list
+        ),
+        Route("getRun", .get, "/v1/runs/{id}", scope: .read, produces: [.json, .plain], handler: get),
+    ]
+
     static func list(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
         let limit = try call.number("limit", in: 1...200, default: 50)
         let sessions = try call.onlySessions(of: api.runs)

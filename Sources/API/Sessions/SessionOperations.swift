@@ -9,6 +9,60 @@ import Service
 
 /// `GET /v1/sessions`, `GET /v1/sessions/{key}` and `GET /v1/agents`: the targets for messages and subscriptions.
 enum SessionOperations {
+    static let routes = [
+        Route("listAgents", .get, "/v1/agents", scope: .read, query: ["refresh"], handler: agents),
+        Route(
+            "listSessions",
+            .get,
+            "/v1/sessions",
+            scope: .read,
+            query: ["active", "agent", "archived", "before", "kind", "limit", "refresh", "search"],
+            handler: list
+        ),
+        Route(
+            "createSession",
+            .post,
+            "/v1/sessions",
+            scope: .control,
+            body: Route.json,
+            handler: NewSessionRequest.handle
+        ),
+        Route(
+            "deleteSession",
+            .delete,
+            "/v1/sessions/{key}",
+            scope: .control,
+            query: ["force", "transcript"],
+            handler: SessionChanges.delete
+        ),
+        Route("getSession", .get, "/v1/sessions/{key}", scope: .read, query: ["refresh"], handler: get),
+        Route(
+            "patchSession",
+            .patch,
+            "/v1/sessions/{key}",
+            scope: .control,
+            body: .upTo(Route.jsonBytes, types: [.mergePatchJSON, .json]),
+            handler: SessionChanges.patch
+        ),
+        Route(
+            "compactSession",
+            .post,
+            "/v1/sessions/{key}/compact",
+            scope: .control,
+            body: .unused,
+            handler: SessionChanges.compact
+        ),
+        Route("markSessionRead", .put, "/v1/sessions/{key}/read", scope: .read, body: Route.json, handler: read),
+        Route(
+            "resetSession",
+            .post,
+            "/v1/sessions/{key}/reset",
+            scope: .control,
+            body: .unused,
+            handler: SessionChanges.reset
+        ),
+    ]
+
     private struct Query {
         var kinds: Set<String>
         var agent: String?

@@ -1,3 +1,4 @@
+import Access
 import EventLoops
 import HTTPModel
 import JSONBytes
@@ -6,6 +7,38 @@ import Service
 
 /// Health, readiness and the status screen.
 enum SystemOperations {
+    static let routes = [
+        Route("getHealth", .get, "/healthz", scope: nil, handler: health),
+        Route(
+            "getMetrics",
+            .get,
+            "/metrics",
+            scope: .read,
+            produces: MetricsOperation.types,
+            handler: MetricsOperation.handle
+        ),
+        Route("getOpenAPIAsJSON", .get, "/openapi.json", scope: .read, handler: OpenAPIDocument.getJSON),
+        Route(
+            "getOpenAPIAsYAML",
+            .get,
+            "/openapi.yaml",
+            scope: .read,
+            produces: [.yaml],
+            handler: OpenAPIDocument.getYAML
+        ),
+        Route("getReadiness", .get, "/readyz", scope: .read, handler: readiness),
+        Route(
+            "getFrames",
+            .get,
+            "/v1/debug/frames",
+            scope: .admin,
+            produces: [.json, .eventStream],
+            query: ["before", "limit", "since"],
+            handler: FrameOperations.frames
+        ),
+        Route("getStatus", .get, "/v1/status", scope: .read, produces: [.json, .plain], handler: status),
+    ]
+
     private static let alive = Response.object { $0.member("status", "ok") }.adding(.cacheControl, "no-store")
 
     /// Reports that the process is alive and its loop runs. Open to everyone, so the answer says nothing else.

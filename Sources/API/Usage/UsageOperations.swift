@@ -9,6 +9,26 @@ import Service
 
 /// `GET /v1/usage`, `GET /v1/usage/cost` and `GET /v1/usage/sessions`.
 enum UsageOperations {
+    static let routes = [
+        Route("getUsage", .get, "/v1/usage", scope: .read, produces: [.json, .plain], handler: get),
+        Route(
+            "getUsageCost",
+            .get,
+            "/v1/usage/cost",
+            scope: .read,
+            query: ["agent", "from", "to", "tz"],
+            handler: cost
+        ),
+        Route(
+            "listSessionUsage",
+            .get,
+            "/v1/usage/sessions",
+            scope: .read,
+            query: ["from", "limit", "to"],
+            handler: sessions
+        ),
+    ]
+
     static func get(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
         guard call.caller.sessions == nil else { throw .ofAllSessions }
         api.services.usage.read(on: loop) { result in
