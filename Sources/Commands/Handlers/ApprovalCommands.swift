@@ -3,6 +3,36 @@ import HTTPModel
 import JSONBytes
 import ReadableText
 
+extension CommandSpec {
+    static let approvals = CommandSpec("approvals", "What the agent wants to do and may not do by itself").with {
+        let id = ArgumentSpec("id", "Id of the approval", values: .listed(.approvals))
+        $0.usual = "list"
+        $0.subcommands = [
+            client(
+                "list",
+                "Show what waits for a decision",
+                run: ApprovalCommands.list,
+                [],
+                [
+                    OptionSpec("--all", nil, "Also what does not wait any more"),
+                    OptionSpec("--session", "KEY", "Only this session", values: .listed(.sessions)),
+                    OptionSpec("--limit", "N", "How many"),
+                ]
+            ),
+            client("show", "Show one, and what became of it", run: ApprovalCommands.show, [id]),
+            client(
+                "allow",
+                "Allow it; the gateway's host executes it",
+                run: ApprovalCommands.allow,
+                [id],
+                [OptionSpec("--always", nil, "From now on, without a question; needs the scope admin")]
+            ),
+            client("deny", "Deny it", run: ApprovalCommands.deny, [id]),
+        ]
+        $0.examples = ["ladle approvals", "ladle approvals allow 23f3fcf8"]
+    }
+}
+
 /// `ladle approvals`: lists pending approvals and decides them.
 enum ApprovalCommands {
     static func list(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {

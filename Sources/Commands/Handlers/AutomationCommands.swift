@@ -3,6 +3,34 @@ import HTTPModel
 import JSONBytes
 import ReadableText
 
+extension CommandSpec {
+    static let automations = CommandSpec("automations", "The jobs that the gateway runs by their schedules").with {
+        let id = ArgumentSpec("id", "Id of the automation", values: .listed(.automations))
+        let limit = OptionSpec("--limit", "N", "How many")
+        $0.usual = "list"
+        $0.subcommands = [
+            client("list", "List the automations of the gateway", run: AutomationCommands.list, [], [limit]),
+            client("show", "Show one", run: AutomationCommands.show, [id]),
+            client("runs", "List the runs of one that have ended", run: AutomationCommands.runs, [id], [limit]),
+            client("run", "Run one now", run: AutomationCommands.run, [id], [.idempotencyKey]),
+            client("enable", "Let one run by its schedule", run: AutomationCommands.enable, [id]),
+            client("disable", "Let one run no more by its schedule", run: AutomationCommands.disable, [id]),
+        ]
+        $0.examples = ["ladle automations", "ladle automations run 5b1f0a7c"]
+    }
+
+    static let wake = client(
+        "wake",
+        "Tell the agent something without waiting for a reply",
+        run: AutomationCommands.wake,
+        [ArgumentSpec("text", "What happened", repeats: true)],
+        [
+            .session, OptionSpec("--later", nil, "At its next turn; without it the agent gets a turn now"),
+            .idempotencyKey,
+        ]
+    ).with { $0.examples = ["ladle wake the washing machine is done"] }
+}
+
 /// `ladle automations` and `ladle wake`: the gateway's scheduled jobs, and a line for the agent.
 enum AutomationCommands {
     static func list(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {

@@ -3,6 +3,26 @@ import Configuration
 import JSONBytes
 import ReadableText
 
+extension CommandSpec {
+    static let config = CommandSpec("config", "The configuration").with {
+        $0.subcommands = [
+            CommandSpec("check", "Check the configuration").with {
+                $0.run = ConfigCommands.check
+                $0.takesConfiguration = true
+                $0.options = [.json]
+            },
+            CommandSpec("show", "Show every value in force").with {
+                $0.run = ConfigCommands.show
+                $0.takesConfiguration = true
+                $0.options = [.json, OptionSpec("--origin", nil, "Say where each value comes from")]
+            },
+            CommandSpec("reference", "Print a table of all keys as Markdown").with {
+                $0.run = ConfigCommands.reference
+            },
+        ]
+    }
+}
+
 enum ConfigCommands {
     static func check(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {
         var (settings, problems, file) = invocation.settings()

@@ -2,6 +2,40 @@ import HTTPModel
 import JSONBytes
 import ReadableText
 
+extension CommandSpec {
+    static let context = CommandSpec("context", "Names for Ladles on other hosts").with {
+        let name = ArgumentSpec("name", "Name of the context", values: .listed(.contexts))
+        $0.usual = "list"
+        $0.subcommands = [
+            CommandSpec("list", "List contexts").with {
+                $0.run = ContextCommands.list
+                $0.options = [.json]
+            },
+            CommandSpec("add", "Add or replace a context, and use it").with {
+                $0.run = ContextCommands.add
+                $0.arguments = [
+                    name, ArgumentSpec("url", "Where Ladle is, such as https://ladle.example, or a link of ladle pair"),
+                ]
+                $0.options = [.json, .tokenFile, .pin]
+                $0.examples = [
+                    "ladle context add home http://100.64.0.7:18780 --token-file token",
+                    "ladle context add home LINK",
+                ]
+            },
+            CommandSpec("use", "Let the commands talk to this one; local is this host").with {
+                $0.run = ContextCommands.use
+                $0.arguments = [name]
+                $0.options = [.json]
+            },
+            CommandSpec("remove", "Forget a context").with {
+                $0.run = ContextCommands.remove
+                $0.arguments = [name]
+                $0.options = [.json]
+            },
+        ]
+    }
+}
+
 /// `ladle context`: names for Ladles on other machines.
 enum ContextCommands {
     static func list(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {

@@ -3,6 +3,48 @@ import HTTPModel
 import JSONBytes
 import ReadableText
 
+extension CommandSpec {
+    static let identity = document(
+        "identity",
+        "The agent's IDENTITY.md",
+        fields: "name, creature, vibe, theme, emoji, avatar"
+    )
+
+    static let profile = document(
+        "profile",
+        "The agent's knowledge of its user, USER.md",
+        fields: "name, callName, pronouns, timezone, notes, context"
+    )
+
+    private static func document(_ name: String, _ summary: String, fields: String) -> CommandSpec {
+        let agent = OptionSpec("--agent", "NAME", "Agent; by default the gateway's", values: .listed(.agents))
+        return CommandSpec(name, summary).with {
+            $0.usual = "show"
+            $0.subcommands = [
+                client(
+                    "show",
+                    "Show it",
+                    run: DocumentCommands.show,
+                    [],
+                    [
+                        agent, OptionSpec("--refresh", nil, "Ask the gateway now"),
+                        OptionSpec("--markdown", nil, "Print the file itself"),
+                    ]
+                ),
+                client(
+                    "set",
+                    "Set fields: \(fields)",
+                    run: DocumentCommands.set,
+                    [ArgumentSpec("name=value", "A field and its new value; empty clears", repeats: true)],
+                    [agent]
+                )
+                .with { $0.examples = ["ladle \(name) set name=Wren"] },
+                client("edit", "Edit the file with $EDITOR", run: DocumentCommands.edit, [], [agent]),
+            ]
+        }
+    }
+}
+
 /// `identity` and `profile`: the same three commands on two resources.
 enum DocumentCommands {
     static func show(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {

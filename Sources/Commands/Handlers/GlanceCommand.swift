@@ -2,6 +2,19 @@ import Basics
 import HTTPModel
 import ReadableText
 
+extension CommandSpec {
+    static let glance = client(
+        "glance",
+        "Show the state in one line, for a prompt or a status bar",
+        run: GlanceCommand.run,
+        [],
+        [
+            OptionSpec("--wait", "SECONDS", "Go on for so long, and print it again at each change"),
+            OptionSpec("--private", nil, "Leave out titles and labels"),
+        ]
+    ).with { $0.examples = ["ladle glance", "ladle glance --format waybar --wait 86400"] }
+}
+
 /// `ladle glance`: one line for a prompt or a status bar, once or at each change.
 enum GlanceCommand {
     /// The longest wait that the API allows for one request.

@@ -1,6 +1,36 @@
 import Basics
 import JSONBytes
 
+extension CommandSpec {
+    static let completions = CommandSpec("completions", "Print a completion script").with {
+        $0.run = HelpCommands.completions
+        $0.arguments = [ArgumentSpec("shell", "Which shell", values: .words(["bash", "zsh", "fish"]))]
+        $0.examples = ["ladle completions bash > ~/.local/share/bash-completion/completions/ladle"]
+    }
+
+    static let complete = client(
+        "complete",
+        "Print the words that a shell offers",
+        run: HelpCommands.complete,
+        [ArgumentSpec("list", "Which words", values: .words(ListedNames.allCases.map(\.rawValue)))]
+    ).with { $0.isHidden = true }
+
+    static let man = CommandSpec("man", "Print the manual page").with {
+        $0.run = HelpCommands.manual
+        $0.isHidden = true
+    }
+
+    static let version = CommandSpec("version", "Show the version").with {
+        $0.run = HelpCommands.version
+        $0.options = [.json]
+    }
+
+    static let help = CommandSpec("help", "Show help for a command").with {
+        $0.run = HelpCommands.help
+        $0.arguments = [ArgumentSpec("command", "The command", optional: true, repeats: true)]
+    }
+}
+
 /// Commands that need only the command table.
 enum HelpCommands {
     static func completions(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {

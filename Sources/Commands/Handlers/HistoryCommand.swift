@@ -2,6 +2,21 @@ import Basics
 import JSONBytes
 import ReadableText
 
+extension CommandSpec {
+    static let history = client(
+        "history",
+        "Show the messages of a session",
+        run: HistoryCommand.run,
+        [],
+        [
+            .session,
+            OptionSpec("--limit", "N", "How many; 20 by default"),
+            OptionSpec("--before", "CURSOR", "Older than this"),
+            OptionSpec("--after", "CURSOR", "Newer than this"),
+        ]
+    )
+}
+
 enum HistoryCommand {
     static func run(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {
         let command = invocation.command

@@ -1,6 +1,10 @@
 import JSONBytes
 import ReadableText
 
+extension CommandSpec {
+    static let agents = client("agents", "List the agents of the gateway", run: ListCommands.agents)
+}
+
 /// `ladle sessions` and `ladle agents`: the targets for messages.
 enum ListCommands {
     static func agents(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {

@@ -1,5 +1,15 @@
 import Configuration
 
+extension CommandSpec {
+    static let logs = CommandSpec("logs", "Show the log of the service and follow it").with {
+        $0.run = LogsCommand.run
+        $0.options = [
+            .json, OptionSpec("--lines", "N", "How many lines to begin with; 50 by default"),
+            OptionSpec("--no-follow", nil, "Only show what is there"),
+        ]
+    }
+}
+
 /// `ladle logs`: shows the log of the service and follows it.
 enum LogsCommand {
     private static let usualLines: Int64 = 50

@@ -3,6 +3,28 @@ import HTTPModel
 import JSONBytes
 import ReadableText
 
+extension CommandSpec {
+    static let nodes = CommandSpec("nodes", "The devices that lend the gateway what they can do").with {
+        let id = ArgumentSpec("id", "Id of the node", values: .listed(.nodes))
+        $0.usual = "list"
+        $0.subcommands = [
+            client("list", "List the nodes and what may be asked of them", run: NodeCommands.list, []),
+            client("show", "Show one, with each command and why it is not done", run: NodeCommands.show, [id]),
+            client(
+                "invoke",
+                "Have one do something",
+                run: NodeCommands.invoke,
+                [
+                    id, ArgumentSpec("command", "Such as system.notify"),
+                    ArgumentSpec("name=value", "What the command takes", optional: true, repeats: true),
+                ],
+                [OptionSpec("--timeout", "SECONDS", "How long the node may take; 20 by default"), .idempotencyKey]
+            ),
+        ]
+        $0.examples = ["ladle nodes", "ladle nodes invoke 0d6f2b1c system.notify body='It is ready' title=Tea"]
+    }
+}
+
 /// `ladle nodes`: lists the gateway's nodes and sends them commands.
 enum NodeCommands {
     static func list(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {

@@ -4,6 +4,54 @@ import HTTPModel
 import JSONBytes
 import ReadableText
 
+extension CommandSpec {
+    static let notify = CommandSpec("notify", "What you are told, and where: phone, webhook, desktop").with {
+        $0.usual = "list"
+        $0.subcommands = [
+            client(
+                "list",
+                "Show what was told, and how it was delivered",
+                run: NotifyCommands.list,
+                [],
+                [
+                    OptionSpec("--sinks", nil, "Show the sinks instead, with their state"),
+                    OptionSpec(
+                        "--delivery",
+                        "STATE",
+                        "Only what has a delivery in this state",
+                        values: .words(["pending", "held", "sent", "failed", "dropped"])
+                    ),
+                    OptionSpec("--limit", "N", "How many"),
+                ]
+            ),
+            client(
+                "test",
+                "Send a message to a sink at once",
+                run: NotifyCommands.test,
+                [ArgumentSpec("sink", "Name or id of the sink", values: .listed(.sinks))]
+            ),
+            client(
+                "send",
+                "Say something to your sinks, from a script",
+                run: NotifyCommands.send,
+                [ArgumentSpec("title", "What to say", repeats: true)],
+                [
+                    OptionSpec("--text", "TEXT", "More than the title"),
+                    OptionSpec("--priority", "N", "From 1 to 5; 3 by default"),
+                    OptionSpec("--sink", "NAME", "Only this sink; may be given several times", values: .listed(.sinks)),
+                ]
+            ),
+            client(
+                "mute",
+                "Be silent for a while, but for what is urgent",
+                run: NotifyCommands.mute,
+                [ArgumentSpec("duration", "Such as 2h; 1h by default; off ends it", optional: true)]
+            ),
+        ]
+        $0.examples = ["ladle notify test phone", "ladle notify send 'the washing is done'", "ladle notify mute 2h"]
+    }
+}
+
 /// `ladle notify`: the history of notifications, a note of one's own, and mute.
 enum NotifyCommands {
     static func list(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {

@@ -3,6 +3,50 @@ import HTTPModel
 import JSONBytes
 import ReadableText
 
+extension CommandSpec {
+    static let outbox = CommandSpec("outbox", "Messages that wait or are on their way").with {
+        let id = ArgumentSpec("id", "Id of the entry", values: .listed(.entries))
+        $0.usual = "list"
+        $0.subcommands = [
+            client(
+                "list",
+                "List entries",
+                run: OutboxCommands.list,
+                [],
+                [
+                    OptionSpec(
+                        "--only",
+                        "STATE",
+                        "Only entries in this state",
+                        values: .words([
+                            "queued", "sending", "retrying", "accepted", "unconfirmed", "delivered", "failed",
+                            "cancelled", "expired",
+                        ])
+                    ),
+                    OptionSpec("--session", "KEY", "Only this session", values: .listed(.sessions)),
+                    OptionSpec("--limit", "N", "How many"),
+                ]
+            ),
+            client("show", "Show an entry and its attempts", run: OutboxCommands.show, [id]),
+            client("retry", "Send an entry again", run: OutboxCommands.retry, [id]),
+            client(
+                "cancel",
+                "Cancel an entry",
+                run: OutboxCommands.cancel,
+                [id],
+                [OptionSpec("--force", nil, "Forget an entry that may have been delivered")]
+            ),
+            CommandSpec("recover", "Show the messages of a damaged database, and restore or discard them").with {
+                $0.options = [
+                    .json, .state,
+                    OptionSpec("--restore", nil, "Put its entries into the outbox again"),
+                    OptionSpec("--discard", nil, "Give up its entries"),
+                ]
+            },
+        ]
+    }
+}
+
 enum OutboxCommands {
     static func list(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {
         let only = invocation.command["--only"]

@@ -3,6 +3,29 @@ import HTTPModel
 import JSONBytes
 import ReadableText
 
+extension CommandSpec {
+    static let pair = client(
+        "pair",
+        "Show a QR code and a link that give one device a token",
+        run: PairCommand.run,
+        [],
+        [
+            OptionSpec("--name", "NAME", "Name of the token; phone by default"),
+            OptionSpec("--scopes", "LIST", "Permissions; read,send by default"),
+            OptionSpec("--session", "KEY", "Limit it to this session", repeats: true, values: .listed(.sessions)),
+            OptionSpec("--paths", "LIST", "Only these paths of the API and what is below them"),
+            OptionSpec("--expires", "DURATION", "When the token ends, such as 30d"),
+            OptionSpec("--no-wait", nil, "Do not wait for the device"),
+            OptionSpec(
+                "--background",
+                "COLOUR",
+                "Background of the terminal, to draw without colours",
+                values: .words(["dark", "light"])
+            ),
+        ]
+    ).with { $0.examples = ["ladle pair", "ladle pair --name tablet --scopes read,send,approvals"] }
+}
+
 /// `ladle pair`: shows a picture, a link and a code with which one device gets its token, and waits for it.
 enum PairCommand {
     private static let pollMilliseconds = 1000

@@ -3,6 +3,27 @@ import HTTPModel
 import JSONBytes
 import ReadableText
 
+extension CommandSpec {
+    static let clients = CommandSpec("clients", "Devices that ask for a token").with {
+        let code = ArgumentSpec("code", "The code the device shows", values: .listed(.codes))
+        $0.usual = "list"
+        $0.subcommands = [
+            client("list", "List pairing requests", run: PairingCommands.list),
+            client(
+                "approve",
+                "Give a device its token; shows what it asks for, and asks",
+                run: PairingCommands.approve,
+                [code],
+                [
+                    OptionSpec("--scopes", "LIST", "Grant these of the scopes it asks for, without a question"),
+                    OptionSpec("--paths", "LIST", "Grant only these paths of the API and what is below them"),
+                ]
+            ),
+            client("reject", "Refuse a device", run: PairingCommands.reject, [code]),
+        ]
+    }
+}
+
 enum PairingCommands {
     static func list(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {
         guard let answer = try invocation.value(.get("/v1/pairing")) else { return .ok }

@@ -3,6 +3,42 @@ import HTTPModel
 import JSONBytes
 import ReadableText
 
+extension CommandSpec {
+    static let questions = CommandSpec("questions", "What the agent asks, with the newest gateways").with {
+        let id = ArgumentSpec("id", "Id of the question", values: .listed(.questions))
+        $0.usual = "list"
+        $0.subcommands = [
+            client(
+                "list",
+                "Show what waits for an answer",
+                run: QuestionCommands.list,
+                [],
+                [
+                    OptionSpec("--all", nil, "Also what does not wait any more"),
+                    OptionSpec("--session", "KEY", "Only this session", values: .listed(.sessions)),
+                ]
+            ),
+            client("show", "Show one, and what became of it", run: QuestionCommands.show, [id]),
+            client(
+                "answer",
+                "Answer it; without ANSWER the answer is read from standard input",
+                run: QuestionCommands.answer,
+                [
+                    id,
+                    ArgumentSpec(
+                        "answer",
+                        "An option or a text; with several questions NAME=ANSWER",
+                        optional: true,
+                        repeats: true
+                    ),
+                ]
+            ),
+            client("cancel", "Tell the agent that nobody will answer", run: QuestionCommands.cancel, [id]),
+        ]
+        $0.examples = ["ladle questions", "ladle questions answer 23f3fcf8 blue"]
+    }
+}
+
 /// `ladle questions`: the agent's questions, and answers to them.
 enum QuestionCommands {
     /// The longest answer that the server accepts, with its line end.

@@ -3,6 +3,30 @@ import HTTPModel
 import JSONBytes
 import ReadableText
 
+extension CommandSpec {
+    static let activity = client("activity", "Show the runs that are active now", run: RunCommands.activity)
+
+    static let runs = client(
+        "runs",
+        "List runs, or show one",
+        run: RunCommands.runs,
+        [ArgumentSpec("run", "Id of one run", optional: true, values: .listed(.runs))],
+        [
+            OptionSpec("--active", nil, "Only active runs"),
+            OptionSpec("--session", "KEY", "Only this session", values: .listed(.sessions)),
+            OptionSpec("--limit", "N", "How many"),
+        ]
+    )
+
+    static let abort = client(
+        "abort",
+        "Stop a run, or all runs of a session",
+        run: RunCommands.abort,
+        [ArgumentSpec("run", "Id of the run", optional: true, values: .listed(.runs))],
+        [OptionSpec("--session", "KEY", "Stop the runs of this session", values: .listed(.sessions))]
+    )
+}
+
 enum RunCommands {
     static func activity(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {
         guard let answer = try invocation.value(.get("/v1/activity")) else { return .ok }

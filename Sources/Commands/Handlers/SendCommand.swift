@@ -4,6 +4,46 @@ import HTTPModel
 import JSONBytes
 import ReadableText
 
+extension CommandSpec {
+    static let send = client(
+        "send",
+        "Send a message",
+        run: SendCommand.run,
+        [
+            ArgumentSpec(
+                "text",
+                "The message; without it standard input is read",
+                optional: true,
+                repeats: true
+            )
+        ],
+        [
+            .session,
+            OptionSpec(
+                "--wait",
+                "SECONDS",
+                "Wait for the reply and print it; 600 s by default",
+                optionalValue: true
+            ),
+            OptionSpec(
+                "--thinking",
+                "LEVEL",
+                "How much the model may think",
+                values: .words(["off", "minimal", "low", "medium", "high"])
+            ),
+            OptionSpec("--attach", "FILE", "Attach a file", repeats: true, values: .files),
+            OptionSpec("--ttl", "DURATION", "Give up after this time, such as 10m"),
+            OptionSpec("--not-before", "TIME", "Do not send before this time, such as 2030-01-31T08:00:00Z"),
+            OptionSpec("--idempotency-key", "KEY", "A repeat with the same key is not sent again"),
+            OptionSpec("--force", nil, "Send it even if it is a word that stops the agent"),
+        ]
+    ).with {
+        $0.examples = [
+            "ladle send hello", "ladle send --wait 'what is the weather?'", "date | ladle send --session work",
+        ]
+    }
+}
+
 /// `ladle send`: prints the entry, which is on disk by then, or with `--wait` the reply.
 enum SendCommand {
     private static let longestText = 4 << 20

@@ -2,6 +2,50 @@ import HTTPModel
 import JSONBytes
 import ReadableText
 
+extension CommandSpec {
+    static let sessions = CommandSpec("sessions", "The conversations of the gateway").with {
+        let key = ArgumentSpec("key", "Key of the session", values: .listed(.sessions))
+        $0.usual = "list"
+        $0.subcommands = [
+            client(
+                "list",
+                "List the sessions of the gateway",
+                run: SessionCommands.list,
+                [],
+                [
+                    OptionSpec("--all", nil, "Also those of cron jobs, subagents and other machines"),
+                    OptionSpec("--search", "WORDS", "Only those with this in title, label or key"),
+                    OptionSpec("--limit", "N", "How many"),
+                ]
+            ),
+            client(
+                "rename",
+                "Give a session a label",
+                run: SessionCommands.rename,
+                [key, ArgumentSpec("label", "The label")]
+            ),
+            client(
+                "model",
+                "Give a session another model",
+                run: SessionCommands.model,
+                [key, ArgumentSpec("model", "As PROVIDER/MODEL, or default")]
+            ),
+            client("reset", "Begin a session anew", run: SessionCommands.reset, [key]),
+            client("compact", "Shorten what the model reads of a session", run: SessionCommands.compact, [key]),
+            client(
+                "delete",
+                "Delete a session",
+                run: SessionCommands.delete,
+                [key],
+                [
+                    OptionSpec("--force", nil, "Also while messages wait for it in the outbox"),
+                    OptionSpec("--keep-transcript", nil, "The gateway keeps the transcript"),
+                ]
+            ),
+        ]
+    }
+}
+
 /// `ladle sessions`: the conversations of the gateway, and changes of one.
 enum SessionCommands {
     static func list(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {

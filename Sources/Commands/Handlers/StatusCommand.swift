@@ -2,6 +2,16 @@ import Basics
 import JSONBytes
 import ReadableText
 
+extension CommandSpec {
+    static let status = client(
+        "status",
+        "Show the state of Ladle and of its connection to the gateway",
+        run: StatusCommand.run,
+        [],
+        [OptionSpec("--ready", nil, "Only say whether a message could be stored now; for health checks")]
+    )
+}
+
 enum StatusCommand {
     static func run(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {
         if invocation.command.has("--ready") {

@@ -3,6 +3,36 @@ import HTTPModel
 import JSONBytes
 import ReadableText
 
+extension CommandSpec {
+    static let token = CommandSpec("token", "Tokens for clients").with {
+        let id = ArgumentSpec("id", "Id or name of the token", values: .listed(.tokens))
+        $0.usual = "list"
+        $0.subcommands = [
+            client(
+                "create",
+                "Make a token; it is shown once",
+                run: TokenCommands.create,
+                [],
+                [
+                    OptionSpec("--name", "NAME", "What the token is for"),
+                    OptionSpec("--scopes", "LIST", "Scopes: read, send, identity, control, approvals, nodes, admin"),
+                    OptionSpec("--session", "KEY", "Only this session", repeats: true, values: .listed(.sessions)),
+                    OptionSpec("--paths", "LIST", "Only these paths of the API and what is below them"),
+                    OptionSpec("--expires", "DURATION", "How long it is valid, such as 90d"),
+                ]
+            ).with {
+                $0.examples = [
+                    "ladle token create --name kitchen --scopes read,send",
+                    "ladle token create --name widget --scopes read --paths /v1/glance",
+                ]
+            },
+            client("list", "List tokens", run: TokenCommands.list),
+            client("rotate", "Replace the secret of a token", run: TokenCommands.rotate, [id]),
+            client("revoke", "Revoke a token; its open streams close", run: TokenCommands.revoke, [id]),
+        ]
+    }
+}
+
 enum TokenCommands {
     static func create(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {
         guard let name = invocation.command["--name"], !name.isEmpty else {

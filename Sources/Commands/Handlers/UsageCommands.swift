@@ -2,6 +2,45 @@ import Basics
 import JSONBytes
 import ReadableText
 
+extension CommandSpec {
+    static let models = client(
+        "models",
+        "List the models that the gateway can use",
+        run: UsageCommands.models,
+        [],
+        [OptionSpec("--view", "NAME", "Which ones", values: .words(["default", "configured", "all"]))]
+    )
+
+    static let usage = CommandSpec("usage", "What is used up of subscriptions, and what tokens cost").with {
+        let days = [
+            OptionSpec("--from", "DAY", "The first day, such as 2026-11-01; by default 30 days are shown"),
+            OptionSpec("--to", "DAY", "The last day; today by default"),
+        ]
+        $0.usual = "show"
+        $0.subcommands = [
+            client("show", "Show how far each subscription is used up, and what today cost", run: UsageCommands.show),
+            client(
+                "cost",
+                "Show tokens and cost by day",
+                run: UsageCommands.cost,
+                [],
+                days + [
+                    OptionSpec("--tz", "ZONE", "Time zone of the days, such as Europe/Berlin; by default the server's"),
+                    OptionSpec("--agent", "NAME", "Only this agent", values: .listed(.agents)),
+                ]
+            ),
+            client(
+                "sessions",
+                "Show tokens and cost by session, the latest first",
+                run: UsageCommands.sessions,
+                [],
+                days + [OptionSpec("--limit", "N", "How many")]
+            ),
+        ]
+        $0.examples = ["ladle usage", "ladle usage cost --from 2026-11-01"]
+    }
+}
+
 /// `ladle models` and `ladle usage`: available models, and the usage so far.
 enum UsageCommands {
     static func models(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {

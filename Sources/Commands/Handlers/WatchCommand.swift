@@ -2,6 +2,24 @@ import HTTPModel
 import JSONBytes
 import ReadableText
 
+extension CommandSpec {
+    static let watch = client(
+        "watch",
+        "Show live activity as it happens",
+        run: WatchCommand.run,
+        [],
+        [
+            OptionSpec("--session", "KEY", "Only this session", values: .listed(.sessions)),
+            OptionSpec("--run", "ID", "Only this run", values: .listed(.runs)),
+            OptionSpec("--types", "LIST", "Only these event types, such as run.*,outbox"),
+            OptionSpec("--since", "CURSOR", "Continue after this event"),
+            OptionSpec("--limit", "N", "Stop after so many events"),
+            OptionSpec("--timeout", "SECONDS", "Stop after this time"),
+            OptionSpec("--verbose", nil, "Show every event, not only messages, steps, replies and trouble"),
+        ]
+    ).with { $0.examples = ["ladle watch", "ladle watch --json --types run.ended | jq .run.text"] }
+}
+
 /// `ladle watch`: the event stream, continued after the last event whenever the connection breaks.
 final class WatchCommand {
     /// Waits between attempts to reconnect; the last one repeats.

@@ -24,6 +24,22 @@ package struct CommandSpec: Sendable {
         self.summary = summary
     }
 
+    /// A command that talks to a running `ladle serve`.
+    static func client(
+        _ name: String,
+        _ summary: String,
+        run: @escaping CommandHandler,
+        _ arguments: [ArgumentSpec] = [],
+        _ options: [OptionSpec] = []
+    ) -> CommandSpec {
+        CommandSpec(name, summary).with {
+            $0.run = run
+            $0.isClient = true
+            $0.arguments = arguments
+            $0.options = options
+        }
+    }
+
     func with(_ change: (inout CommandSpec) -> Void) -> CommandSpec {
         var copy = self
         change(&copy)
@@ -115,6 +131,10 @@ package struct OptionSpec: Sendable {
     static let tokenFile = OptionSpec("--token-file", "FILE", "File with a token of Ladle", values: .files)
     static let pin = OptionSpec("--pin", "SHA256", "Certificate of the server, instead of the system's authorities")
     static let format = OptionSpec("--format", "TEMPLATE", "Print fields, such as {{.id}} {{.state}}")
+    static let session = OptionSpec("--session", "KEY", "Session; main by default", values: .listed(.sessions))
+    static let state = OptionSpec("--state", "DIR", "State directory", values: .files)
+    static let demoState = OptionSpec("--demo", nil, "The state of ladle serve --demo")
+    static let idempotencyKey = OptionSpec("--idempotency-key", "KEY", "A repeat with the same key is not done again")
     static let client: [OptionSpec] = [
         json, format, socket,
         OptionSpec("--state", "DIR", "State directory with the control socket", values: .files),
