@@ -1,7 +1,7 @@
 #include "copenapi.h"
 
 // `openapi/embed` makes openapi.json and the next line, the SHA-256 of the two files one after the other.
-// b81158ceb7d403889eb1b98e6fe1e685bce7a830d1ac16d94e2fb1ad53217ddb
+// c5d3b5062c032b730ed0cb28a1f8294d152e7d0d0ff2d45bd4f584a23553267a
 
 static const uint8_t yaml[] = {
 #embed "../../openapi/openapi.yaml"

@@ -180,6 +180,8 @@ package struct Occasion: Sendable, Equatable {
 
     private static func run(_ run: JSONValue?, id: String, at: Timestamp) -> Occasion? {
         guard let run, let name = run["id"]?.string else { return nil }
+        // The gateway goes on with it in another run, whose end is reported.
+        if run["continuedAs"] != nil { return nil }
         let type: NotificationType
         switch run["state"]?.string {
         case "completed": type = .runCompleted

@@ -29,6 +29,8 @@ package struct Run: Sendable, Equatable {
     package var steps: [Step]
     package var error: String?
     package var code: Code?
+    /// The run in which the gateway goes on with this one, which it interrupted.
+    package var continuedAs: String?
     package var usage: TokenUsage?
 
     /// The run's present activity, for headlines: the newest open step, else `Writing a reply...` or `Thinking...`.
@@ -58,6 +60,7 @@ package struct Run: Sendable, Equatable {
             if includingSteps { writer.array("steps", of: steps) }
             writer.member("error", error)
             writer.member("code", code?.rawValue)
+            writer.member("continuedAs", continuedAs)
             writer.member("usage", usage)
         }
     }

@@ -145,12 +145,18 @@ struct RunEvidence: Sendable {
         if row?.state == .failed { return Self.noReason }
         return switch over {
         case .processGone: Run.givenUp
-        case .continued(let run): "The gateway was restarted during this run and goes on with it as run \(run)."
+        case .continued: "The gateway was restarted during this run and goes on with it in another run."
         case .reported: Self.unknownEnd
         case .replacedUnseen: Self.unseenEnd
         case .evicted: Self.tooMany
         case .conversationReset, nil: Self.noReason
         }
+    }
+
+    /// The run in which the gateway goes on with this one.
+    var successor: String? {
+        guard isInterrupted, case .continued(let run)? = over else { return nil }
+        return run
     }
 
     var isInterrupted: Bool {

@@ -175,7 +175,7 @@ struct RunEvidenceTests: EvidenceScene {
         let changes = tracker.receive(event: "session.message", payload: row, now: after(540_010))
         #expect(changes.contains(.reassigned(from: "k", to: "g")))
         let run = corrected(changes)
-        #expect(run?.id == "k" && run?.state == .failed && run?.error?.contains("run g") == true)
+        #expect(run?.id == "k" && run?.state == .failed && run?.continuedAs == "g")
         #expect(corrected(tracker.receive(event: "session.message", payload: row, now: after(540_020))) == nil)
     }
 
@@ -220,7 +220,7 @@ struct RunEvidenceTests: EvidenceScene {
         )
         let run = corrected(tracker.receive(event: "session.message", payload: row, now: after(540_010)))
         #expect(run?.id == "k" && run?.state == .failed && run?.text == "Onc")
-        #expect(run?.error?.contains("run g") == true)
+        #expect(run?.continuedAs == "g")
         #expect(run?.startedAt == now && run?.endedAt == after(3_000))
     }
 

@@ -195,7 +195,7 @@ struct EarlierRunTests {
             try await bench.advance(120_000, on: loop)
             let ends = bench.data("run.ended").compactMap { $0["run"] }
             #expect(ends.map { $0["id"]?.string } == ["run-one", "run-two"], "since the kill")
-            #expect(ends.first?["error"]?.string?.contains("run-two") == true)
+            #expect(ends.first?["continuedAs"]?.string == "run-two")
             #expect(ends.last?["text"]?.string == "Hello you.")
         }
     }

@@ -23,6 +23,8 @@ final class EntryStream: OpenRequest, ExchangeOwner {
     private var early: [StreamEvent] = []
     private var isOpen = false
     private var holdsSlot = false
+    /// The run whose start has been written.
+    private var begunRun: String?
 
     init(_ api: HTTPAPI, _ call: Call, _ entry: OutboxEntry, startsRun: Bool) {
         self.api = api
@@ -91,6 +93,17 @@ final class EntryStream: OpenRequest, ExchangeOwner {
     }
 
     private func write(_ event: StreamEvent, on loop: isolated EventLoop) {
+        if let run = event.run, event.type.hasPrefix("run."), run != begunRun {
+            begunRun = run
+            // The gateway began the run before Ladle knew that the run answers this message.
+            if event.type != "run.started", let run = api.runs.run(run) {
+                writeRun(run, on: loop)
+                guard isOpen, run.state.isActive else { return }
+            }
+        }
+        if event.type == "run.ended", let next = event.run.flatMap({ api.runs.run($0)?.continuedAs }) {
+            return follow(next, on: loop)
+        }
         switch call.exchange.write(StreamFormat.eventStream.encode(event), on: loop) {
         case .written, .waiting: break
         case .full, .gone:
@@ -100,6 +113,14 @@ final class EntryStream: OpenRequest, ExchangeOwner {
         if event.type == "run.ended" { return end(on: loop) }
         let isDone = EntryAnswer.failure(of: entry) != nil || (entry.state == .delivered && !startsRun)
         if event.type == "outbox", isDone { end(on: loop) }
+    }
+
+    /// The gateway goes on with the run under another id, so the end of the former is not that of this stream.
+    private func follow(_ next: String, on loop: isolated EventLoop) {
+        entry.runID = next
+        guard let run = api.runs.run(next), !run.state.isActive else { return }
+        begunRun = next
+        writeRun(run, on: loop)
     }
 
     /// A repeated request first gets the current state, as events without ids.
@@ -113,6 +134,13 @@ final class EntryStream: OpenRequest, ExchangeOwner {
         )
         guard isOpen else { return }
         guard let run = api.runs.run(runID) else { return writeStored(on: loop) }
+        begunRun = run.id
+        if let next = run.continuedAs { return follow(next, on: loop) }
+        writeRun(run, on: loop)
+    }
+
+    /// The state of a run: its start and its text so far, or its end.
+    private func writeRun(_ run: Run, on loop: isolated EventLoop) {
         writeRun(run.state.isActive ? "run.started" : "run.ended", run.id, on: loop) { object in
             object.key("run")
             run.write(to: &object, includingSteps: false)
@@ -134,6 +162,7 @@ final class EntryStream: OpenRequest, ExchangeOwner {
             guard let self, self.isOpen else { return }
             switch result {
             case .success(let run?) where run.endedAt != nil:
+                if let next = run.continuedAs { return self.follow(next, on: loop) }
                 self.writeRun("run.ended", run.id, on: loop) { $0.member("run", raw: run.summary) }
             case .success: break
             case .failure: self.end(reason: "store_unavailable", retryMilliseconds: 5000, on: loop)

@@ -100,6 +100,11 @@ final class EntryWait: OpenRequest, ExchangeOwner {
     }
 
     private func take(_ run: KnownRun, on loop: isolated EventLoop) {
+        // The gateway goes on under another id, and that run has the answer.
+        if let next = run.continuedAs {
+            entry.runID = next
+            return look(on: loop)
+        }
         if entry.state.isTerminal { return finish(EntryAnswer.ended(run, entry, call, fields), on: loop) }
         ended = run
         if let timer { loop.cancel(timer) }

@@ -30,6 +30,7 @@ package struct ArchivedRun: Sendable {
     package var text: String { member("text") ?? "" }
     package var error: String? { member("error") }
     package var isInterrupted: Bool { member("code") == Run.Code.interrupted.rawValue }
+    package var continuedAs: String? { member("continuedAs") }
 
     /// Whether the gateway's process ended during the run and no other process continued it.
     var isGivenUp: Bool { isInterrupted && error == Run.givenUp }
@@ -84,6 +85,14 @@ package enum KnownRun: JSONWritable {
         switch self {
         case .live(let run): run.code == .interrupted
         case .archived(let run): run.isInterrupted
+        }
+    }
+
+    /// The run in which the gateway goes on with this one.
+    package var continuedAs: String? {
+        switch self {
+        case .live(let run): run.continuedAs
+        case .archived(let run): run.continuedAs
         }
     }
 

@@ -1,0 +1,72 @@
+import Basics
+import EventLoops
+import Gateway
+import JSONBytes
+import TestSupport
+import Testing
+
+@testable import API
+
+/// A client that waits for an answer while the gateway is restarted and goes on with the run under another id.
+struct ContinuedRunTests {
+    private static let main = ServiceBench.main
+
+    /// Opens a waiting request, and has the gateway killed in its run and go on with it.
+    private func interrupt(
+        _ request: (String, [String]),
+        _ api: APIBench,
+        on loop: isolated EventLoop
+    ) async throws -> MemoryRequest {
+        let bench = api.bench
+        try await bench.open(on: loop)
+        let waiting = try await api.open("POST", request.0, Field.text + request.1, body: "hello", on: loop)
+        let id = try #require(bench.gateway.sentKeys.last)
+        try await bench.event("agent", Frame.start(id, at: loop.wallClock.milliseconds), on: loop)
+        try await bench.event("agent", Frame.text(id, 2, "Half an"), on: loop)
+        bench.gateway.rows[Self.main] = [Row.user("hello", key: id, id: "u1", at: loop.wallClock.milliseconds)]
+        try await bench.drop(on: loop)
+        try await bench.open(uptimeMs: 100, on: loop)
+        try await api.advance(6_000, on: loop)
+        let now = loop.wallClock.milliseconds
+        try await bench.event("agent", Frame.start("own", at: now), on: loop)
+        try await bench.event("agent", Frame.text("own", 2, "Going"), on: loop)
+        try await bench.row(Row.user(Row.resumption(of: "hello"), id: "u2", at: now), on: loop)
+        return waiting
+    }
+
+    private func count(_ part: String, in text: String) -> Int { text.ranges(of: part).count }
+
+    private func end(_ api: APIBench, on loop: isolated EventLoop) async throws {
+        try await api.bench.event("agent", Frame.text("own", 3, "Going on"), on: loop)
+        try await api.bench.event("chat", Frame.final("own", 4, "Going on, done"), on: loop)
+    }
+
+    @Test func `a wait goes on with the run that answers`() async throws {
+        try await withAPI(.away) { api, loop in
+            let waiting = try await interrupt(("/v1/messages?wait=60", []), api, on: loop)
+            #expect(waiting.answer == nil)
+            try await end(api, on: loop)
+            let answer = try #require(waiting.answer)
+            #expect(answer.status == 200, "\(answer.body)")
+            #expect(answer.json["reply"]?.string == "Going on, done")
+            #expect(answer.json["entry"]?["runId"]?.string == "own")
+            let first = try await api.get("/v1/runs?limit=2", on: loop).json["runs"]?[1]
+            #expect(first?["code"]?.string == "RUN_INTERRUPTED")
+            #expect(first?["continuedAs"]?.string == "own")
+            #expect(first?["text"]?.string == "Half an")
+        }
+    }
+
+    @Test func `a stream of one message goes on with the run that answers, from its beginning`() async throws {
+        try await withAPI(.away) { api, loop in
+            let waiting = try await interrupt(("/v1/messages", ["Accept: text/event-stream"]), api, on: loop)
+            #expect(!waiting.text.contains("event: run.ended"), "\(waiting.text)")
+            try await end(api, on: loop)
+            let text = waiting.text
+            #expect(count("event: run.ended", in: text) == 1, "\(text)")
+            #expect(text.contains("Going on, done"))
+            #expect(count("event: run.started", in: text) == 2, "\(text)")
+            #expect(count(#""replace":true"#, in: text) > 0, "\(text)")
+        }
+    }
+}
