@@ -157,6 +157,9 @@ struct Delivery: Sendable {
             case .acknowledged(let answer) where answer.status.isOfEarlierRun:
                 search.rowShouldBeThere()
                 run.ended()
+            case .rejected(let rejection) where entry.isRepeatInDoubt:
+                let pause = context.rules.pause(after: rejection, of: entry, vary: context.vary())
+                search.repeatRefused(pauseMs: pause)
             case .notDispatched, .rejected: search.repeatFailed()
             case .acknowledged, .noAnswer: break
             }

@@ -3,6 +3,8 @@ import Basics
 /// Whether the gateway still has the process that got the message. Its keys and its queue exist only in that process.
 enum GatewayContinuity: Sendable, Equatable {
     case same, other
+    /// That process or the one after it: their times are too close to tell.
+    case sameOrNext
     /// The gateway does not report its uptime, or the clocks disagree.
     case unknown
 }
@@ -33,8 +35,12 @@ struct GatewayAge: Sendable {
         if growth < 0 { return .other }
         guard let passed = dispatch.passedMs(now) else { return .unknown }
         if let sent = dispatch.monotonicMs, sent >= sinceMs { return .same }
-        if growth >= passed.upperBound - min(Self.toleranceMs, then / 2) { return .same }
-        return growth < passed.lowerBound - Self.toleranceMs ? .other : .unknown
+        if growth < passed.lowerBound - Self.toleranceMs { return .other }
+        // Clocks that disagree, or an older gateway that took the place of this one.
+        guard growth <= passed.upperBound + Self.toleranceMs, growth >= passed.upperBound - Self.toleranceMs else {
+            return .unknown
+        }
+        return growth >= passed.upperBound - min(Self.toleranceMs, then / 2) ? .same : .sameOrNext
     }
 }
 

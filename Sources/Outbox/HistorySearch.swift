@@ -11,6 +11,8 @@ struct HistorySearch: Sendable, Equatable {
     private var checks = 0
     /// The gateway answered that the key has run, so the row should exist by now.
     private var isRowExpected = false
+    /// The pause after a repeat that the gateway refused for the moment.
+    private var pauseMs: Int64?
     /// The connection over which a refused entry was searched for and not found.
     private var missingOver: Int64?
 
@@ -36,6 +38,12 @@ struct HistorySearch: Sendable, Equatable {
     /// The last repeat did not reach the gateway, or was refused before the gateway checked its key.
     mutating func repeatFailed() { reconciliation.repeatFailed() }
 
+    /// - Parameter pauseMs: how long the gateway is to be left alone.
+    mutating func repeatRefused(pauseMs: Int64?) {
+        repeatFailed()
+        self.pauseMs = pauseMs
+    }
+
     func hasSearched(over connection: Int64) -> Bool { missingOver == connection }
 
     mutating func searchedBeforeSending(over connection: Int64) { missingOver = connection }
@@ -46,6 +54,10 @@ struct HistorySearch: Sendable, Equatable {
     mutating func want(_ entry: OutboxEntry, _ context: inout DispatcherContext) {
         guard context.isOnline, isIdle, [.accepted, .unconfirmed].contains(entry.state) else { return }
         forgetNext()
+        if let pauseMs {
+            self.pauseMs = nil
+            return wait(pauseMs, entry.id, &context)
+        }
         context.searches.want(entry.id)
     }
 

@@ -185,6 +185,13 @@ package struct OutboxRules: Sendable {
         return change
     }
 
+    /// The wait before the search for an entry goes on whose repeat was refused.
+    func pause(after rejection: GatewayRejection, of entry: OutboxEntry, vary: Double) -> Int64? {
+        let retryAfterMs = rejection.retryAfterMs
+        return schedule.delay(afterAttempts: entry.attemptCount, retryAfterMs: retryAfterMs, vary: vary)
+            ?? policy.failedSearchesMs.last
+    }
+
     // MARK: Commands of people, and restarts
 
     /// Cancels an entry, or dismisses one that failed or expired. Nil if it is cancelled already.
@@ -196,8 +203,11 @@ package struct OutboxRules: Sendable {
     ) throws(OutboxRefusal) -> OutboxChange? {
         if let expectedVersion, expectedVersion != entry.version { throw .staleVersion(current: entry.version) }
         switch entry.state {
-        case .queued, .retrying, .failed, .expired:
+        case .failed, .expired:
             break
+        case .queued, .retrying:
+            // A person's retry of a message in doubt waits for the link. The message may run all the same.
+            guard force || entry.firstDispatchAt == nil || entry.kind.isIdempotent else { throw .needsForce }
         case .unconfirmed:
             guard force else { throw .needsForce }
         case .sending, .accepted, .delivered:

@@ -90,7 +90,7 @@ package struct Reconciliation: Sendable, Equatable {
         }
         if report.hasFailed { return rest(policy.failedSearchesMs) }
         let isAtRest = report.isComplete && !report.hasActiveRun && !situation.mayOnlyBeProven
-        if isAtRest, situation.process == .other { return .settleAbsent }
+        if isAtRest, situation.process == .other || isSafeToSendAgain(situation, policy) { return .settleAbsent }
         guard isAtRest, !situation.isBusy, let passed = situation.leastSinceDispatchMs else {
             return rest(policy.emptySearchesMs)
         }
@@ -105,6 +105,13 @@ package struct Reconciliation: Sendable, Equatable {
     }
 
     private static let longestRestMs: Int64 = 300_000
+
+    /// The process that got the message still knows its key, and the next one never had it. So a message without a row
+    /// may go to either.
+    private func isSafeToSendAgain(_ situation: Situation, _ policy: OutboxPolicy) -> Bool {
+        situation.process == .sameOrNext && !situation.isBusy
+            && situation.mostSinceDispatchMs.map { $0 < policy.safeRepeatWindowMs } ?? false
+    }
 
     /// Only once: otherwise an unanswered repeat would be repeated as fast as the link comes and goes.
     private func mayRepeat(_ situation: Situation, policy: OutboxPolicy) -> Bool {

@@ -89,7 +89,8 @@ package struct RowSearch: Sendable {
                 isComplete = true
             } else if row.isUser, row.key == nil {
                 let shown = Self.bare(row.text)
-                if shown == text, row.at != nil {
+                // Any message of pictures alone has no words.
+                if shown == text, !text.isEmpty, row.at != nil {
                     if row.isResumption { resumptions += 1 } else { sightings += 1 }
                 } else if resembles(shown) {
                     mayBeThere = true

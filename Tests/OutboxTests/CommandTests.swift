@@ -28,6 +28,16 @@ struct `A person's command` {
         #expect(try rules.cancel(entry, force: true, now: time(1))?.entry.state == .cancelled)
     }
 
+    /// A person sent it again while the gateway was away, and nobody knows whether it had arrived before.
+    @Test func `forgets a retried entry that was in doubt only with force`() throws {
+        let rules = OutboxRules(policy: OutboxPolicy())
+        var doubtful = OutboxEntry.sample().state(.unconfirmed)
+        doubtful.firstDispatchAt = time(1)
+        let retried = try rules.retry(doubtful, expectedVersion: nil, now: time(2)).entry
+        #expect(throws: OutboxRefusal.needsForce) { try rules.cancel(retried, force: false, now: time(3)) }
+        #expect(try rules.cancel(retried, force: true, now: time(3))?.entry.state == .cancelled)
+    }
+
     @Test(arguments: OutboxState.allCases)
     func `that means another version of the entry is refused, whatever its state`(state: OutboxState) {
         let rules = OutboxRules(policy: OutboxPolicy())

@@ -146,7 +146,8 @@ struct `The link` {
         #expect(world.sent == ["a"])
     }
 
-    @Test(arguments: [5_000, 1_000_500, nil] as [Int64?])
+    /// The last one is older than the one that accepted the entry can be.
+    @Test(arguments: [5_000, 1_000_500, nil, 5_000_000] as [Int64?])
     func `an entry accepted by another gateway, or by one of unknown age, is in doubt and searched for at once`(
         uptimeMs: Int64?
     ) {

@@ -119,6 +119,12 @@ struct `A search among rows` {
         }
     }
 
+    /// Everybody's pictures come without words.
+    @Test func `does not know a message without words by the words`() {
+        #expect(report([row(nil, "", 1_000_500)], for: "") == unknown)
+        #expect(report([row(nil, "hello", 1_000_500)], for: "") == absent)
+    }
+
     @Test func `does not take an equal text of an earlier time or of another role`() {
         #expect(report([row(nil, "hello", 900_000), row(nil, "hello", 1_000_500, user: false)]) == absent)
     }

@@ -27,6 +27,11 @@ struct GatewayProcessTests {
         #expect(before.isSame(as: seen(startedMs: 100, atMs: 1_200)) == true)
     }
 
+    @Test func `an older gateway that took the place of this one is not taken for it`() {
+        let before = seen(startedMs: 0, atMs: 5_000)
+        #expect(before.isSame(as: seen(startedMs: -3_600_000, atMs: 9_000)) == nil)
+    }
+
     @Test func `a clock that was set makes no other process`() {
         let before = seen(startedMs: 0, atMs: 5_000)
         #expect(before.isSame(as: seen(startedMs: 0, atMs: 9_000, wallSet: 3_600_000)) == true)

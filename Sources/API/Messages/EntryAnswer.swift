@@ -63,7 +63,11 @@ enum EntryAnswer {
                 hint: "POST /v1/outbox/\(entry.id)/retry sends it again, DELETE /v1/outbox/\(entry.id) dismisses it"
             ).adding(member: "gatewayCode") { $0.string(fault?.code ?? "UNKNOWN") }
         case .cancelled:
-            problem = Problem(.entryCancelled, fault?.detail ?? "The message was taken back before it was sent.")
+            let detail =
+                entry.isCancelledUnsent
+                ? "The message was taken back before it was sent."
+                : "The message was taken back; it may have been sent."
+            problem = Problem(.entryCancelled, fault?.detail ?? detail)
         case .expired:
             problem = Problem(
                 .entryExpired,

@@ -32,9 +32,12 @@ package struct ChatSend: GatewayCall {
         package init(_ payload: JSONValue?) {
             status =
                 switch payload?["status"]?.string {
-                case "started", "accepted": .started
                 case "in_flight": .inFlight
-                default: .finished
+                case "ok", "timeout", "error": .finished
+                // The answer to a stop word is that of an abort.
+                case nil where payload?["aborted"] != nil: .finished
+                // A word that no known release says proves no more than that the message was taken.
+                default: .started
                 }
             runId = payload?["runId"]?.string
         }

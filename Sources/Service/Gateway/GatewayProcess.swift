@@ -39,7 +39,8 @@ struct GatewayProcess: Sendable, Equatable {
         if apart <= closest { return true }
         guard let before = seenMs, let now = later.seenMs else { return apart > Self.tolerance ? false : nil }
         let missing = ageMs + (now - before) - later.ageMs
-        if missing <= closest { return true }
+        if abs(missing) <= closest { return true }
+        // An older gateway may have taken the place of this one; or our clock was set, and our machine slept.
         return min(apart, missing) > Self.tolerance ? false : nil
     }
 
