@@ -138,6 +138,9 @@ struct RunEvidence: Sendable {
         wasAborted || chatFinal || row != nil || (chatError != nil && !mayBeTriedAgain) || isSettled
     }
 
+    /// The agent had the message: its run's end is known, or the run was seen to be lost with its conversation.
+    var showsDelivery: Bool { isProven || over == .conversationReset }
+
     /// The error as the provider reported it, without secrets. Texts of our own are used only if no report has one.
     var error: String? {
         guard state == .failed else { return nil }

@@ -454,7 +454,7 @@ struct RunReducer: Sendable {
             if isStart { changes.append(.started(atItsStart)) }
             publishDifferences(of: state, isEnd: isEnd, to: &changes)
             guard isEnd else { return nil }
-            if evidence.isProven { changes.append(.proven(id, .end)) }
+            if evidence.showsDelivery { changes.append(.proven(id, .end)) }
             changes.append(.ended(run))
             return session
         }

@@ -239,7 +239,10 @@ package struct RunTracker: Sendable {
 
     private mutating func receive(_ event: AgentEvent, now: Timestamp, to changes: inout [RunChange]) {
         guard let id = known(event) ?? adopt(event, opens: event.opensRun, now: now) else { return }
+        let isFirst = memory[id]?.hasBegun == false
         memory[id]?.take(event, resultsInRows: !traits.sendsRows, now: now)
+        // A page alone shows in which conversation our run begins. Another one later shows that somebody reset the session.
+        if isFirst, !traits.sendsRows, let run = memory[id], run.hasBegun, run.message.text != nil { wantRows(id) }
         if let proof = memory[id]?.message.proveBySeenRow() { changes.append(.proven(id, proof)) }
         if event.stream == .item { seesAllToolEvents = true }
         if !traits.sendsRows, event.stream == .tool { wantRows(id) }
@@ -322,10 +325,27 @@ package struct RunTracker: Sendable {
         guard let key = event.sessionKey, let shown = event.conversation else { return }
         let session = defaults.tolerant(key)
         for id in memory[session: session]?.active ?? [] where memory[id]?.isOf(another: shown) == true {
-            memory[id]?.end(.conversationReset, now: now)
-            memory[id]?.holdOver(until: now.adding(milliseconds: Self.holdMilliseconds), now: now)
-            wantsPageNow = true
+            endWithConversation(id, now: now)
         }
+    }
+
+    /// Ladle itself had the session reset or deleted. A gateway that names no conversation in its events ends the runs of the
+    /// former one without a word.
+    package mutating func conversationEnded(_ session: SessionKey, now: Timestamp) -> [RunChange] {
+        var changes: [RunChange] = []
+        guard !traits.sendsRows else { return changes }
+        for id in memory[session: session]?.active ?? [] {
+            guard let reducer = memory[id], reducer.hasBegun, !reducer.contact.isProcessGone else { continue }
+            endWithConversation(id, now: now)
+            memory.publish(id, to: &changes)
+        }
+        return changes + memory.takeEvictedEnds()
+    }
+
+    private mutating func endWithConversation(_ id: String, now: Timestamp) {
+        memory[id]?.end(.conversationReset, now: now)
+        memory[id]?.holdOver(until: now.adding(milliseconds: Self.holdMilliseconds), now: now)
+        wantsPageNow = true
     }
 
     private mutating func receive(_ event: SessionMessageEvent, to changes: inout [RunChange]) {

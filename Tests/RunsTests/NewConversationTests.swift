@@ -28,6 +28,41 @@ struct NewConversationTests: EvidenceScene {
         #expect(run?.state == (isAnswered ? .completed : .aborted) && run?.text == "Hello two")
     }
 
+    /// 2026.3.1 stops the run dead and tells nobody of the reset.
+    @Test func `a run of the oldest release ends when a later page shows another conversation`() {
+        var tracker = half(march, isDelivered: false)
+        let wantsPage = tracker.takePageRequest()
+        #expect(wantsPage, "only a page shows in which conversation the run began")
+        _ = tracker.receive(history: page([user("story", at: 0)]), session: main, now: after(100))
+        #expect(tracker.looks(after(20_000)) == [main])
+        let changes = tracker.receive(history: page([], id: "c2"), session: main, now: after(20_100))
+        let run = ends(changes).first
+        #expect(run?.state == .aborted && run?.text == "Half of")
+        #expect(changes.contains(.proven("k", .end)))
+    }
+
+    @Test func `a run of the oldest release that begins in a new conversation goes on`() {
+        var tracker = RunTracker()
+        tracker.traits = march
+        _ = tracker.receive(history: page([]), session: main, now: now)
+        tracker.sent("k", session: main, text: "story", now: now)
+        _ = tracker.receive(event: "agent", payload: AgentFrame.start("k", now.milliseconds), now: now)
+        for wait in [100, 20_000] as [Int64] {
+            let changes = tracker.receive(history: page([], id: "c2"), session: main, now: after(wait))
+            #expect(ends(changes).isEmpty)
+        }
+    }
+
+    @Test func `a run of the oldest release ends with a reset that Ladle asked for`() {
+        var tracker = half(march)
+        _ = tracker.conversationEnded(main, now: after(300))
+        let run = ends(tracker.receive(history: page([], id: "c2"), session: main, now: after(400))).first
+        #expect(run?.state == .aborted && run?.text == "Half of")
+        // Newer releases say which conversation it is that ends.
+        var newer = half(april)
+        #expect(newer.conversationEnded(main, now: after(300)).isEmpty)
+    }
+
     @Test func `what stands in a whole transcript without a user's row is nobody's answer`() {
         var tracker = RunTracker()
         tracker.traits = april

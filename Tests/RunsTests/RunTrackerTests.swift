@@ -176,6 +176,9 @@ struct RunTrackerTests {
         tracker.traits = GatewayTraits(sendsRows: false, pagesTellRuns: false)
         tracker.sent("a", session: main, text: "x", now: now)
         _ = tracker.receive(event: "agent", payload: AgentFrame.start("a"), now: now)
+        // One page shows in which conversation the run began.
+        #expect(tracker.looks(now) == [main])
+        _ = tracker.receive(history: json(#"{"sessionId":"s","messages":[]}"#), session: main, now: now)
         #expect(tracker.looks(now).isEmpty)
         let side = "agent:main:side"
         _ = tracker.receive(event: "agent", payload: AgentFrame.start("foreign", session: side), now: now)

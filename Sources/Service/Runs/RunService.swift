@@ -143,6 +143,12 @@ package final class RunService {
         for run in tracker.busyRuns { report(run, on: loop) }
     }
 
+    /// The session was reset or deleted, and with its conversation the gateway ended the runs in it.
+    func conversationEnded(_ session: String, on loop: isolated EventLoop) {
+        publish(tracker.conversationEnded(SessionKey(canonical: session), now: loop.wallClock), on: loop)
+        look(on: loop)
+    }
+
     /// Nil if the gateway does not report its uptime, if no earlier process is known, or if the times do not tell.
     private func isSameProcess(_ hello: Hello, on loop: isolated EventLoop) -> Bool? {
         guard let age = hello.uptimeMs else { return nil }
@@ -211,7 +217,10 @@ package final class RunService {
                 outbox.run(run.id, in: run.session.text, .ended, on: loop)
                 events.notify(.runEnded(run), on: loop)
                 lookForCure(behind: run, on: loop)
-            case .corrected(let run): publisher.publish(change, of: run, on: loop)
+            case .corrected(let run):
+                publisher.publish(change, of: run, on: loop)
+                // Its answer was not read when the wrong end came.
+                events.notify(.runEnded(run), on: loop)
             case .proven(let id, .row): outbox.saw(key: id, .history, on: loop)
             case .proven(let id, .rowEvent): outbox.saw(key: id, .messageEvent, on: loop)
             case .proven(let id, .end): outbox.saw(key: id, .runEnd, on: loop)

@@ -159,6 +159,7 @@ package final class SessionService {
         if !outbox.asked(toReset: info.key, now: loop.wallClock) {
             outbox.routeChanged(info.key, detail: "the session was reset", on: loop)
         }
+        runs.conversationEnded(info.key, on: loop)
         if !isSeen { began(info.key, on: loop) }
     }
 
@@ -168,6 +169,7 @@ package final class SessionService {
         messages.begin(info.key, on: loop)
         marks.begin(info.key)
         outbox.routeChanged(info.key, detail: "the session was deleted", on: loop)
+        runs.conversationEnded(info.key, on: loop)
         publish(.deleted, info, on: loop)
     }
 
