@@ -188,8 +188,8 @@ struct RunMemory: Sendable {
     /// - Parameter process: the start of the gateway's process, by the gateway's clock.
     mutating func reconnected(isSameProcess: Bool?, process: Timestamp?, now: Timestamp) {
         for (session, runs) in sessions {
-            // Messages that the gateway began meanwhile are not known.
-            self[session: session]?.forgetOthers()
+            // The old process had the messages of other clients in memory only, as it had ours.
+            if isSameProcess == false { self[session: session]?.forgetOthers() }
             // The gateway may go on with these too, and then they must be stopped again.
             let inVain = runs.ended.filter { self[$0]?.wasStoppedInVain == true }
             guard !runs.active.isEmpty || !runs.interrupted.isEmpty || !inVain.isEmpty else { continue }

@@ -37,15 +37,21 @@ struct TurnMatch: Sendable {
         beginsInside: Bool = true,
         owner: (String) -> String?
     ) {
+        var named: Set<String> = []
         for (place, turn) in turns.enumerated() {
             if let key = turn.key {
-                if let id = owner(key) { owners[place] = id }
+                guard let id = owner(key) else { continue }
+                owners[place] = id
+                if turn.user != nil { named.insert(id) }
             } else if let id = Self.caller(of: turn, among: candidates) {
                 owners[place] = id
             }
         }
         let open = turns.indices.filter { owners[$0] == nil && turns[$0].key == nil && turns[$0].user != nil }
-        for candidate in candidates { claimByStart(open, of: turns, for: candidate) }
+        // A row of another channel, which has no key, may have the time of a run whose own row has one.
+        for candidate in candidates where !named.contains(candidate.id) {
+            claimByStart(open, of: turns, for: candidate)
+        }
         for candidate in candidates { claimByWords(open, of: turns, for: candidate) }
         if beginsInside { claimBeginning(of: turns, candidates) }
     }

@@ -132,6 +132,16 @@ struct DeferredSendTests {
         #expect(changes.contains(.reassigned(from: "two", to: "g1", isShared: true)))
     }
 
+    @Test func `what another client said before a break of the link is not forgotten`() {
+        var tracker = busy(["two"], now: now)
+        let words = "text of two"
+        for _ in 0..<2 { _ = tracker.receive(event: "session.message", payload: announce(words), now: now) }
+        tracker.relink(isSameProcess: true, now: now)
+        _ = tracker.receive(event: "agent", payload: start("g1", at: 5_000), now: now)
+        let changes = tracker.receive(event: "session.message", payload: message(row(words, at: 5_000)), now: now)
+        #expect(changes.contains(.reassigned(from: "two", to: "g1", isShared: true)))
+    }
+
     @Test func `what another client said before and the gateway has begun is no doubt any more`() {
         var tracker = busy(["two"], now: now)
         let words = "text of two"

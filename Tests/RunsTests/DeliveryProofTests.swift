@@ -140,6 +140,15 @@ struct DeliveryProofTests: EvidenceScene {
         }
     }
 
+    @Test func `a row of another channel is not a run's whose own row has its key`() {
+        var tracker = RunTracker()
+        tracker.sent("k", session: main, text: "story", now: now)
+        _ = tracker.receive(event: "agent", payload: AgentFrame.start("k", now.milliseconds), now: now)
+        let rows = [user("from a phone", at: 1), user("story", at: 0, key: "k")]
+        let turns = HistoryTurn.split(rows.compactMap { HistoryRow(json($0)) })
+        #expect(tracker.owners(of: turns, session: main) == [1: "k"])
+    }
+
     /// The gateway is killed in the run, then Ladle; another message, stopped before its run, has the last row.
     @Test(arguments: ["Half of", ""])
     func `a message that an earlier process of Ladle saw at work is proven by its row`(text: String) {

@@ -155,6 +155,31 @@ struct UnseenRunTests {
         }
     }
 
+    @Test func `another client's run of the last restart comes before one of ours with the same words`() {
+        var tracker = RunTracker()
+        tracker.traits = GatewayTraits(sendsRows: true, pagesTellRuns: true)
+        tracker.sent(own, session: main, text: "hi", now: now)
+        _ = tracker.receive(event: "agent", payload: AgentFrame.start(own), now: now)
+        tracker.deliveryIsOver(own)
+        tracker.relink(isSameProcess: false, now: now.adding(milliseconds: 1_000))
+        for wait in [2_000, 70_000] as [Int64] {
+            let rows = [turn(own, "", at: 10)[0]]
+            _ = tracker.receive(history: page(rows), session: main, now: now.adding(milliseconds: wait))
+        }
+        #expect(tracker.run(own)?.code == .interrupted, "given up")
+        let foreign = AgentFrame.start("foreign", now.milliseconds + 80_000)
+        _ = tracker.receive(event: "agent", payload: foreign, now: now.adding(milliseconds: 80_000))
+        tracker.relink(isSameProcess: false, now: now.adding(milliseconds: 90_000))
+        let start = now.adding(milliseconds: 96_000)
+        _ = tracker.receive(event: "agent", payload: AgentFrame.start("own", start.milliseconds), now: start)
+        let row = json(
+            #"{"sessionKey":"agent:main:main","messageId":"m","message":\#(prompt("hi", restarts: 1, at: 96_000))}"#
+        )
+        let changes = tracker.receive(event: "session.message", payload: row, now: start)
+        #expect(changes.contains(.reassigned(from: "foreign", to: "own")))
+        #expect(!changes.contains(.reassigned(from: own, to: "own")))
+    }
+
     /// 2026.4.26, seen live: the page after the restart begins with a prompt of an earlier restart, and its answer.
     @Test func `the prompt of an earlier restart does not go on with a later message`() {
         let notice = "[System] Your previous turn was interrupted by a gateway restart. Go on."

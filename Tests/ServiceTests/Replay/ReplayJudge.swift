@@ -337,7 +337,19 @@ struct ReplayJudge {
         let ends = recording.answers(to: place).flatMap(\.ends).filter { mark in
             if case .final(nil) = mark.mark { false } else { mark.time <= account.end }
         }
-        return [shown, ends.map(\.time).min()].compactMap(\.self).min()
+        return [shown, ends.map(\.time).min(), lostAtWork(place)].compactMap(\.self).min()
+    }
+
+    /// The time at which a reset of the session ended the message's run, which was at work, without a word. Its row is gone
+    /// with its conversation.
+    private func lostAtWork(_ place: Int) -> Int64? {
+        let message = recording.messages[place]
+        guard let marks = recording.runs[message.key]?.marks, let first = marks.first else { return nil }
+        let reset = recording.calls.first {
+            $0.method == "sessions.reset" && $0.isOK && $0.session == message.session && $0.answered > first.time
+        }
+        guard let reset, marks.allSatisfy({ $0.time <= reset.answered }) else { return nil }
+        return reset.answered
     }
 
     /// Whether the gateway accepted the message and failed before a run began: it may be sent again as a new one, or
