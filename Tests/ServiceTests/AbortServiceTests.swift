@@ -259,6 +259,22 @@ struct AbortServiceTests {
         }
     }
 
+    @Test func `a stop of which the gateway told before its answer was lost is a stop`() async throws {
+        try await withLinkedServices { bench, loop in
+            let id = try await bench.accept("hello", on: loop) ?? ""
+            try await bench.event("agent", Frame.start(id), on: loop)
+            bench.gateway.silent = ["chat.abort"]
+            var stopped: [String]?
+            bench.services.aborts.stop([id], in: Self.main, owner: nil, on: loop) { result in
+                if case .success(.stopped(let runs)) = result { stopped = runs }
+            }
+            try await bench.event("chat", Frame.end(id, "aborted"), on: loop)
+            try await bench.drop(on: loop)
+            #expect(stopped == [id])
+            #expect(try await stops(bench).map(\.state) == [.delivered])
+        }
+    }
+
     @Test func `what an abort found is kept with its attempt`() async throws {
         try await withLinkedServices { bench, loop in
             let id = try await interruptedRun(bench, on: loop)

@@ -120,6 +120,11 @@ package final class AbortService {
         on loop: isolated EventLoop,
         completion: @escaping Completion
     ) {
+        // The gateway told of the stop before it was gone with its answer.
+        for run in answers.unanswered where runs.run(run)?.state == .aborted {
+            answers.stopped.append(run)
+            answers.confirmed.append(run)
+        }
         // A run that ended meanwhile is not to be stopped any more.
         let open = (answers.unanswered + answers.missing).filter { runs.run($0)?.state.isActive ?? true }
         let entries =
