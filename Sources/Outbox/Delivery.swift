@@ -244,7 +244,8 @@ struct Delivery: Sendable {
     private mutating func send(isRepeat: Bool, _ context: inout DispatcherContext) {
         run.dispatching(entry, context.now)
         let uptime = context.gatewayAge.uptimeMs(at: context.now)
-        let change = context.rules.dispatching(entry, now: context.wall, uptimeMs: uptime)
+        let skew = context.now.gatewaySkewMs
+        let change = context.rules.dispatching(entry, now: context.wall, uptimeMs: uptime, skewMs: skew)
         writer.write(change, then: .dispatch(isRepeat: isRepeat), &context)
     }
 

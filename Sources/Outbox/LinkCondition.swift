@@ -40,13 +40,16 @@ package struct LinkFacts: Sendable, Equatable {
     }
 }
 
-/// Both clocks at one moment: `wall` for stored and shown times, `monotonic` for waiting.
+/// The clocks at one moment: `wall` for stored and shown times, `monotonic` for waiting.
 package struct Moment: Sendable, Equatable {
     package var wallMs: Int64
     package var monotonicMs: Int64
+    /// How far the gateway's clock is ahead of `wall`.
+    package var gatewaySkewMs: Int64
 
-    package init(wallMs: Int64, monotonicMs: Int64) {
+    package init(wallMs: Int64, monotonicMs: Int64, gatewaySkewMs: Int64 = 0) {
         self.wallMs = wallMs
         self.monotonicMs = monotonicMs
+        self.gatewaySkewMs = gatewaySkewMs
     }
 }

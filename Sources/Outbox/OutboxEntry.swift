@@ -38,6 +38,9 @@ package struct OutboxEntry: Sendable, Equatable {
     package var isRepeatInDoubt: Bool
     /// The gateway's uptime at that dispatch, to recognize whether the same process still runs.
     package var dispatchUptimeMs: Int64?
+    /// How far the gateway's clock was ahead of ours at that dispatch: the transcript's row has the time of that clock, even
+    /// if either clock was set afterwards.
+    package var dispatchSkewMs: Int64?
     /// Token id of the sender, for callers that may see only their own entries.
     package var owner: String?
     package var payloadBytes: Int
@@ -79,6 +82,7 @@ package struct OutboxEntry: Sendable, Equatable {
         self.lastClass = nil
         self.firstDispatchAt = nil
         self.dispatchUptimeMs = nil
+        self.dispatchSkewMs = nil
         self.isRepeatInDoubt = false
         self.owner = owner
         self.payloadBytes = payloadBytes
@@ -136,6 +140,7 @@ package struct OutboxEntry: Sendable, Equatable {
     mutating func forgetDispatch() {
         firstDispatchAt = nil
         dispatchUptimeMs = nil
+        dispatchSkewMs = nil
         isRepeatInDoubt = false
     }
 }

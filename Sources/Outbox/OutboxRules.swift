@@ -14,7 +14,8 @@ package struct OutboxRules: Sendable {
     package func dispatching(
         _ entry: OutboxEntry,
         now: Timestamp,
-        uptimeMs: Int64? = nil
+        uptimeMs: Int64? = nil,
+        skewMs: Int64? = nil
     ) -> OutboxChange {
         change(entry, now: now) { next in
             next.state = .sending
@@ -25,6 +26,7 @@ package struct OutboxRules: Sendable {
             if entry.firstDispatchAt == nil {
                 next.firstDispatchAt = now
                 next.dispatchUptimeMs = uptimeMs
+                next.dispatchSkewMs = skewMs
             }
         }
     }

@@ -56,6 +56,7 @@ struct `The outbox on disk` {
         entry.lastClass = .rejectedTransient
         entry.firstDispatchAt = time(7)
         entry.dispatchUptimeMs = 8
+        entry.dispatchSkewMs = -9
         entry.isRepeatInDoubt = true
         let attempt = OutboxAttempt(at: time(5), outcome: .ambiguous, key: "a", code: "C", detail: "D", delayMs: 9)
         #expect(try table.apply(OutboxChange(expectedVersion: 1, entry: entry, attempt: attempt)))

@@ -48,6 +48,7 @@ with sqlite3.connect(database(state)) as connection:
     modules = dict(connection.execute("SELECT module, version FROM schema_version"))
     tally.check({"access", "outbox"} <= modules.keys(), f"each part has its version: {modules}")
     connection.execute("ALTER TABLE outbox DROP COLUMN ttl_ms")
+    connection.execute("ALTER TABLE outbox DROP COLUMN dispatch_skew_ms")
     connection.execute("ALTER TABLE outbox_payload DROP COLUMN files")
     connection.execute("UPDATE schema_version SET version = 1 WHERE module = 'outbox'")
     connection.execute("DROP TABLE token")

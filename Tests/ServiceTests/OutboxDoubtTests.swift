@@ -78,6 +78,36 @@ struct OutboxDoubtTests {
         }
     }
 
+    @Test(arguments: [-3_600_000, 3_600_000])
+    func `a row is found by the clock that the gateway had when the message went out`(skewMs: Int64) async throws {
+        try await withServices { bench, loop in
+            bench.gateway.clockSkewMs = skewMs
+            try await bench.open(on: loop)
+            let id = try await loseAnswer(bench, on: loop)
+            bench.gateway.clockSkewMs = 0
+            bench.gateway.rows[Self.main] = [Row.user("hello", at: 1_795_000_000_500 + skewMs)]
+            bench.gateway.historyMembers = #","hasMore":false"#
+            try await bench.open(uptimeMs: 100, on: loop)
+            #expect(try await bench.entry(id).proof == .textMatch)
+            #expect(bench.gateway.sentTexts == ["hello"])
+        }
+    }
+
+    @Test func `once the gateway's clock was set, the row of an equal message before proves nothing`() async throws {
+        try await withServices { bench, loop in
+            try await bench.open(on: loop)
+            bench.gateway.rows[Self.main] = [Row.user("hello", at: 1_795_000_000_500)]
+            let first = try await loseAnswer(bench, on: loop)
+            try await bench.open(on: loop)
+            #expect(try await bench.state(first) == .delivered)
+            try await bench.advance(1_800_000, on: loop)
+            let second = try await loseAnswer(bench, on: loop)
+            bench.gateway.clockSkewMs = -3_600_000
+            try await bench.open(uptimeMs: 100, on: loop)
+            #expect(try await bench.state(second) != .delivered)
+        }
+    }
+
     @Test func `an answer after its time still counts`() async throws {
         try await withLinkedServices { bench, loop in
             bench.gateway.silent = ["chat.send", "chat.history"]

@@ -81,6 +81,7 @@ struct `A database that cannot be used` {
         do {
             let connection = try SQLiteConnection(path: fixture.scratch.file("state/ladle.db"), access: .readWrite)
             try connection.run("ALTER TABLE outbox DROP COLUMN ttl_ms")
+            try connection.run("ALTER TABLE outbox DROP COLUMN dispatch_skew_ms")
             try connection.run("ALTER TABLE outbox_payload DROP COLUMN files")
             try connection.run("UPDATE schema_version SET version = 1 WHERE module = 'outbox'")
             if isAside { try connection.run("UPDATE schema_version SET version = 99 WHERE module = 'eventlog'") }

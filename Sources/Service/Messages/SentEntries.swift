@@ -50,7 +50,7 @@ struct SentEntries: Sendable {
 
     /// - Parameters:
     ///   - rows: the rows in which messages were found before, by entry.
-    ///   - clockSkewMs: the milliseconds by which the gateway's clock is ahead of ours.
+    ///   - clockSkewMs: the milliseconds by which the gateway's clock is ahead of ours, for entries without their own.
     func messages(rows: RecentValues<String, String>, clockSkewMs: Int64) -> [SentMessage] {
         let own = entries.reversed().compactMap { entry -> SentMessage? in
             guard entry.kind == .message else { return nil }
@@ -59,7 +59,7 @@ struct SentEntries: Sendable {
                 keys: [entry.upstreamKey] + (entry.runID.map { [$0] } ?? []),
                 text: entry.text,
                 attachments: attachments(of: entry.id),
-                written: Self.written(entry, clockSkewMs),
+                written: Self.written(entry, entry.dispatchSkewMs ?? clockSkewMs),
                 row: rows[entry.id]
             )
         }

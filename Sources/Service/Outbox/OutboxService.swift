@@ -221,7 +221,8 @@ package final class OutboxService {
     private func give(_ input: DispatcherInput, on loop: isolated EventLoop) {
         let now = Moment(
             wallMs: loop.wallClock.milliseconds,
-            monotonicMs: Int64(clamping: loop.now / 1_000_000)
+            monotonicMs: Int64(clamping: loop.now / 1_000_000),
+            gatewaySkewMs: gateway.clockSkewMs
         )
         for action in dispatcher.receive(input, now: now) { perform(action, on: loop) }
     }
@@ -262,20 +263,27 @@ package final class OutboxService {
     /// Completes the order with the entry's text, which only the database has. A gateway whose history shows no keys
     /// can be searched only by text.
     private func search(_ order: SearchOrder, on loop: isolated EventLoop) {
+        // The row has the gateway's time of the dispatch. If a clock was set since, that time is uncertain, and the search
+        // begins at the earliest: an overlooked row would make the message run twice.
+        let skewMs = gateway.clockSkewMs
+        let dispatchSkewMs = order.entry.dispatchSkewMs ?? skewMs
+        let written = order.since.adding(milliseconds: min(skewMs, dispatchSkewMs))
+        let uncertainMs = abs(skewMs - dispatchSkewMs)
         feed.read(on: loop) { tables -> SearchOrder? in
             var order = order
             guard let payload = try tables.outbox.payload(id: order.entry.id) else { return nil }
             let text = payload.text ?? ""
             order.entry.text = text
-            order.sameText = try tables.outbox.sameText(as: order.entry, text: text, since: order.since)
-            let before = order.since.adding(milliseconds: -RowSearch.longestRunMs)
+            let since = order.since.adding(milliseconds: -uncertainMs)
+            order.sameText = try tables.outbox.sameText(as: order.entry, text: text, since: since)
+            let before = since.adding(milliseconds: -RowSearch.longestRunMs)
             order.sameTextBefore = try tables.outbox.sameText(as: order.entry, text: text, since: before)
             return order
         } completion: { [weak self] result in
             guard let self else { return }
             // Without its text an existing row would not be recognized.
             guard let filled = try? result.get() else { return self.give(.searched(order.id, .failed), on: loop) }
-            let search = TranscriptSearch(filled, transcript: self.transcript, gateway: self.gateway)
+            let search = TranscriptSearch(filled, since: written, transcript: self.transcript, gateway: self.gateway)
             search.start(on: loop) { [weak self] finding in
                 KillPoint.reach("search.reported")
                 self?.found(finding, order, on: loop)

@@ -24,15 +24,15 @@ final class TranscriptSearch {
     private var step = 0
     private var rowsBefore: Int?
 
-    init(_ order: SearchOrder, transcript: TranscriptReader, gateway: any GatewayCalls) {
+    /// - Parameter since: the first dispatch, on the gateway's clock.
+    init(_ order: SearchOrder, since: Timestamp, transcript: TranscriptReader, gateway: any GatewayCalls) {
         self.order = order
         self.gateway = gateway
         self.transcript = transcript
         search = RowSearch(
             key: order.entry.upstreamKey,
             text: InboundEnvelope.stripped(order.entry.text ?? ""),
-            // The times of rows are on the gateway's clock.
-            since: order.since.adding(milliseconds: gateway.clockSkewMs),
+            since: since,
             sameText: order.sameText,
             sameTextBefore: order.sameTextBefore
         )

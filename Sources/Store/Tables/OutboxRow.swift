@@ -8,9 +8,9 @@ enum OutboxRow {
         o.ordinal, o.id, o.kind, o.session, o.state, o.created_at, o.updated_at, o.attempt_count, o.next_attempt_at,
         o.not_before, o.expires_at, o.run_id, o.proof, o.error_code, o.error_detail, o.version, o.is_slash_command,
         o.coalescing_key, o.upstream_key, o.key_generation, o.last_class, o.first_dispatch_at, o.dispatch_uptime_ms,
-        o.owner, o.payload_bytes, o.is_repeat_in_doubt, o.ttl_ms
+        o.owner, o.payload_bytes, o.is_repeat_in_doubt, o.ttl_ms, o.dispatch_skew_ms
         """
-    private static let columnCount: Int32 = 27
+    private static let columnCount: Int32 = 28
 
     static func entryWithText(_ row: SQLiteRow) throws(SQLiteError) -> OutboxEntry {
         var entry = try entry(row)
@@ -52,6 +52,7 @@ enum OutboxRow {
         entry.dispatchUptimeMs = row.optionalInt64(22)
         entry.isRepeatInDoubt = row.bool(25)
         entry.ttlMs = row.int64(26)
+        entry.dispatchSkewMs = row.optionalInt64(27)
         return entry
     }
 

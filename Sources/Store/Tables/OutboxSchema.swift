@@ -117,13 +117,18 @@ package enum OutboxSchema {
             version: 3,
             script: "ALTER TABLE outbox_payload ADD COLUMN files BLOB;"
         ),
+        Migration(
+            module: "outbox",
+            version: 4,
+            script: "ALTER TABLE outbox ADD COLUMN dispatch_skew_ms INTEGER;"
+        ),
     ]
 
     /// The longest wait of an entry, from before `ttl_ms` had its own column.
     private static let formerTTL = "expires_at - coalesce(not_before, created_at)"
 
-    /// For files that are only read, of any version: the file's own column takes precedence over the one added here.
+    /// For files that are only read, of any version: the file's own columns take precedence over those added here.
     static let readableView = """
-        CREATE TEMP VIEW outbox AS SELECT *, \(formerTTL) AS ttl_ms FROM main.outbox
+        CREATE TEMP VIEW outbox AS SELECT *, \(formerTTL) AS ttl_ms, NULL AS dispatch_skew_ms FROM main.outbox
         """
 }

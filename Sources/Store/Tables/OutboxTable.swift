@@ -102,7 +102,8 @@ package struct OutboxTable {
             expires_at = ?7, run_id = ?8, proof = ?9, error_code = ?10, error_detail = ?11, version = ?12,
             upstream_key = ?13, key_generation = ?14, last_class = ?15, first_dispatch_at = ?16,
             dispatch_uptime_ms = ?17,
-            payload_bytes = CASE WHEN ?18 THEN 0 ELSE payload_bytes END, is_repeat_in_doubt = ?19
+            payload_bytes = CASE WHEN ?18 THEN 0 ELSE payload_bytes END, is_repeat_in_doubt = ?19,
+            dispatch_skew_ms = ?20
             WHERE id = ?1 AND version = ?2
             """,
             entry.id,
@@ -123,7 +124,8 @@ package struct OutboxTable {
             entry.firstDispatchAt?.milliseconds,
             entry.dispatchUptimeMs,
             isFinal,
-            entry.isRepeatInDoubt
+            entry.isRepeatInDoubt,
+            entry.dispatchSkewMs
         )
         guard connection.changes == 1 else { return false }
         // Only a person's retry queues an entry again. It is a newer word than any stop of its run.
@@ -256,8 +258,8 @@ package struct OutboxTable {
             INSERT INTO outbox(ordinal, id, kind, session, state, created_at, updated_at, attempt_count,
             next_attempt_at, not_before, expires_at, run_id, proof, error_code, error_detail, version,
             is_slash_command, coalescing_key, upstream_key, key_generation, last_class, first_dispatch_at,
-            dispatch_uptime_ms, owner, payload_bytes, is_repeat_in_doubt, ttl_ms)
-            VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            dispatch_uptime_ms, owner, payload_bytes, is_repeat_in_doubt, ttl_ms, dispatch_skew_ms)
+            VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             """,
             entry.ordinal,
             entry.id,
@@ -285,7 +287,8 @@ package struct OutboxTable {
             entry.owner,
             entry.payloadBytes,
             entry.isRepeatInDoubt,
-            entry.ttlMs
+            entry.ttlMs,
+            entry.dispatchSkewMs
         )
     }
 
