@@ -2,6 +2,8 @@
 struct RunMessage: Sendable {
     /// The words of our message, as rows are compared with them; nil for a run that we did not start.
     var text: String?
+    /// How far the gateway's clock was ahead of ours when the message was sent; nil if unknown.
+    var clockSkewMs: Int64?
     /// The outbox has no proof that the gateway has the message, and may send it again.
     var awaitsDelivery = false
     /// The transcript was seen to hold the message's row.

@@ -4,7 +4,7 @@ import Gateway
 /// Finds the runs of a transcript's turns. Also finds the run in which the gateway answers a deferred message or goes on with an
 /// interrupted run.
 struct RunTies: Sendable {
-    /// How far the gateway's clock is ahead of ours.
+    /// How far the gateway's clock is ahead of ours now.
     let clockSkewMs: Int64
     let pagesTellRuns: Bool
 
@@ -30,13 +30,16 @@ struct RunTies: Sendable {
             }
             var candidate = reducer.candidate
             // Without a reported start, this is the time at which we sent the message, by our clock.
-            if candidate.starts.isEmpty { candidate.sentAt = onGatewayClock(candidate.sentAt) }
+            if candidate.starts.isEmpty { candidate.sentAt = onGatewayClock(candidate.sentAt, of: reducer) }
             return candidate
         }
         return TurnMatch(turns, candidates, beginsInside: beginsInside) { memory.run(named: $0) }
     }
 
-    private func onGatewayClock(_ time: Timestamp) -> Timestamp { time.adding(milliseconds: clockSkewMs) }
+    /// A time of our clock. Either clock may have been set since the run's message was sent.
+    private func onGatewayClock(_ time: Timestamp, of reducer: RunReducer) -> Timestamp {
+        time.adding(milliseconds: reducer.message.clockSkewMs ?? clockSkewMs)
+    }
 
     /// Finds the runs that answer deferred messages. The user's row of such a run has the message's words and the time of the run's
     /// start.
@@ -65,7 +68,9 @@ struct RunTies: Sendable {
                 guard let reducer = memory[id], let text = reducer.message.text, !text.isEmpty,
                     let found = messages.firstIndex(of: text)
                 else { continue }
-                if reducer.isUnseen, !turn.isWritten(after: onGatewayClock(reducer.times.start)) { continue }
+                if reducer.isUnseen, !turn.isWritten(after: onGatewayClock(reducer.times.start, of: reducer)) {
+                    continue
+                }
                 messages.remove(at: found)
                 answered.append(id)
             }
@@ -130,7 +135,7 @@ struct RunTies: Sendable {
     /// answers another message, cannot.
     private func isResumed(_ id: String, by answer: String, at prompt: Timestamp, in memory: RunMemory) -> Bool {
         guard let reducer = memory[id] else { return false }
-        let start = reducer.times.starts.last ?? onGatewayClock(reducer.times.start)
+        let start = reducer.times.starts.last ?? onGatewayClock(reducer.times.start, of: reducer)
         let tolerance = reducer.times.starts.isEmpty ? TurnMatch.clockTolerance : 0
         let words = memory[answer]?.message.text
         return prompt.milliseconds >= start.milliseconds - tolerance && (words == nil || words == reducer.message.text)
@@ -163,7 +168,7 @@ struct RunTies: Sendable {
     /// written after the run's message was sent, and if no other interrupted run has the same words.
     private func replaces(_ id: String, _ turn: HistoryTurn, _ runs: SessionRuns, in memory: RunMemory) -> Bool {
         guard let reducer = memory[id] else { return false }
-        let sending = reducer.times.starts.first ?? onGatewayClock(reducer.times.start)
+        let sending = reducer.times.starts.first ?? onGatewayClock(reducer.times.start, of: reducer)
         guard turn.isWritten(after: sending) else { return false }
         let words = HistoryTurn.compared(turn.words)
         return runs.interrupted.filter { memory[$0]?.message.text == words } == [id]

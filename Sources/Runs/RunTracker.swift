@@ -8,7 +8,7 @@ package import Labels
 package struct RunTracker: Sendable {
     package var defaults: SessionDefaults
     package var traits = GatewayTraits()
-    /// How far the gateway's clock is ahead of ours.
+    /// How far the gateway's clock is ahead of ours now.
     package var clockSkewMs: Int64 = 0
 
     private var memory: RunMemory
@@ -85,10 +85,13 @@ package struct RunTracker: Sendable {
             guard reducer.isActive, reducer.contact.isProcessGone else { return }
             memory[session: session]?.deferred.removeAll { $0 == known }
             memory[known]?.begin(again: now)
+            // The row may come from either try.
+            memory[known]?.message.clockSkewMs = min(reducer.message.clockSkewMs ?? clockSkewMs, clockSkewMs)
             return
         }
         memory.make(id, session: session, now: now)
         memory[id]?.message.text = HistoryTurn.compared(text)
+        memory[id]?.message.clockSkewMs = clockSkewMs
         memory[id]?.message.sent()
     }
 
@@ -167,6 +170,7 @@ package struct RunTracker: Sendable {
 
     /// Follows a message that the gateway accepted while Ladle did not follow its run. The transcript shows whether the run is over.
     /// - Parameters:
+    ///   - clockSkewMs: how far the gateway's clock was ahead of ours when the message was sent; nil if unknown.
     ///   - awaitsDelivery: the outbox has no proof of the message yet.
     ///   - goneAt: when the gateway's process that accepted the message was found gone.
     package mutating func recover(
@@ -174,12 +178,14 @@ package struct RunTracker: Sendable {
         session: SessionKey,
         text: String,
         sentAt: Timestamp,
+        clockSkewMs: Int64? = nil,
         awaitsDelivery: Bool = false,
         goneAt: Timestamp? = nil
     ) {
         guard memory[resolved(id)]?.hasBegun != true, !isHidden(id) else { return }
         if memory[id] == nil { memory.make(id, session: session, now: sentAt) }
         memory[id]?.message.text = HistoryTurn.compared(text)
+        if let clockSkewMs { memory[id]?.message.clockSkewMs = clockSkewMs }
         memory[id]?.message.awaitsDelivery = awaitsDelivery
         memory[id]?.resume(at: sentAt, isStartPublished: false)
         if let goneAt { memory[id]?.reconnected(isGone: true, now: goneAt) }

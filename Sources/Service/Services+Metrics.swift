@@ -1,4 +1,5 @@
-package import Basics
+import Basics
+package import EventLoops
 import Notifications
 package import Observability
 import Outbox
@@ -7,9 +8,9 @@ import Store
 
 extension Services {
     /// Writes the metrics of the link, the outbox, the runs and the store.
-    package func writeMetrics(to page: inout MetricsPage, now: Timestamp) {
-        gateway.writeMetrics(to: &page)
-        writeOutbox(to: &page, now: now)
+    package func writeMetrics(to page: inout MetricsPage, on loop: isolated EventLoop) {
+        gateway.writeMetrics(to: &page, on: loop)
+        writeOutbox(to: &page, now: loop.wallClock)
         page.gauge(
             "ladle_runs_active",
             "Runs under way, and messages that wait for their turn at the gateway.",

@@ -101,6 +101,26 @@ struct UnseenRunTests {
         #expect(tracker.run(own)?.id == "late" && tracker.run(own)?.text == "Late.")
     }
 
+    @Test(arguments: [0, 3_600_000])
+    func `a message is found by the clocks of its dispatch, even if one is set afterwards`(stepMs: Int64) {
+        let later = now.adding(milliseconds: 1_000 - stepMs)
+        var tracker = RunTracker()
+        tracker.traits = GatewayTraits(sendsRows: false, pagesTellRuns: false)
+        tracker.sent(own, session: main, text: "hi", now: now)
+        tracker.clockSkewMs = stepMs
+        tracker.relink(now: later)
+        let rows = [
+            #"{"role":"user","content":"hi","timestamp":1795000000010}"#,
+            #"{"role":"assistant","content":"Hello.","stopReason":"stop","timestamp":1795000000900}"#,
+        ]
+        _ = tracker.receive(
+            history: json(#"{"messages":[\#(rows.joined(separator: ","))]}"#),
+            session: main,
+            now: later
+        )
+        #expect(tracker.run(own)?.text == "Hello.")
+    }
+
     /// Sent to a gateway that was killed, with Ladle, before anything was heard of the run.
     @Test func `a message whose row stands and whose process is gone is a run that was interrupted`() {
         let row = turn(own, "", at: 10)[0]

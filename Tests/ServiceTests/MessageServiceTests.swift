@@ -140,6 +140,40 @@ struct MessageServiceTests {
         }
     }
 
+    @Test(arguments: [-3_600_000, 3_600_000])
+    func `a message sent after our clock was set is shown once`(stepMs: Int64) async throws {
+        try await withServices { bench, loop in
+            try await bench.open(version: 3, on: loop)
+            bench.clock.set(forwardMs: stepMs)
+            try await bench.advance(1_000, on: loop)
+            let id = try await bench.accept("hello", on: loop) ?? ""
+            bench.gateway.rows[Self.main] = [Row.user("hello", id: "row-1", at: 1_795_000_001_100)]
+            var shown: [String] = []
+            bench.services.messages.history(Self.main, messages: 10, isEnough: { _ in true }, on: loop) {
+                if let page = try? $0.get() { shown = page.page.messages.map(\.id) }
+            }
+            try await bench.settle(on: loop)
+            #expect(shown == [id])
+        }
+    }
+
+    @Test(arguments: [-3_600_000, 3_600_000])
+    func `a message sent before our clock was set is shown once`(stepMs: Int64) async throws {
+        try await withServices { bench, loop in
+            try await bench.open(version: 3, on: loop)
+            let id = try await bench.accept("hello", on: loop) ?? ""
+            bench.clock.set(forwardMs: stepMs)
+            try await bench.advance(1_000, on: loop)
+            bench.gateway.rows[Self.main] = [Row.user("hello", id: "row-1", at: 1_795_000_000_100)]
+            var shown: [String] = []
+            bench.services.messages.history(Self.main, messages: 10, isEnough: { _ in true }, on: loop) {
+                if let page = try? $0.get() { shown = page.page.messages.map(\.id) }
+            }
+            try await bench.settle(on: loop)
+            #expect(shown == [id])
+        }
+    }
+
     @Test func `a page without enough messages is asked for again with all rows there are`() async throws {
         try await withLinkedServices { bench, loop in
             bench.gateway.rows[Self.main] = (0..<100).map { Row.user("/verbose on", id: "row-\($0)") }

@@ -55,7 +55,16 @@ struct LinkMachineTests {
         link.say(#"{"type":"event","event":"connect.challenge","payload":{"nonce":"3f1c0a52","ts":\#(time)}}"#)
         link.sayHello()
         #expect(link.machine.isOnline)
-        #expect(abs(link.machine.clockSkewMs) < 300_000_000_000_000)
+        #expect(abs(link.machine.clockSkewMs(at: link.now)) < 300_000_000_000_000)
+    }
+
+    @Test(arguments: [-3_600_000, 3_600_000])
+    func `a step of our clock moves the difference of the clocks by as much`(stepMs: Int64) throws {
+        var link = try LinkHarness()
+        link.goOnline()
+        link.advance(1_000)
+        link.now.wall = link.now.wall.adding(milliseconds: stepMs)
+        #expect(link.machine.clockSkewMs(at: link.now) == -stepMs)
     }
 
     @Test func `every byte of the gateway may come alone`() throws {

@@ -44,8 +44,6 @@ package final class ApprovalService {
     private let lists: PendingLists
     private var register = ApprovalRegister()
     private var waiters: [ApprovalRegister.Identity: [Waiter]] = [:]
-    /// The gateway's time at the last connection, with our time on the monotonic clock.
-    private var anchor: (gateway: Timestamp, now: UInt64)?
     private var timer: TimerID?
     /// The number of requested lists whose answers are missing.
     private var listsDue = 0
@@ -65,11 +63,8 @@ package final class ApprovalService {
 
     package var sight: PendingLists.Sight { lists.sight }
 
-    /// The current time on the gateway's clock. Changes of our own wall clock must not end an approval.
-    package func gatewayTime(on loop: isolated EventLoop) -> Timestamp {
-        guard let anchor else { return loop.wallClock.adding(milliseconds: gateway.clockSkewMs) }
-        return anchor.gateway.adding(milliseconds: Int64(clamping: (loop.now - anchor.now) / 1_000_000))
-    }
+    /// The current time on the gateway's clock.
+    package func gatewayTime(on loop: isolated EventLoop) -> Timestamp { gateway.gatewayTime(on: loop) }
 
     /// The gateway has more pending approvals than Ladle keeps.
     package var isOverfull: Bool { register.isOverfull }
@@ -260,7 +255,6 @@ package final class ApprovalService {
 
     func linkOpened(_ hello: Hello, on loop: isolated EventLoop) {
         lists.linkOpened()
-        anchor = (loop.wallClock.adding(milliseconds: gateway.clockSkewMs), loop.now)
         let hasList = hello.methods.contains(ExecApprovalList.method)
         let now = gatewayTime(on: loop)
         publish(register.linkOpened(isSameProcess: runs.isGatewayTheSame, hasList: hasList, now: now), on: loop)
@@ -381,7 +375,7 @@ package final class ApprovalService {
 
     // MARK: Time
 
-    private var toleranceMs: Int64 { anchor == nil ? Self.clockToleranceMs : 0 }
+    private var toleranceMs: Int64 { gateway.hello == nil ? Self.clockToleranceMs : 0 }
 
     private func tick(on loop: isolated EventLoop) {
         let now = gatewayTime(on: loop).adding(milliseconds: -toleranceMs)

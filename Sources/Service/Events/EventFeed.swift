@@ -60,7 +60,7 @@ package final class EventFeed {
             events.notify(.diskFellBehind(true), on: loop)
         }
         let this = LoopBound((self, completion), on: loop)
-        let book = maker?.book
+        let book = maker?.book(on: loop)
         journal.commit(cost: cost) { transaction -> (Value, NotificationBook.Changes) in
             let first = transaction.appended.count
             let value = try body(&transaction)

@@ -1,3 +1,4 @@
+import Basics
 package import EventLoops
 package import Gateway
 package import Observability
@@ -10,8 +11,8 @@ package protocol GatewayCalls: AnyObject {
     var status: LinkStatus { get }
     /// The last hello, kept while the gateway is away.
     var hello: Hello? { get }
-    /// How far the gateway's clock is ahead of ours.
-    var clockSkewMs: Int64 { get }
+    /// How far the gateway's clock is ahead of ours, which may be set at any time.
+    func clockSkewMs(on loop: isolated EventLoop) -> Int64
 
     /// Sends one request; `completion` comes on the loop, exactly once. `params` is one JSON object.
     @discardableResult
@@ -32,10 +33,15 @@ package protocol GatewayCalls: AnyObject {
     /// The frames kept after this number; nil if frames are not kept.
     func frames(after number: Int64) -> ArraySlice<LoggedFrame>?
 
-    func writeMetrics(to page: inout MetricsPage)
+    func writeMetrics(to page: inout MetricsPage, on loop: isolated EventLoop)
 }
 
 extension GatewayCalls {
+    /// The current time on the gateway's clock. A step of our own clock does not change it.
+    func gatewayTime(on loop: isolated EventLoop) -> Timestamp {
+        loop.wallClock.adding(milliseconds: clockSkewMs(on: loop))
+    }
+
     package func call<Call: GatewayCall>(
         _ call: Call,
         on loop: isolated EventLoop,

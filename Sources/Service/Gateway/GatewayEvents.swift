@@ -32,7 +32,7 @@ package final class GatewayEvents: UpstreamLinkHandler {
         writeLog(status)
         if wasOnline, status.state != .online {
             wasOnline = false
-            lostAt = gatewayTime(on: loop)
+            lostAt = link.gatewayTime(on: loop)
         }
         events.notify(.linkChanged(status), on: loop)
     }
@@ -52,7 +52,7 @@ package final class GatewayEvents: UpstreamLinkHandler {
 
     package func linkLost(events count: Int64, on loop: isolated EventLoop) {
         events.notify(.framesLost, on: loop)
-        let since = gatewayTime(on: loop).adding(milliseconds: -Self.gapMilliseconds)
+        let since = link.gatewayTime(on: loop).adding(milliseconds: -Self.gapMilliseconds)
         events.notify(.eventsMissed(since: since), on: loop)
     }
 
@@ -66,10 +66,6 @@ package final class GatewayEvents: UpstreamLinkHandler {
 
     package func linkLogged(_ entry: LoggedFrame, on loop: isolated EventLoop) {
         events.notify(.frameLogged(entry), on: loop)
-    }
-
-    private func gatewayTime(on loop: isolated EventLoop) -> Timestamp {
-        loop.wallClock.adding(milliseconds: link.clockSkewMs)
     }
 
     private func writeLog(_ status: LinkStatus) {

@@ -1,9 +1,10 @@
 import Basics
+package import EventLoops
 package import Observability
 package import Upstream
 
 extension UpstreamLink: GatewayCalls {
-    package func writeMetrics(to page: inout MetricsPage) {
+    package func writeMetrics(to page: inout MetricsPage, on loop: isolated EventLoop) {
         let state = status.state
         let counters = counters
         page.gauge("ladle_link_up", "1 while the gateway is connected.", state == .online ? 1 : 0)
@@ -40,7 +41,7 @@ extension UpstreamLink: GatewayCalls {
         page.gauge(
             "ladle_link_clock_skew_seconds",
             "How far the gateway's clock is ahead of ours.",
-            seconds: Double(clockSkewMs) / 1000
+            seconds: Double(clockSkewMs(on: loop)) / 1000
         )
         page.gauge("ladle_link_calls_pending", "Requests the gateway has not answered yet.", pendingCalls)
     }

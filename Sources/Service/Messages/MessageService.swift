@@ -164,7 +164,7 @@ package final class MessageService {
             switch result {
             case .failure(let error): use(.failure(.store(error)))
             case .success(let sent):
-                let page = page(output, session, sent, now: loop.wallClock)
+                let page = page(output, session, sent, on: loop)
                 let isCut = page.rowCount >= rows || output.byteCount >= ChatHistory.wholeBytes
                 complete(Page(page: page, hasOlder: output.hasMore ?? isCut, sent: sent), session, on: loop) {
                     use(.success($0))
@@ -198,11 +198,17 @@ package final class MessageService {
         _ history: ChatHistory.Output,
         _ session: String,
         _ sent: SentEntries,
-        now: Timestamp
+        on loop: isolated EventLoop
     ) -> MessagePage {
-        let own = sent.messages(rows: rows, clockSkewMs: gateway.clockSkewMs)
+        let own = sent.messages(rows: rows, clockSkewMs: gateway.clockSkewMs(on: loop))
         let page = runs.reading { tracker in
-            MessagePage(history, session: SessionKey(canonical: session), tracker: tracker, sent: own, now: now)
+            MessagePage(
+                history,
+                session: SessionKey(canonical: session),
+                tracker: tracker,
+                sent: own,
+                now: loop.wallClock
+            )
         }
         remember(page.rows)
         return page
@@ -310,7 +316,7 @@ package final class MessageService {
             try SentEntries.read(tables, session: session.text, keys: keys)
         } completion: { [weak self] result in
             guard let self, case .success(let sent) = result else { return }
-            let own = sent.messages(rows: self.rows, clockSkewMs: self.gateway.clockSkewMs)
+            let own = sent.messages(rows: self.rows, clockSkewMs: self.gateway.clockSkewMs(on: loop))
             let found = self.runs.reading { tracker in
                 MessagePage.message(row, session: session, tracker: tracker, sent: own, now: loop.wallClock)
             }

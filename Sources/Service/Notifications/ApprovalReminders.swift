@@ -45,7 +45,7 @@ final class ApprovalReminders {
         }
         occasion.source += "/reminder"
         occasion.isReminder = true
-        occasion.expiresAt = occasion.expiresAt?.adding(milliseconds: -gateway.clockSkewMs)
+        occasion.expiresAt = occasion.expiresAt?.adding(milliseconds: -gateway.clockSkewMs(on: loop))
         maker.tell(occasion, on: loop)
     }
 }

@@ -43,7 +43,13 @@ package final class NotificationMaker {
 
     // MARK: The book
 
-    var book: NotificationBook {
+    func book(on loop: isolated EventLoop) -> NotificationBook {
+        var book = book
+        book.skewMs = gateway.clockSkewMs(on: loop)
+        return book
+    }
+
+    private var book: NotificationBook {
         var book =
             kept
             ?? NotificationBook(
@@ -53,7 +59,6 @@ package final class NotificationMaker {
                 }
             )
         book.isWatched = book.asksForWatchers && audience.names("message")
-        book.skewMs = gateway.clockSkewMs
         kept = book
         return book
     }
@@ -83,7 +88,7 @@ package final class NotificationMaker {
             Void
     ) {
         guard isReady else { return }
-        let book = book
+        let book = book(on: loop)
         feed.commit(on: loop) { transaction in
             var changes = NotificationBook.Changes()
             try body(book, &transaction, &changes)
@@ -97,7 +102,7 @@ package final class NotificationMaker {
     func sendUnkept(_ occasion: Occasion, on loop: isolated EventLoop) {
         let id = UUIDv7.make(milliseconds: occasion.at.milliseconds, random: SecureRandom.bytes(10))
         let one = Notification(id: id, type: occasion.type, at: occasion.at, title: occasion.title, text: occasion.text)
-        let book = book
+        let book = book(on: loop)
         let open = book.openSinks
         var chosen: Set<String> = []
         for rule in book.rules where rule.matches(occasion, isWatched: false) {
@@ -130,7 +135,7 @@ package final class NotificationMaker {
     ) {
         guard isReady else { return completion(.failure(StoreError.unavailable("the sinks are still being read"))) }
         guard noteBucket.take(now: loop.now) else { return completion(.success(.tooMany(retryAfterMs: 6_000))) }
-        let book = book
+        let book = book(on: loop)
         let sinks = book.sinks.filter { $0.isOpen && wanted?.contains($0.id) ?? true }.map(\.id)
         let dueAt = loop.wallClock
         feed.commit(on: loop) { transaction in

@@ -222,7 +222,7 @@ package final class OutboxService {
         let now = Moment(
             wallMs: loop.wallClock.milliseconds,
             monotonicMs: Int64(clamping: loop.now / 1_000_000),
-            gatewaySkewMs: gateway.clockSkewMs
+            gatewaySkewMs: gateway.clockSkewMs(on: loop)
         )
         for action in dispatcher.receive(input, now: now) { perform(action, on: loop) }
     }
@@ -265,7 +265,7 @@ package final class OutboxService {
     private func search(_ order: SearchOrder, on loop: isolated EventLoop) {
         // The row has the gateway's time of the dispatch. If a clock was set since, that time is uncertain, and the search
         // begins at the earliest: an overlooked row would make the message run twice.
-        let skewMs = gateway.clockSkewMs
+        let skewMs = gateway.clockSkewMs(on: loop)
         let dispatchSkewMs = order.entry.dispatchSkewMs ?? skewMs
         let written = order.since.adding(milliseconds: min(skewMs, dispatchSkewMs))
         let uncertainMs = abs(skewMs - dispatchSkewMs)

@@ -97,6 +97,7 @@ package final class RunService {
 
     package func dispatched(_ entry: OutboxEntry, key: String, on loop: isolated EventLoop) {
         let session = tracker.defaults.tolerant(entry.session)
+        tracker.clockSkewMs = gateway.clockSkewMs(on: loop)
         tracker.sent(key, session: session, text: entry.text ?? "", now: loop.wallClock)
     }
 
@@ -135,7 +136,7 @@ package final class RunService {
             events.notify(.defaultsChanged(defaults), on: loop)
         }
         tracker.traits = GatewayTraits(hello)
-        tracker.clockSkewMs = gateway.clockSkewMs
+        tracker.clockSkewMs = gateway.clockSkewMs(on: loop)
         isGatewayTheSame = isSameProcess(hello, on: loop)
         tracker.linkOpened(isSameProcess: isGatewayTheSame, startedAt: process?.startedAt, now: loop.wallClock)
         if isGatewayTheSame == false { sendRefusedAgain(on: loop) }
@@ -154,7 +155,7 @@ package final class RunService {
         guard let age = hello.uptimeMs else { return nil }
         let now = GatewayProcess(
             ageMs: age,
-            gatewayTime: loop.wallClock.adding(milliseconds: gateway.clockSkewMs),
+            gatewayTime: gateway.gatewayTime(on: loop),
             monotonicMs: Int64(clamping: loop.now / 1_000_000)
         )
         defer { process = now }
@@ -299,6 +300,7 @@ package final class RunService {
                 self.looking.remove(session)
                 self.lookMilliseconds = Int64(clamping: (loop.now - asked) / 1_000_000)
                 guard case .success(let page) = result else { return }
+                self.tracker.clockSkewMs = self.gateway.clockSkewMs(on: loop)
                 let changes = self.tracker.receive(page, session: session, askedAt: now, now: loop.wallClock)
                 self.publish(changes, on: loop)
                 self.ask(about: session, on: loop)
@@ -475,11 +477,11 @@ package final class RunService {
     }
 
     /// Whether the message went to an earlier process of the gateway.
-    private func wasTakenBefore(_ entry: OutboxEntry) -> Bool {
+    private func wasTakenBefore(_ entry: OutboxEntry, on loop: isolated EventLoop) -> Bool {
         guard isOnline, let process else { return false }
         // After a refusal, or an apparent absence, the dispatch time is not known.
         let sent = entry.firstDispatchAt ?? entry.createdAt
-        return sent.adding(milliseconds: gateway.clockSkewMs) < process.startedAt
+        return sent.adding(milliseconds: entry.dispatchSkewMs ?? gateway.clockSkewMs(on: loop)) < process.startedAt
     }
 
     private func recover(_ entry: OutboxEntry, on loop: isolated EventLoop) {
@@ -489,8 +491,9 @@ package final class RunService {
             session: tracker.defaults.tolerant(entry.session),
             text: entry.text ?? "",
             sentAt: entry.createdAt,
+            clockSkewMs: entry.dispatchSkewMs,
             awaitsDelivery: entry.state != .delivered,
-            goneAt: wasTakenBefore(entry) ? loop.wallClock : nil
+            goneAt: wasTakenBefore(entry, on: loop) ? loop.wallClock : nil
         )
         guard isOnline else { return }
         look(on: loop)

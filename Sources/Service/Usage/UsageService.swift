@@ -137,7 +137,7 @@ package final class UsageService {
             ageMs: age,
             isStale: age.map { $0 > UInt64(Self.staleAfterMs) } ?? true,
             today: cost.map { (period.to, $0.totals) },
-            now: loop.wallClock.adding(milliseconds: gateway.clockSkewMs)
+            now: gateway.gatewayTime(on: loop)
         )
     }
 

@@ -66,12 +66,14 @@ package final class UpstreamLink {
     /// The last hello, kept while the gateway is away.
     package var hello: Hello? { machine.hello }
     package var counters: LinkCounters { machine.counters }
-    package var clockSkewMs: Int64 { machine.clockSkewMs }
     package var isOnline: Bool { machine.isOnline }
     package var pendingCalls: Int { completions.count }
     package var target: LinkTarget { machine.target }
     /// The frames kept after this number; nil while frames are not kept.
     package func frames(after number: Int64) -> ArraySlice<LoggedFrame>? { machine.log?.after(number) }
+
+    /// How far the gateway's clock is ahead of ours.
+    package func clockSkewMs(on loop: isolated EventLoop) -> Int64 { machine.clockSkewMs(at: Self.time(loop)) }
 
     /// The hint for a call that failed with `missingScope`.
     package func hint(toGain scope: String) -> String {

@@ -72,7 +72,8 @@ struct LinkMachine {
     }
 
     var status: LinkStatus { shown.current }
-    var clockSkewMs: Int64 { shown.clockSkewMs }
+    /// How far the gateway's clock is ahead of ours.
+    func clockSkewMs(at now: LinkTime) -> Int64 { shown.clockSkewMs(at: now) }
     /// False also after the gateway has announced a shutdown, because a request sent then would be lost.
     var isOnline: Bool { phase == .online && !isShuttingDown }
     private var isShuttingDown: Bool { connection.deadlines?.isShuttingDown == true }

@@ -12,16 +12,20 @@ struct StatusTracker {
     private(set) var current: LinkStatus
     private var requestedScopes: [String] = []
     private var deviceId = ""
-    /// How far the gateway's clock was ahead at the last challenge.
-    private(set) var clockSkewMs: Int64 = 0
+    /// The gateway's clock at the last challenge.
+    private var gatewayClock: GatewayClock?
 
     init(now: LinkTime) {
         current = LinkStatus(state: .connecting, detail: "About to begin.", since: now.wall, url: nil)
     }
 
     mutating func measured(gatewayMs: Int64, now: LinkTime) {
-        clockSkewMs = min(max(gatewayMs, 0), Self.lastTimeMs) - now.wall.milliseconds
+        let time = Timestamp(milliseconds: min(max(gatewayMs, 0), Self.lastTimeMs))
+        gatewayClock = GatewayClock(time: time, arrivedAt: now.milliseconds)
     }
+
+    /// How far the gateway's clock is ahead of ours; 0 before the first challenge.
+    func clockSkewMs(at now: LinkTime) -> Int64 { gatewayClock?.skewMs(at: now) ?? 0 }
 
     /// Between attempts the last reason stays visible; only a fresh start shows `connecting`.
     mutating func connecting(to gateway: LinkConfiguration, deviceId: String, now: LinkTime) -> LinkStatus? {
@@ -40,7 +44,7 @@ struct StatusTracker {
 
     mutating func failed(_ rejection: Rejection, retryAt: Timestamp?, now: LinkTime) -> LinkStatus? {
         var next = LinkStatus(rejection, since: now.wall, url: current.url)
-        next.clockSkewMs = notableSkewMs
+        next.clockSkewMs = notableSkewMs(at: now)
         next.retryAt = retryAt
         return show(next)
     }
@@ -58,7 +62,7 @@ struct StatusTracker {
         next.gatewayVersion = hello.serverVersion
         next.scopes = hello.scopes
         next.features = Capability.names(with: hello)
-        next.clockSkewMs = notableSkewMs
+        next.clockSkewMs = notableSkewMs(at: now)
         nameMissingScopes(in: &next)
         return show(next)
     }
@@ -80,7 +84,8 @@ struct StatusTracker {
         status.hint = Scopes.hint(toGain: first, requested: requestedScopes, deviceId: deviceId)
     }
 
-    private var notableSkewMs: Int64? {
+    private func notableSkewMs(at now: LinkTime) -> Int64? {
+        let clockSkewMs = clockSkewMs(at: now)
         let half: Int64 = clockSkewMs > 0 ? 500 : -500
         return abs(clockSkewMs) < Self.smallestSkewMs ? nil : (clockSkewMs + half) / 1000 * 1000
     }

@@ -33,7 +33,10 @@ final class ScriptedGateway: GatewayCalls {
     var isOnline = false
     var status = LinkStatus(state: .offline, detail: "", since: Timestamp(milliseconds: 0), url: nil)
     var hello: Hello?
+    /// How far the gateway's clock is ahead of ours when the link opens.
     var clockSkewMs: Int64 = 0
+    /// The gateway's time and ours on the monotonic clock, when the link opened.
+    private var clock: (time: Timestamp, now: UInt64)?
     private(set) var isInputHeld = false
     private(set) var requests: [Request] = []
     /// Answers in the order of the calls of a method; when they are used up, `standing` answers.
@@ -53,6 +56,18 @@ final class ScriptedGateway: GatewayCalls {
     var responder: ((Request) -> Reply?)?
     private var open: [Open] = []
     private var last: UInt64 = 0
+
+    // MARK: Its clock
+
+    func measureClock(on loop: isolated EventLoop) {
+        clock = (loop.wallClock.adding(milliseconds: clockSkewMs), loop.now)
+    }
+
+    func clockSkewMs(on loop: isolated EventLoop) -> Int64 {
+        guard let clock else { return clockSkewMs }
+        let time = clock.time.milliseconds + Int64((loop.now - clock.now) / 1_000_000)
+        return time - loop.wallClock.milliseconds
+    }
 
     // MARK: For tests
 
@@ -91,7 +106,7 @@ final class ScriptedGateway: GatewayCalls {
     // MARK: GatewayCalls
 
     func frames(after number: Int64) -> ArraySlice<LoggedFrame>? { frames?.drop { $0.number <= number } }
-    func writeMetrics(to page: inout MetricsPage) {}
+    func writeMetrics(to page: inout MetricsPage, on loop: isolated EventLoop) {}
 
     @discardableResult
     func call(

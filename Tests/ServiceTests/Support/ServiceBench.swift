@@ -88,6 +88,7 @@ final class ServiceBench: ServiceEventReceiver {
     /// A new process with the database of this one. The gateway's events no longer reach the old services.
     func restart(on loop: isolated EventLoop) async throws {
         gateway.isOnline = false
+        gateway.hello = nil
         gateway.endOpenCalls()
         try await settle(on: loop)
         mayOpen = false
@@ -126,6 +127,7 @@ final class ServiceBench: ServiceEventReceiver {
 
     func open(_ hello: Hello, on loop: isolated EventLoop) async throws {
         gateway.hello = hello
+        gateway.measureClock(on: loop)
         gateway.isOnline = true
         gateway.status = status(.online, on: loop)
         gateway.status.features = Capability.names(with: hello)
