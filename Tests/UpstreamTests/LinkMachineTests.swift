@@ -67,6 +67,19 @@ struct LinkMachineTests {
         #expect(link.machine.clockSkewMs(at: link.now) == -stepMs)
     }
 
+    @Test func `a tick shows how long our machine slept, and a late one shows nothing`() throws {
+        var link = try LinkHarness()
+        link.goOnline()
+        // The monotonic clock stops during sleep.
+        link.now.wall = link.now.wall.adding(milliseconds: 60_000)
+        link.say(#"{"type":"event","event":"tick","payload":{"ts":1767225659800}}"#)
+        #expect(link.machine.clockSkewMs(at: link.now) == -200)
+        link.say(#"{"type":"event","event":"tick","payload":{"ts":1767225630000}}"#)
+        link.say(#"{"type":"event","event":"tick","payload":{}}"#)
+        link.say(#"{"type":"event","event":"tick"}"#)
+        #expect(link.machine.clockSkewMs(at: link.now) == -200)
+    }
+
     @Test func `every byte of the gateway may come alone`() throws {
         var link = try LinkHarness()
         link.pieceSize = 1

@@ -34,7 +34,7 @@ package enum GatewayEventPayload: Sendable {
     case pairing(PairingEvent)
     case challenge(nonce: String?, timestampMs: Int64?)
     case shutdown(restartExpectedMs: Int64?)
-    case tick
+    case tick(timestampMs: Int64?)
     case other
 
     package init(event name: String, _ payload: JSONValue?) {
@@ -45,7 +45,7 @@ package enum GatewayEventPayload: Sendable {
         case ("session.tool", let payload?): self = .sessionTool(AgentEvent(payload))
         case ("session.message", let payload?): self = .sessionMessage(SessionMessageEvent(payload))
         case ("sessions.changed", let payload?): self = .sessionsChanged(SessionsChangedEvent(payload))
-        case ("tick", _): self = .tick
+        case ("tick", _): self = .tick(timestampMs: payload?["ts"]?.int)
         case ("exec.approval.requested", let payload?): self = .approval(ApprovalEvent(payload, kind: .exec))
         case ("exec.approval.resolved", let payload?):
             self = .approval(ApprovalEvent(payload, kind: .exec, isResolved: true))

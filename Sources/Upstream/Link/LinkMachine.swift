@@ -417,7 +417,10 @@ struct LinkMachine {
         case .behind, .inOrder, nil: break
         }
         switch event.payload {
-        case .tick, .challenge:
+        case .tick(let time):
+            if let time { shown.ticked(gatewayMs: time, now: now) }
+            return actions
+        case .challenge:
             return actions
         case .shutdown(let restartExpectedMs):
             backoff.announceRestart(now: now.milliseconds, expectedMs: restartExpectedMs)

@@ -6,13 +6,13 @@ import Observability
 struct StatusTracker {
     /// The travel time of the challenge explains a smaller difference of the clocks, which does no harm.
     private static let smallestSkewMs: Int64 = 5_000
-    /// 31 December 9999. A challenge's time is clamped, so that it cannot overflow the arithmetic.
+    /// 31 December 9999. The gateway's times are clamped, so that they cannot overflow the arithmetic.
     private static let lastTimeMs: Int64 = 253_402_300_799_999
 
     private(set) var current: LinkStatus
     private var requestedScopes: [String] = []
     private var deviceId = ""
-    /// The gateway's clock at the last challenge.
+    /// The gateway's clock at the last challenge, or at a tick since.
     private var gatewayClock: GatewayClock?
 
     init(now: LinkTime) {
@@ -20,8 +20,18 @@ struct StatusTracker {
     }
 
     mutating func measured(gatewayMs: Int64, now: LinkTime) {
-        let time = Timestamp(milliseconds: min(max(gatewayMs, 0), Self.lastTimeMs))
-        gatewayClock = GatewayClock(time: time, arrivedAt: now.milliseconds)
+        gatewayClock = Self.clock(gatewayMs, now)
+    }
+
+    /// Our monotonic clock stops while the machine sleeps, and a short sleep does not end the link: then the next tick is
+    /// ahead of the expected time. A tick that is behind only came late.
+    mutating func ticked(gatewayMs: Int64, now: LinkTime) {
+        let clock = Self.clock(gatewayMs, now)
+        if clock.skewMs(at: now) > clockSkewMs(at: now) { gatewayClock = clock }
+    }
+
+    private static func clock(_ gatewayMs: Int64, _ now: LinkTime) -> GatewayClock {
+        GatewayClock(time: Timestamp(milliseconds: min(max(gatewayMs, 0), lastTimeMs)), arrivedAt: now.milliseconds)
     }
 
     /// How far the gateway's clock is ahead of ours; 0 before the first challenge.
