@@ -47,6 +47,26 @@ struct `The event log` {
         #expect(String(decoding: empty.data, as: UTF8.self) == "{\"id\":\"\(log.id(2).text)\"}")
     }
 
+    @Test func `is read back from its end, with the data of one type`() throws {
+        let log = try Log()
+        try log.append(20)
+        try log.append(1, from: 21, type: "message")
+        try log.append(20, from: 22)
+        var seen: [StoredEvent] = []
+        try log.table.scanBack(30, dataOf: "message") { event in
+            seen.append(event)
+            return true
+        }
+        #expect(seen.map(\.id.sequence) == (12...41).reversed())
+        #expect(seen.filter { !$0.data.isEmpty }.map(\.id) == [log.id(21)])
+        var count = 0
+        try log.table.scanBack(30, dataOf: "message") { _ in
+            count += 1
+            return count < 3
+        }
+        #expect(count == 3)
+    }
+
     @Test func `is read page by page without a gap or a repeat`() throws {
         let log = try Log()
         try log.append(7_001)

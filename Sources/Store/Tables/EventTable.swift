@@ -143,6 +143,33 @@ package struct EventTable {
         return page
     }
 
+    /// Visits the newest `count` events, newest first, until `body` has enough. Events of other types than `type` come
+    /// without their data.
+    package func scanBack(
+        _ count: Int,
+        dataOf type: String,
+        _ body: (StoredEvent) -> Bool
+    ) throws(SQLiteError) {
+        let epoch = try epoch()
+        try connection.scan(
+            "SELECT seq, at, type, session, run, CASE WHEN type = ?1 THEN data ELSE x'' END "
+                + "FROM event ORDER BY seq DESC LIMIT ?2",
+            type,
+            count
+        ) { row in
+            body(
+                StoredEvent(
+                    id: EventID(epoch: epoch, sequence: row.int64(0)),
+                    type: row.string(2),
+                    at: Timestamp(milliseconds: row.int64(1)),
+                    session: row.optionalString(3),
+                    run: row.optionalString(4),
+                    data: row.bytes(5)
+                )
+            )
+        }
+    }
+
     // MARK: Retention
 
     /// Deletes at most `slice` of the oldest events beyond the limits, and returns the number. Call again while it
