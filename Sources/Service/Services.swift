@@ -272,7 +272,7 @@ package final class Services: ServiceEventReceiver {
     package var attachmentLimits: AttachmentLimits { AttachmentLimits(gateway.hello) }
 
     /// Loads the state of an earlier process.
-    /// - Parameter completion: called when the link may open, after the earlier process's runs are read.
+    /// - Parameter completion: called when the link may open, after the earlier process's runs and messages are read.
     package func start(on loop: isolated EventLoop, completion: @escaping () -> Void) {
         outbox.load(on: loop)
         documents.load(on: loop)
@@ -281,7 +281,7 @@ package final class Services: ServiceEventReceiver {
         approvals.load(on: loop)
         notifications.load(on: loop)
         devicePairing.load(on: loop)
-        runs.load(on: loop, completion: completion)
+        runs.load(on: loop) { [messages] in messages.load(on: loop, completion: completion) }
     }
 
     /// Hands an event to the services that act on it, in this order.
@@ -315,6 +315,7 @@ package final class Services: ServiceEventReceiver {
             devicePairing.linkOpened(hello, on: loop)
             documents.refreshAll(on: loop)
             runs.resumeWatching(on: loop)
+            messages.catchUp(on: loop)
         case .gatewayEvent(let event):
             runs.received(event, on: loop)
             approvals.received(event, on: loop)
@@ -335,7 +336,7 @@ package final class Services: ServiceEventReceiver {
             questions.framesLost(on: loop)
             automations.framesLost(on: loop)
             devicePairing.framesLost(on: loop)
-        case .eventsMissed(let since): messages.reload(since: since, on: loop)
+            messages.catchUp(on: loop)
         case .conversationBegan(let session): sessions.began(session, on: loop)
         case .sessionsListed(let before): sessions.compare(before, on: loop)
         case .defaultsChanged(let defaults): documents.defaultsChanged(defaults)

@@ -118,8 +118,8 @@ struct MessageServiceTests {
                 Row.assistant("new", id: "row-4", at: 1_795_000_101_000),
             ]
             let place = bench.messages.count
-            bench.services.events.notify(.eventsMissed(since: ManualClock.start), on: loop)
-            try await bench.settle(on: loop)
+            try await bench.drop(on: loop)
+            try await bench.open(on: loop)
             #expect(bench.messages.dropFirst(place).map { $0["text"]?.string } == ["meanwhile", "new"])
         }
     }

@@ -18,7 +18,7 @@ struct StatusReport: JSONWritable, Equatable {
     let link: LinkStatus
     let outbox: OutboxSummary
     let activeRuns: Int
-    /// The reason why the link stays closed: the runs of the earlier process could not be read.
+    /// The reason why the link stays closed: the runs or messages of the earlier process could not be read.
     let runsFault: String?
     let pendingApprovals: Int
     let notifications: NotificationService.Summary
@@ -44,7 +44,7 @@ struct StatusReport: JSONWritable, Equatable {
         outbox = api.outbox.summary(of: caller.sessions, now: loop.wallClock)
         // The same runs as in `/v1/activity` and the metrics, including sends that wait for their turn.
         activeRuns = isLimited ? api.services.activity(for: caller).runs.count : api.runs.activeCount
-        runsFault = api.runs.fault
+        runsFault = api.runs.fault ?? api.services.messages.fault
         pendingApprovals = api.services.approvals.pendingCount(of: caller.sessions)
         notifications = api.services.notifications.summary
         pendingDevices = api.services.devicePairing.pendingCount

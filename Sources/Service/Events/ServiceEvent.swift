@@ -15,8 +15,6 @@ package enum ServiceEvent {
     case gatewayEvent(GatewayEvent)
     /// Events of a connection that is still open were lost.
     case framesLost
-    /// Messages since this time, by the gateway's clock, may have been missed.
-    case eventsMissed(since: Timestamp)
     /// A frame of the link was added to the frame log.
     case frameLogged(LoggedFrame)
     /// A page of a session's transcript shows a new conversation.

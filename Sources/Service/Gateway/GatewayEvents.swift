@@ -1,4 +1,3 @@
-import Basics
 package import EventLoops
 package import Gateway
 package import Observability
@@ -7,21 +6,12 @@ package import Upstream
 /// Turns the link's events into events of the services. The log gets one line for each change that matters, not one for
 /// each attempt while the gateway is away.
 package final class GatewayEvents: UpstreamLinkHandler {
-    /// The possible remaining difference between two clocks after comparison.
-    package static let slackMilliseconds: Int64 = 2000
-    /// The maximum age of events lost in a gap.
-    private static let gapMilliseconds: Int64 = 60_000
-
-    private unowned let link: UpstreamLink
     private let events: ServiceEvents
     private let outbox: OutboxService
     private let log: Log
-    private var wasOnline = false
-    private var lostAt: Timestamp?
     private var logged: LinkStatus?
 
     package init(link: UpstreamLink, events: ServiceEvents, outbox: OutboxService, log: Log) {
-        self.link = link
         self.events = events
         self.outbox = outbox
         self.log = log
@@ -30,20 +20,11 @@ package final class GatewayEvents: UpstreamLinkHandler {
 
     package func linkChanged(_ status: LinkStatus, on loop: isolated EventLoop) {
         writeLog(status)
-        if wasOnline, status.state != .online {
-            wasOnline = false
-            lostAt = link.gatewayTime(on: loop)
-        }
         events.notify(.linkChanged(status), on: loop)
     }
 
     package func linkOpened(_ hello: Hello, on loop: isolated EventLoop) {
-        wasOnline = true
         events.notify(.linkOpened(hello), on: loop)
-        if let lostAt {
-            events.notify(.eventsMissed(since: lostAt.adding(milliseconds: -Self.slackMilliseconds)), on: loop)
-        }
-        lostAt = nil
     }
 
     package func linkReceived(_ event: GatewayEvent, on loop: isolated EventLoop) {
@@ -52,8 +33,6 @@ package final class GatewayEvents: UpstreamLinkHandler {
 
     package func linkLost(events count: Int64, on loop: isolated EventLoop) {
         events.notify(.framesLost, on: loop)
-        let since = link.gatewayTime(on: loop).adding(milliseconds: -Self.gapMilliseconds)
-        events.notify(.eventsMissed(since: since), on: loop)
     }
 
     package func linkLearned(_ outcome: CallOutcome, of call: CallID, on loop: isolated EventLoop) {

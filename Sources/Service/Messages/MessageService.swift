@@ -1,4 +1,4 @@
-package import Basics
+import Basics
 package import EventLoops
 package import Gateway
 import JSONBytes
@@ -29,11 +29,17 @@ package final class MessageService {
     private let conversations: Conversations
     /// A hash of each session's last saved page, so that it is written once.
     private var saved = RecentValues<SessionKey, UInt64>(atLeast: remembered)
-    /// Published messages, with the state in which they were published.
-    private var published = RecentValues<String, ChatMessage.State>(atLeast: remembered)
+    private var said = SaidMessages(atLeast: remembered)
+    /// Entries that changed before the earlier process's messages were loaded; nil after loading.
+    private var early: [OutboxEntry]? = []
+    /// The reason why the earlier process's messages could not be read; the link stays closed until they are.
+    package private(set) var fault: String?
     /// The rows in which our messages were found, by entry: another row with the same text is another message.
     private var rows = RecentValues<String, String>(atLeast: remembered)
-    private var reloading: Set<SessionKey> = []
+    /// The places behind which sessions have messages that are not published yet.
+    private var missed: [SessionKey: MessageCursor] = [:]
+    /// Sessions whose missed messages are being read, and whether to read them once more.
+    private var reloading: [SessionKey: Bool] = [:]
     private let transcripts = KeptTranscripts()
 
     init(
@@ -50,6 +56,35 @@ package final class MessageService {
         self.transcript = transcript
         self.runs = runs
         self.conversations = conversations
+    }
+
+    // MARK: Messages of an earlier process
+
+    private struct Saved: Sendable {
+        let said: SaidMessages
+        /// Our messages whose present state is not on the stream.
+        let unsaid: [OutboxEntry]
+    }
+
+    /// Loads the messages that an earlier process published, so that they do not come again.
+    /// - Parameter completion: called when the link may open.
+    func load(on loop: isolated EventLoop, completion: @escaping () -> Void) {
+        feed.readSaved("messages", on: loop) { tables in
+            let said = try SaidMessages(tables.events, atLeast: Self.remembered)
+            return Saved(said: said, unsaid: try said.unsaid(tables.outbox))
+        } failed: { [weak self] fault in
+            self?.fault = fault
+        } completion: { [weak self] saved in
+            guard let self else { return }
+            self.fault = nil
+            self.said = saved.said
+            let changed = self.early ?? []
+            self.early = nil
+            let known = Set(changed.map(\.id))
+            for entry in saved.unsaid where !known.contains(entry.id) { self.entryChanged(entry, on: loop) }
+            for entry in changed { self.entryChanged(entry, on: loop) }
+            completion()
+        }
     }
 
     // MARK: History
@@ -261,9 +296,14 @@ package final class MessageService {
     /// Publishes the new state of one of our messages: on its way, arrived, or failed. A cancelled one was never sent.
     package func entryChanged(_ entry: OutboxEntry, on loop: isolated EventLoop) {
         transcripts.changed(entry.session, on: loop)
-        guard entry.kind == .message, let state = ChatMessage.State(entry.state), published[entry.id] != state,
+        guard entry.kind == .message, let state = ChatMessage.State(entry.state), said[entry.id] != state,
             !runs.isHidden(entry.id)
         else { return }
+        guard early == nil else {
+            early?.removeAll { $0.id == entry.id }
+            early?.append(entry)
+            return
+        }
         if let text = entry.text, entry.payloadBytes <= text.utf8.count {
             return publish(ChatMessage(entry, text: text), entry.session, on: loop)
         }
@@ -287,7 +327,8 @@ package final class MessageService {
     private func lookAfter(_ run: Run, isLast: Bool, on loop: isolated EventLoop) {
         let session = run.session.text
         read(session, rows: Self.rowsAfterRun, longTexts: true, on: loop) { [weak self] result in
-            guard let self, case .success(let page) = result else { return }
+            guard let self else { return }
+            guard case .success(let page) = result else { return self.miss(run.session) }
             let found = page.page.messages.filter { $0.runID.map(self.runs.resolved) == run.id }
             let hasAnswer = found.contains { $0.role != .user }
             if !hasAnswer, !run.text.isEmpty || run.error != nil, !isLast {
@@ -296,6 +337,8 @@ package final class MessageService {
                 }
                 return
             }
+            // Missed messages come first, in the order of the transcript.
+            self.publishMissed(page.page, run.session, on: loop)
             for message in found { self.publish(message, session, on: loop) }
             // The transcript never gets the partial text of an interrupted run, so no list would have that message.
             if !hasAnswer, isLast, run.code != .interrupted { self.publish(ChatMessage(run), session, on: loop) }
@@ -332,18 +375,44 @@ package final class MessageService {
     /// Drops the kept transcripts after events may have been lost.
     func forgetTranscripts() { transcripts.forget() }
 
-    /// Publishes missed messages from any sender. A turn in progress is published at its end.
-    package func reload(since: Timestamp, on loop: isolated EventLoop) {
-        for session in runs.reading({ $0.recentSessions(Self.mostReloaded) }) where reloading.insert(session).inserted {
-            read(session.text, rows: Self.rowsAfterRun, longTexts: true, on: loop) { [weak self] result in
-                guard let self else { return }
-                self.reloading.remove(session)
-                guard case .success(let page) = result else { return }
-                for message in page.page.settled where message.at >= since && !self.isUnderWay(message) {
-                    self.publish(message, session.text, on: loop)
-                }
-            }
+    /// Publishes missed messages from any sender, after a start, a break of the link, or lost frames. A turn in progress
+    /// is published at its end.
+    func catchUp(on loop: isolated EventLoop) {
+        defer { said.linkOpened(now: loop.wallClock) }
+        // No process has followed this gateway before.
+        guard said.start != nil else { return }
+        let recent = runs.reading { $0.recentSessions(Self.mostReloaded) }
+        let earlier = said.sessions.filter { !recent.contains($0) }
+        for session in (recent + earlier).prefix(Self.mostReloaded) {
+            miss(session)
+            reload(session, on: loop)
         }
+    }
+
+    /// Notes that messages of the session may have been missed, from the last one on the stream on.
+    private func miss(_ session: SessionKey) {
+        missed[session] = missed[session] ?? said.place(in: session, clockSkewMs: gateway.clockSkewMs)
+    }
+
+    private func reload(_ session: SessionKey, on loop: isolated EventLoop) {
+        guard missed[session] != nil else { return }
+        guard reloading[session] == nil else { return reloading[session] = true }
+        reloading[session] = false
+        read(session.text, rows: Self.rowsAfterRun, longTexts: true, on: loop) { [weak self] result in
+            guard let self else { return }
+            let isRepeated = self.reloading.removeValue(forKey: session) ?? false
+            if case .success(let page) = result { self.publishMissed(page.page, session, on: loop) }
+            if isRepeated { self.reload(session, on: loop) }
+        }
+    }
+
+    /// Messages behind a run in progress wait for its end, so that their order stays.
+    private func publishMissed(_ page: MessagePage, _ session: SessionKey, on loop: isolated EventLoop) {
+        guard let place = missed[session] else { return }
+        let unsaid = said.unsaid(page.settled, after: place)
+        let ready = unsaid.prefix { !isUnderWay($0) }
+        for message in ready { publish(message, session.text, on: loop) }
+        if unsaid.dropFirst(ready.count).allSatisfy(isUnderWay) { missed[session] = nil }
     }
 
     private func isUnderWay(_ message: ChatMessage) -> Bool {
@@ -351,10 +420,10 @@ package final class MessageService {
     }
 
     private func publish(_ message: ChatMessage?, _ session: String, on loop: isolated EventLoop) {
-        guard let message, published[message.id] != message.state else { return }
+        guard let message, said[message.id] != message.state else { return }
         // The message was published as arrived; a page that shows it as sending is older.
-        if published[message.id] == .sent, message.state == .sending { return }
-        published[message.id] = message.state
+        if said[message.id] == .sent, message.state == .sending { return }
+        said.add(message, in: SessionKey(canonical: session))
         let row = Self.row(message, session, ordinal: 0)
         let isLasting = message.state == .sent
         let now = loop.wallClock
@@ -385,11 +454,16 @@ extension ChatMessage {
         )
     }
 
+    static func id(ofRun run: String) -> String { run + ":assistant" }
+
+    /// Whether the text of a run was published without its transcript.
+    var isMadeOfRun: Bool { runID.map { Self.id(ofRun: $0) == id } ?? false }
+
     /// The text of a run that no transcript shows.
     init?(_ run: Run) {
         guard !run.text.isEmpty || run.error != nil, !Housekeeping.isAnswer(run.text) else { return nil }
         self.init(
-            id: run.id + ":assistant",
+            id: Self.id(ofRun: run.id),
             role: .assistant,
             text: run.text,
             at: run.endedAt ?? run.startedAt,

@@ -27,7 +27,6 @@ final class CutReplay {
     private var firstOpenings: [Int: (opening: GatewayRecording.Opening, clock: Int64)] = [:]
     /// The clock's time until which the cut keeps the link closed.
     private var closedUntil: Int64?
-    private var lostAt: Timestamp?
     private var isOver = false
 
     /// - Parameter cut: nil for a replay without an interruption.
@@ -85,16 +84,10 @@ final class CutReplay {
         }
         gateway.openedAt = clock
         try await bench.open(hello, on: loop)
-        if let since = lostAt {
-            lostAt = nil
-            bench.services.events.notify(.eventsMissed(since: since), on: loop)
-            try await bench.settle(on: loop)
-        }
     }
 
     private func closeLink(on loop: isolated EventLoop) async throws {
         guard bench.gateway.isOnline else { return }
-        lostAt = loop.wallClock.adding(milliseconds: -GatewayEvents.slackMilliseconds)
         try await bench.drop(on: loop)
     }
 
@@ -102,7 +95,6 @@ final class CutReplay {
         closedUntil = clock + kind.milliseconds
         if kind.killsLadle {
             keepEvents()
-            lostAt = nil
             try await bench.kill(on: loop)
         } else {
             try await closeLink(on: loop)

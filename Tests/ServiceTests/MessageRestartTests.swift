@@ -1,0 +1,271 @@
+import Basics
+import EventLoops
+import EventStream
+import Gateway
+import JSONBytes
+import Outbox
+import Runs
+import Store
+import Testing
+
+@testable import Service
+
+/// The `message` events of a stream over kills of Ladle and breaks of the link: none is missing, none comes twice.
+struct MessageRestartTests {
+    private static let main = ServiceBench.main
+    private static let start = ManualClock.start.milliseconds
+
+    /// Releases with keys and ids in their rows, with ids alone, and with neither.
+    enum Release: CaseIterable, Sendable {
+        case newest, middle, oldest
+
+        func open(_ bench: ServiceBench, on loop: isolated EventLoop) async throws {
+            let methods = self == .oldest ? [] : ["sessions.subscribe"]
+            try await bench.open(version: self == .newest ? 4 : 3, methods: methods, on: loop)
+        }
+
+        func user(_ text: String, key: String? = nil, at seconds: Int64) -> String {
+            let id = self == .oldest ? nil : "row-\(seconds)"
+            return Row.user(
+                text,
+                key: self == .newest ? key : nil,
+                id: id,
+                at: MessageRestartTests.start + seconds * 1000
+            )
+        }
+
+        func assistant(_ text: String, at seconds: Int64) -> String {
+            Row.assistant(
+                text,
+                id: self == .oldest ? nil : "row-\(seconds)",
+                at: MessageRestartTests.start + seconds * 1000
+            )
+        }
+    }
+
+    /// The text and state of each `message` event in the log.
+    private func said(_ bench: ServiceBench) async throws -> [String] {
+        try await bench.journal.read { tables in
+            let log = try tables.events.bounds().newest.epoch
+            let page = try tables.events.page(after: EventID(epoch: log, sequence: 0), limit: 2_000)
+            return try page.events.filter { $0.type == "message" }.map { event in
+                let message = try JSONDocument(parsing: event.data).root["message"]
+                return "\(message?["text"]?.string ?? "") \(message?["state"]?.string ?? "")"
+            }
+        }
+    }
+
+    /// A turn of another client whose events all arrive.
+    private func foreignTurn(
+        _ run: String,
+        _ words: String,
+        _ answer: String,
+        at seconds: Int64,
+        _ release: Release,
+        _ bench: ServiceBench,
+        on loop: isolated EventLoop
+    ) async throws {
+        let row = release.user(words, at: seconds)
+        try await bench.event("agent", Frame.start(run, at: Self.start + seconds * 1000), on: loop)
+        bench.gateway.rows[Self.main, default: []].append(row)
+        if release != .oldest { try await bench.row(row, on: loop) }
+        bench.gateway.rows[Self.main]?.append(release.assistant(answer, at: seconds + 1))
+        try await bench.event("chat", Frame.final(run, 9, answer), on: loop)
+        try await bench.advance(2_000, on: loop)
+    }
+
+    /// Lets the gateway answer no page of a transcript once the run has ended.
+    private func holdPages(behind run: String, _ bench: ServiceBench) {
+        bench.gateway.responder = { [weak bench] request in
+            let hasEnded = bench?.services.runs.run(run)?.state.isActive == false
+            return hasEnded && request.method == "chat.history" ? .later : nil
+        }
+    }
+
+    @Test(arguments: Release.allCases)
+    func `the answer of a run whose transcript Ladle could not read before it was killed comes after the start`(
+        release: Release
+    ) async throws {
+        try await withServices { bench, loop in
+            try await release.open(bench, on: loop)
+            bench.gateway.rows[Self.main] = [release.user("older", at: -9), release.assistant("yes?", at: -8)]
+            let id = try await bench.accept("hello", on: loop) ?? ""
+            try await bench.event("agent", Frame.start(id), on: loop)
+            bench.gateway.rows[Self.main]? += [
+                release.user("hello", key: id, at: 0), release.assistant("Hello you.", at: 1),
+            ]
+            holdPages(behind: id, bench)
+            try await bench.event("chat", Frame.final(id, 9, "Hello you."), on: loop)
+            try await bench.advance(2_000, on: loop)
+            #expect(bench.types().contains("run.ended"))
+            bench.gateway.responder = nil
+            try await bench.kill(on: loop)
+            try await bench.advance(60_000, on: loop)
+            try await release.open(bench, on: loop)
+            try await bench.advance(5_000, on: loop)
+            #expect(try await said(bench) == ["hello sending", "hello sent", "Hello you. sent"])
+        }
+    }
+
+    @Test func `a message delivered just before a kill is published as sent at the next start`() async throws {
+        try await withLinkedServices { bench, loop in
+            let id = try await bench.accept("hello", on: loop) ?? ""
+            try await bench.event("agent", Frame.start(id), on: loop)
+            bench.journal.hold()
+            bench.gateway.silent = ["chat.history"]
+            try await bench.event("chat", Frame.final(id, 9, "Hello you."), on: loop)
+            // The entry's new state reaches the disk, its `message` event does not.
+            bench.journal.release()
+            bench.journal.hold()
+            try await bench.settle(on: loop)
+            try await bench.kill(on: loop)
+            #expect(try await bench.state(id) == .delivered)
+            #expect(try await said(bench) == ["hello sending", "hello sent"])
+            try await bench.kill(on: loop)
+            #expect(try await said(bench) == ["hello sending", "hello sent"])
+        }
+    }
+
+    @Test func `a message accepted just before a kill is published at the next start`() async throws {
+        try await withServices { bench, loop in
+            try await bench.drop(on: loop)
+            try await bench.accept("one", on: loop)
+            bench.journal.hold()
+            try await bench.accept("two", on: loop)
+            bench.journal.release()
+            bench.journal.hold()
+            try await bench.settle(on: loop)
+            try await bench.kill(on: loop)
+            #expect(try await said(bench) == ["one sending", "two sending"])
+            try await bench.kill(on: loop)
+            #expect(try await said(bench) == ["one sending", "two sending"])
+        }
+    }
+
+    @Test(arguments: Release.allCases)
+    func `messages of another client that came while Ladle was away are published after the start`(
+        release: Release
+    ) async throws {
+        try await withServices { bench, loop in
+            try await release.open(bench, on: loop)
+            bench.gateway.rows[Self.main] = [release.user("older", at: -9), release.assistant("yes?", at: -8)]
+            try await foreignTurn("run-1", "one", "answer one", at: 0, release, bench, on: loop)
+            let before = ["one sent", "answer one sent"]
+            #expect(try await said(bench) == before)
+            try await bench.kill(on: loop)
+            bench.gateway.rows[Self.main]? += [release.user("two", at: 5), release.assistant("answer two", at: 6)]
+            try await bench.advance(60_000, on: loop)
+            try await release.open(bench, on: loop)
+            try await bench.advance(5_000, on: loop)
+            #expect(try await said(bench) == before + ["two sent", "answer two sent"])
+        }
+    }
+
+    @Test(arguments: Release.allCases)
+    func `a turn that ended while Ladle was away comes before the turn behind it`(release: Release) async throws {
+        try await withServices { bench, loop in
+            try await release.open(bench, on: loop)
+            let row = release.user("one", at: 0)
+            try await bench.event("agent", Frame.start("run-1", at: Self.start), on: loop)
+            bench.gateway.rows[Self.main] = [row]
+            if release != .oldest { try await bench.row(row, on: loop) }
+            try await bench.kill(on: loop)
+            bench.gateway.rows[Self.main]? += [
+                release.assistant("answer one", at: 1), release.user("two", at: 5),
+                release.assistant("answer two", at: 6),
+            ]
+            try await bench.advance(60_000, on: loop)
+            try await release.open(bench, on: loop)
+            try await bench.advance(30_000, on: loop)
+            #expect(try await said(bench) == ["one sent", "answer one sent", "two sent", "answer two sent"])
+        }
+    }
+
+    @Test(arguments: Release.allCases)
+    func `a message that was published before a kill does not come again`(release: Release) async throws {
+        try await withServices { bench, loop in
+            try await release.open(bench, on: loop)
+            try await foreignTurn("run-1", "one", "answer one", at: 0, release, bench, on: loop)
+            let row = release.user("two", at: 5)
+            try await bench.event("agent", Frame.start("run-2", at: Self.start + 5_000), on: loop)
+            bench.gateway.rows[Self.main]?.append(row)
+            if release != .oldest { try await bench.row(row, on: loop) }
+            try await bench.kill(on: loop)
+            try await release.open(bench, on: loop)
+            if release != .oldest { try await bench.row(row, on: loop) }
+            bench.gateway.rows[Self.main]?.append(release.assistant("answer two", at: 6))
+            try await bench.event("chat", Frame.final("run-2", 9, "answer two"), on: loop)
+            try await bench.advance(5_000, on: loop)
+            try await bench.drop(on: loop)
+            try await release.open(bench, on: loop)
+            try await bench.advance(5_000, on: loop)
+            let all = ["one sent", "answer one sent", "two sent", "answer two sent"]
+            #expect(try await said(bench) == all)
+            try await bench.kill(on: loop)
+            try await release.open(bench, on: loop)
+            try await bench.advance(5_000, on: loop)
+            #expect(try await said(bench) == all)
+        }
+    }
+
+    @Test(arguments: Release.allCases)
+    func `a new state directory does not publish the gateway's old messages`(release: Release) async throws {
+        try await withServices { bench, loop in
+            bench.gateway.rows[Self.main] = [release.user("older", at: -9), release.assistant("yes?", at: -8)]
+            bench.gateway.rows["agent:main:work"] = [release.user("long ago", at: -90)]
+            try await release.open(bench, on: loop)
+            try await bench.drop(on: loop)
+            try await release.open(bench, on: loop)
+            try await bench.kill(on: loop)
+            try await release.open(bench, on: loop)
+            let work = "agent:main:work"
+            let id = try await bench.accept("hello", session: work, on: loop) ?? ""
+            try await bench.event("agent", Frame.start(id, session: work), on: loop)
+            try await bench.kill(on: loop)
+            try await bench.advance(1_000, on: loop)
+            try await release.open(bench, on: loop)
+            try await bench.advance(5_000, on: loop)
+            #expect(try await said(bench).filter { !$0.hasPrefix("hello") } == [])
+        }
+    }
+
+    @Test func `messages missed before two kills come, though other sessions went on between them`() async throws {
+        try await withLinkedServices { bench, loop in
+            try await foreignTurn("run-1", "one", "answer one", at: 0, .newest, bench, on: loop)
+            try await bench.kill(on: loop)
+            bench.gateway.rows[Self.main]? += [
+                Release.newest.user("two", at: 5), Release.newest.assistant("answer two", at: 6),
+            ]
+            try await bench.advance(60_000, on: loop)
+            bench.gateway.silent = ["chat.history"]
+            try await bench.open(on: loop)
+            try await bench.accept("hello", session: "agent:main:work", on: loop)
+            try await bench.accept("and you", on: loop)
+            try await bench.kill(on: loop)
+            bench.gateway.silent = []
+            try await bench.open(on: loop)
+            try await bench.advance(1_000, on: loop)
+            let messages = try await said(bench)
+            #expect(messages.filter { $0.contains("two") } == ["two sent", "answer two sent"])
+        }
+    }
+
+    @Test func `an answer whose page broke off with the link is published over the next link`() async throws {
+        try await withLinkedServices { bench, loop in
+            let id = try await bench.accept("hello", on: loop) ?? ""
+            try await bench.event("agent", Frame.start(id), on: loop)
+            try await bench.advance(60_000, on: loop)
+            bench.gateway.rows[Self.main] = [
+                Release.newest.user("hello", key: id, at: 0), Release.newest.assistant("Hello you.", at: 1),
+            ]
+            holdPages(behind: id, bench)
+            try await bench.event("chat", Frame.final(id, 9, "Hello you."), on: loop)
+            #expect(bench.types().contains("run.ended"))
+            bench.gateway.responder = nil
+            try await bench.drop(on: loop)
+            try await bench.open(on: loop)
+            try await bench.advance(2_000, on: loop)
+            #expect(try await said(bench) == ["hello sending", "hello sent", "Hello you. sent"])
+        }
+    }
+}
