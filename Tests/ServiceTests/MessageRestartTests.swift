@@ -107,6 +107,27 @@ struct MessageRestartTests {
         }
     }
 
+    @Test(arguments: [true, false])
+    func `the error of a run that no transcript shows comes once, over kills of Ladle`(hasAnswer: Bool) async throws {
+        try await withLinkedServices { bench, loop in
+            try await foreignTurn("run-1", "one", "answer one", at: 0, .newest, bench, on: loop)
+            let id = try await bench.accept("hello", on: loop) ?? ""
+            try await bench.event("agent", Frame.start(id), on: loop)
+            bench.gateway.rows[Self.main]?.append(Release.newest.user("hello", key: id, at: 3))
+            try await bench.event("chat", Frame.end(id, "error"), on: loop)
+            #expect(bench.types().contains("run.ended"))
+            try await bench.kill(on: loop)
+            if hasAnswer { bench.gateway.rows[Self.main]?.append(Release.newest.assistant("After all.", at: 4)) }
+            for _ in 0..<2 {
+                try await bench.open(on: loop)
+                try await bench.advance(5_000, on: loop)
+                try await bench.kill(on: loop)
+            }
+            let messages = Array(try await said(bench).dropFirst(2))
+            #expect(messages == ["hello sending", "hello sent", hasAnswer ? "After all. sent" : " failed"])
+        }
+    }
+
     @Test func `a message delivered just before a kill is published as sent at the next start`() async throws {
         try await withLinkedServices { bench, loop in
             let id = try await bench.accept("hello", on: loop) ?? ""

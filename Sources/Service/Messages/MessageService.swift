@@ -40,6 +40,8 @@ package final class MessageService {
     private var missed: [SessionKey: MessageCursor] = [:]
     /// Sessions whose missed messages are being read, and whether to read them once more.
     private var reloading: [SessionKey: Bool] = [:]
+    /// Runs of the earlier process whose answers are to be looked for.
+    private var unanswered: [ArchivedRun] = []
     private let transcripts = KeptTranscripts()
 
     init(
@@ -64,6 +66,8 @@ package final class MessageService {
         let said: SaidMessages
         /// Our messages whose present state is not on the stream.
         let unsaid: [OutboxEntry]
+        /// Runs that ended and have no answer on the stream.
+        let unanswered: [ArchivedRun]
     }
 
     /// Loads the messages that an earlier process published, so that they do not come again.
@@ -71,13 +75,19 @@ package final class MessageService {
     func load(on loop: isolated EventLoop, completion: @escaping () -> Void) {
         feed.readSaved("messages", on: loop) { tables in
             let said = try SaidMessages(tables.events, atLeast: Self.remembered)
-            return Saved(said: said, unsaid: try said.unsaid(tables.outbox))
+            let unanswered = try said.unansweredRuns.compactMap { try tables.runs.run(id: $0) }
+            return Saved(
+                said: said,
+                unsaid: try said.unsaid(tables.outbox),
+                unanswered: unanswered.map { ArchivedRun($0, steps: []) }.filter { !$0.isInterrupted }
+            )
         } failed: { [weak self] fault in
             self?.fault = fault
         } completion: { [weak self] saved in
             guard let self else { return }
             self.fault = nil
             self.said = saved.said
+            self.unanswered = saved.unanswered
             let changed = self.early ?? []
             self.early = nil
             let known = Set(changed.map(\.id))
@@ -387,6 +397,28 @@ package final class MessageService {
             miss(session)
             reload(session, on: loop)
         }
+        let runs = unanswered
+        unanswered = []
+        for run in runs { lookAfter(run, on: loop) }
+    }
+
+    /// The tracker does not know the run, so any answer behind the last one on the stream may be its own.
+    /// - Parameter firstPlace: the last answer on the stream at the first look; nil for the first look.
+    private func lookAfter(_ run: ArchivedRun, firstPlace: MessageCursor? = nil, on loop: isolated EventLoop) {
+        let session = SessionKey(canonical: run.session)
+        miss(session)
+        guard let place = firstPlace ?? missed[session] else { return }
+        read(run.session, rows: Self.rowsAfterRun, longTexts: true, on: loop) { [weak self] result in
+            guard let self else { return }
+            guard case .success(let page) = result else { return self.unanswered.append(run) }
+            self.publishMissed(page.page, session, on: loop)
+            let isAnswered = SaidMessages.messages(page.page.messages[...], after: place).contains { $0.role != .user }
+            if isAnswered { return }
+            if firstPlace != nil { return self.publish(ChatMessage(run), run.session, on: loop) }
+            loop.after(milliseconds: Self.secondLookMilliseconds) { [weak self] in
+                self?.lookAfter(run, firstPlace: place, on: loop)
+            }
+        }
     }
 
     /// Notes that messages of the session may have been missed, from the last one on the stream on.
@@ -461,15 +493,23 @@ extension ChatMessage {
 
     /// The text of a run that no transcript shows.
     init?(_ run: Run) {
-        guard !run.text.isEmpty || run.error != nil, !Housekeeping.isAnswer(run.text) else { return nil }
+        self.init(run: run.id, text: run.text, error: run.error, at: run.endedAt ?? run.startedAt)
+    }
+
+    init?(_ run: ArchivedRun) {
+        self.init(run: run.id, text: run.text, error: run.error, at: run.endedAt ?? run.startedAt)
+    }
+
+    private init?(run: String, text: String, error: String?, at time: Timestamp) {
+        guard !text.isEmpty || error != nil, !Housekeeping.isAnswer(text) else { return nil }
         self.init(
-            id: Self.id(ofRun: run.id),
+            id: Self.id(ofRun: run),
             role: .assistant,
-            text: run.text,
-            at: run.endedAt ?? run.startedAt,
-            state: run.error == nil ? .sent : .failed,
-            runID: run.id,
-            error: run.error
+            text: text,
+            at: time,
+            state: error == nil ? .sent : .failed,
+            runID: run,
+            error: error
         )
     }
 }

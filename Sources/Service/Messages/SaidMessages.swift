@@ -10,6 +10,8 @@ struct SaidMessages: Sendable {
     /// The most events, and the most bytes of messages, read from the log.
     private static let mostEvents = 10_000
     private static let mostBytes = 16 << 20
+    /// The longest time from a run's end to its messages, since a busy gateway takes long to answer.
+    private static let lookMilliseconds: Int64 = 60_000
 
     private let least: Int
     /// The states in which messages were published, by message.
@@ -21,6 +23,8 @@ struct SaidMessages: Sendable {
     private var begun: [SessionKey: Timestamp] = [:]
     /// The sessions in the log, those with the newest events first.
     private(set) var sessions: [SessionKey] = []
+    /// Runs that ended shortly before the log's end, without an answer in their session since, oldest first.
+    private(set) var unansweredRuns: [String] = []
     /// Our messages that the log does not show as sent.
     private var pending: [String] = []
     /// The time of the oldest event that was read, on our clock.
@@ -40,18 +44,27 @@ struct SaidMessages: Sendable {
     init(_ events: EventTable, atLeast least: Int) throws {
         self.init(atLeast: least)
         var found: [(message: ChatMessage, session: SessionKey)] = []
+        var answered: Set<SessionKey> = []
         var bytes = 0
         try events.scanBack(Self.mostEvents, dataOf: "message") { event in
-            if start == nil { start = event.at }
+            let end = start ?? event.at
+            start = end
             oldest = event.at
             guard let session = event.session.map({ SessionKey(canonical: $0) }) else { return true }
             if begun.updateValue(event.at, forKey: session) == nil { sessions.append(session) }
             bytes += event.data.count
             if !event.data.isEmpty, let message = ChatMessage(published: event.data) {
                 found.append((message, session))
+                if message.role != .user { answered.insert(session) }
+            }
+            if event.type == "run.ended", let run = event.run, !answered.contains(session),
+                event.at.adding(milliseconds: Self.lookMilliseconds) >= end
+            {
+                unansweredRuns.append(run)
             }
             return found.count < least && bytes < Self.mostBytes
         }
+        unansweredRuns.reverse()
         for (message, session) in found.reversed() { add(message, in: session) }
         var seen: Set<String> = []
         for (message, _) in found where message.role == .user && seen.insert(message.id).inserted {
@@ -85,6 +98,10 @@ struct SaidMessages: Sendable {
 
     /// The messages behind a place that are not on the stream.
     func unsaid(_ messages: ArraySlice<ChatMessage>, after place: MessageCursor) -> [ChatMessage] {
+        Self.messages(messages, after: place).filter { states[$0.id] != $0.state && !isSaidByRun($0) }
+    }
+
+    static func messages(_ messages: ArraySlice<ChatMessage>, after place: MessageCursor) -> ArraySlice<ChatMessage> {
         let last = messages.lastIndex { $0.id == place.id } ?? messages.lastIndex { $0.at <= place.at }
         var first = last.map { $0 + 1 } ?? messages.startIndex
         // An event's time lies just after the question that led to it.
@@ -93,7 +110,7 @@ struct SaidMessages: Sendable {
         {
             first = last
         }
-        return messages[first...].filter { states[$0.id] != $0.state && !isSaidByRun($0) }
+        return messages[first...]
     }
 
     /// Whether the text of the message's run was published before its transcript had it.
