@@ -402,7 +402,7 @@ package final class MessageService {
         for run in runs { lookAfter(run, on: loop) }
     }
 
-    /// The tracker does not know the run, so any answer behind the last one on the stream may be its own.
+    /// The tracker does not know the run, so its answer is found by its text behind the last answer on the stream.
     /// - Parameter firstPlace: the last answer on the stream at the first look; nil for the first look.
     private func lookAfter(_ run: ArchivedRun, firstPlace: MessageCursor? = nil, on loop: isolated EventLoop) {
         let session = SessionKey(canonical: run.session)
@@ -412,8 +412,8 @@ package final class MessageService {
             guard let self else { return }
             guard case .success(let page) = result else { return self.unanswered.append(run) }
             self.publishMissed(page.page, session, on: loop)
-            let isAnswered = SaidMessages.messages(page.page.messages[...], after: place).contains { $0.role != .user }
-            if isAnswered { return }
+            let behind = SaidMessages.messages(page.page.messages[...], after: place)
+            if behind.contains(where: { $0.mayAnswer(run) }) { return }
             if firstPlace != nil { return self.publish(ChatMessage(run), run.session, on: loop) }
             loop.after(milliseconds: Self.secondLookMilliseconds) { [weak self] in
                 self?.lookAfter(run, firstPlace: place, on: loop)
@@ -490,6 +490,18 @@ extension ChatMessage {
 
     /// Whether the text of a run was published without its transcript.
     var isMadeOfRun: Bool { runID.map { Self.id(ofRun: $0) == id } ?? false }
+
+    /// Two texts with this many equal characters at the beginning are the same: gateways cut long ones.
+    private static let compared = 200
+
+    /// Whether a message of a transcript may be an answer of the run. A run's text joins the texts of its messages.
+    func mayAnswer(_ run: ArchivedRun) -> Bool {
+        guard role != .user else { return false }
+        let (own, whole) = (text.filter { !$0.isWhitespace }, run.text.filter { !$0.isWhitespace })
+        if own.isEmpty || whole.isEmpty { return true }
+        return whole.containsText(String(own.prefix(Self.compared)))
+            || own.containsText(String(whole.prefix(Self.compared)))
+    }
 
     /// The text of a run that no transcript shows.
     init?(_ run: Run) {

@@ -11,6 +11,8 @@ struct ReplayJudge {
         case eventAfterEnd = "an event after the end of a run"
         case noEnd = "a run without an end"
         case foreignMessage = "a message shown under another run"
+        case messageTwice = "a message published twice"
+        case noMessage = "a completed run without its message"
         case deliveredTooSoon = "delivered without proof"
         case notDelivered = "not delivered, though the gateway has it"
         case sentTwice = "sent twice"
@@ -34,6 +36,7 @@ struct ReplayJudge {
         var judge = ReplayJudge(recording, account)
         judge.judgeRuns()
         judge.judgeMessages()
+        judge.judgePublication()
         judge.judgeEntries()
         judge.judgeSending()
         return judge.findings
@@ -309,6 +312,33 @@ struct ReplayJudge {
                     find(.foreignMessage, "\(quote(text)) as an answer of run \(name(run))")
                 }
             default: break
+            }
+        }
+    }
+
+    /// Each message is published once in each state, and each answer is.
+    private mutating func judgePublication() {
+        let events = account.events.filter { $0.type == "message" }.compactMap { $0.value["message"] }
+        var seen: Set<String> = []
+        for message in events {
+            let state = "\(message["id"]?.string ?? "") \(message["state"]?.string ?? "")"
+            if !seen.insert(state).inserted {
+                find(.messageTwice, "\(quote(message["text"]?.string ?? "")) \(message["state"]?.string ?? "")")
+            }
+        }
+        guard account.isWhole else { return }
+        let answers = events.filter { $0["role"]?.string == "assistant" }.map { bare($0["text"]?.string ?? "") }
+        for event in account.events where event.type == "run.ended" {
+            guard let run = event.value["run"], run["state"]?.string == "completed", let id = event.run,
+                !isUnknown(id), let text = run["text"]?.string, !text.isEmpty
+            else { continue }
+            let wanted = bare(text)
+            // The recorder cut the middle of long texts, and the gateway their ends.
+            let isPublished = answers.contains { answer in
+                !answer.isEmpty && (wanted.contains(answer.prefix(200)) || answer.contains(wanted.prefix(200)))
+            }
+            if !isPublished {
+                find(.noMessage, "run \(name(id)) completed with \(quote(text))")
             }
         }
     }
