@@ -24,24 +24,23 @@ struct SaidMessagesTests {
         return place.map { said.unsaid(messages[...], after: $0).map(\.id) } ?? []
     }
 
-    @Test func `before the first link there is nothing to miss`() {
+    @Test func `a new log begins with the first link`() {
         var said = SaidMessages(atLeast: 10)
-        #expect(said.place(in: Self.session, clockSkewMs: 0) == nil)
-        said.linkOpened(now: at(3))
-        said.linkOpened(now: at(9))
-        #expect(unsaid(said, after: said.place(in: Self.session, clockSkewMs: 0)) == ["m5", "m6"])
-        #expect(unsaid(said, after: said.place(in: Self.session, clockSkewMs: 10_000)) == [])
+        #expect(said.place(in: Self.session) == nil)
+        said.linkOpened(gatewayTime: at(3), clockSkewMs: 10_000)
+        said.linkOpened(gatewayTime: at(9), clockSkewMs: 0)
+        #expect(unsaid(said, after: said.place(in: Self.session)) == ["m5", "m6"])
     }
 
     @Test func `the newest answer marks the place, a later question does not`() {
         var said = SaidMessages(atLeast: 10)
-        said.linkOpened(now: at(0))
+        said.linkOpened(gatewayTime: at(0), clockSkewMs: 0)
         said.add(message("m5", .user, at: 5), in: Self.session)
         said.add(message("m2", .assistant, at: 2), in: Self.session)
-        #expect(unsaid(said, after: said.place(in: Self.session, clockSkewMs: 0)) == ["m6"])
+        #expect(unsaid(said, after: said.place(in: Self.session)) == ["m6"])
         said.add(message("m6", .assistant, at: 6), in: Self.session)
         said.add(message("m2", .assistant, at: 2), in: Self.session)
-        #expect(said.place(in: Self.session, clockSkewMs: 0)?.id == "m6")
+        #expect(said.place(in: Self.session)?.id == "m6")
     }
 
     @Test func `a place that the page does not show is found by its time`() {
@@ -61,7 +60,7 @@ struct SaidMessagesTests {
         var said = SaidMessages(atLeast: 10)
         let made = message(ChatMessage.id(ofRun: "run-1"), .assistant, at: 9, run: "run-1")
         said.add(made, in: Self.session)
-        #expect(said.place(in: Self.session, clockSkewMs: 0) == nil)
+        #expect(said.place(in: Self.session) == nil)
         let page = [message("m1", .user, at: 1, run: "run-1"), message("m2", .assistant, at: 2, run: "run-1")]
         #expect(said.unsaid(page[...], after: MessageCursor(at: at(0), id: "")).map(\.id) == ["m1"])
     }
@@ -74,14 +73,18 @@ struct SaidMessagesTests {
                 ids.append(try await bench.accept("text \(number)", on: loop) ?? "")
                 try await bench.advance(1_000, on: loop)
             }
-            let (said, open) = try await bench.journal.read { tables in
+            var (said, open) = try await bench.journal.read { tables in
                 let said = try SaidMessages(tables.events, atLeast: 3)
                 return (said, try said.unsaid(tables.outbox))
             }
             #expect(ids.map { said[$0] } == [nil, nil, .sending, .sending, .sending])
             #expect(open.isEmpty, "the messages of older entries may be in the older part of the log")
             #expect(said.sessions == [Self.session])
-            #expect(said.start == bench.clock.wall.adding(milliseconds: -1_000))
+            let last = bench.clock.wall.adding(milliseconds: -1_000)
+            #expect(said.start == last)
+            for skew: Int64 in [5_000, 0] { said.linkOpened(gatewayTime: at(0), clockSkewMs: skew) }
+            #expect(said.place(in: SessionKey(canonical: "agent:main:other"))?.at == last.adding(milliseconds: 5_000))
+            #expect(said.place(in: Self.session)?.at == last.adding(milliseconds: 3_000))
         }
     }
 }

@@ -351,8 +351,19 @@ package final class MessageService {
             self.publishMissed(page.page, run.session, on: loop)
             for message in found { self.publish(message, session, on: loop) }
             // The transcript never gets the partial text of an interrupted run, so no list would have that message.
-            if !hasAnswer, isLast, run.code != .interrupted { self.publish(ChatMessage(run), session, on: loop) }
+            if !hasAnswer, isLast, run.code != .interrupted, !self.isSaid(run, in: page.page) {
+                self.publish(ChatMessage(run), session, on: loop)
+            }
         }
+    }
+
+    /// Whether the stream has the run's text as a message of which the transcript does not tell the run.
+    private func isSaid(_ run: Run, in page: MessagePage) -> Bool {
+        !run.text.isEmpty
+            && page.messages.contains { message in
+                message.runID == nil && message.at >= run.startedAt && said[message.id] != nil
+                    && message.mayAnswer(run.text)
+            }
     }
 
     /// Publishes at once what people write through other clients, if the gateway reports it.
@@ -388,9 +399,10 @@ package final class MessageService {
     /// Publishes missed messages from any sender, after a start, a break of the link, or lost frames. A turn in progress
     /// is published at its end.
     func catchUp(on loop: isolated EventLoop) {
-        defer { said.linkOpened(now: loop.wallClock) }
+        let isFirst = said.start == nil
+        said.linkOpened(gatewayTime: gateway.gatewayTime(on: loop), clockSkewMs: gateway.clockSkewMs(on: loop))
         // No process has followed this gateway before.
-        guard said.start != nil else { return }
+        guard !isFirst else { return }
         let recent = runs.reading { $0.recentSessions(Self.mostReloaded) }
         let earlier = said.sessions.filter { !recent.contains($0) }
         for session in (recent + earlier).prefix(Self.mostReloaded) {
@@ -413,7 +425,7 @@ package final class MessageService {
             guard case .success(let page) = result else { return self.unanswered.append(run) }
             self.publishMissed(page.page, session, on: loop)
             let behind = SaidMessages.messages(page.page.messages[...], after: place)
-            if behind.contains(where: { $0.mayAnswer(run) }) { return }
+            if behind.contains(where: { $0.mayAnswer(run.text) }) { return }
             if firstPlace != nil { return self.publish(ChatMessage(run), run.session, on: loop) }
             loop.after(milliseconds: Self.secondLookMilliseconds) { [weak self] in
                 self?.lookAfter(run, firstPlace: place, on: loop)
@@ -423,7 +435,7 @@ package final class MessageService {
 
     /// Notes that messages of the session may have been missed, from the last one on the stream on.
     private func miss(_ session: SessionKey) {
-        missed[session] = missed[session] ?? said.place(in: session, clockSkewMs: gateway.clockSkewMs)
+        missed[session] = missed[session] ?? said.place(in: session)
     }
 
     private func reload(_ session: SessionKey, on loop: isolated EventLoop) {
@@ -494,10 +506,11 @@ extension ChatMessage {
     /// Two texts with this many equal characters at the beginning are the same: gateways cut long ones.
     private static let compared = 200
 
-    /// Whether a message of a transcript may be an answer of the run. A run's text joins the texts of its messages.
-    func mayAnswer(_ run: ArchivedRun) -> Bool {
+    /// Whether a message of a transcript may be an answer of the run with this text, which joins the texts of its
+    /// messages.
+    func mayAnswer(_ runText: String) -> Bool {
         guard role != .user else { return false }
-        let (own, whole) = (text.filter { !$0.isWhitespace }, run.text.filter { !$0.isWhitespace })
+        let (own, whole) = (text.filter { !$0.isWhitespace }, runText.filter { !$0.isWhitespace })
         if own.isEmpty || whole.isEmpty { return true }
         return whole.containsText(String(own.prefix(Self.compared)))
             || own.containsText(String(whole.prefix(Self.compared)))

@@ -19,7 +19,7 @@ struct SaidMessages: Sendable {
     /// The newest published answer of each session. Answers are published in the order of their transcript; messages
     /// of people are not.
     private var answers: RecentValues<SessionKey, MessageCursor>
-    /// The time of the oldest event of each session in the log, on our clock.
+    /// The time of the oldest event of each session in the log.
     private var begun: [SessionKey: Timestamp] = [:]
     /// The sessions in the log, those with the newest events first.
     private(set) var sessions: [SessionKey] = []
@@ -29,9 +29,10 @@ struct SaidMessages: Sendable {
     private var pending: [String] = []
     /// The time of the oldest event that was read, on our clock.
     private var oldest: Timestamp?
-    /// From this time on, on our clock, the stream has the messages of all sessions; nil for a new log before the
-    /// first link.
+    /// From this time on the stream has the messages of all sessions; nil for a new log before the first link.
     private(set) var start: Timestamp?
+    /// Whether these times are on the gateway's clock; until the first link they are on ours.
+    private var isAligned = false
 
     /// - Parameter least: the number of messages to remember.
     init(atLeast least: Int) {
@@ -85,15 +86,21 @@ struct SaidMessages: Sendable {
         answers[session] = MessageCursor(message)
     }
 
-    /// Called when a link opens.
-    mutating func linkOpened(now: Timestamp) { start = start ?? now }
+    /// Called when a link opens, before messages are looked for. The times in the log are moved to the gateway's clock
+    /// once: a later step of our own clock does not change them.
+    mutating func linkOpened(gatewayTime: Timestamp, clockSkewMs: Int64) {
+        guard !isAligned else { return }
+        isAligned = true
+        start = start?.adding(milliseconds: clockSkewMs) ?? gatewayTime
+        begun = begun.mapValues { $0.adding(milliseconds: clockSkewMs) }
+    }
 
     // MARK: Missed messages
 
     /// The place up to which the stream has the session's transcript.
-    func place(in session: SessionKey, clockSkewMs: Int64) -> MessageCursor? {
+    func place(in session: SessionKey) -> MessageCursor? {
         if let answer = answers[session] { return answer }
-        return (begun[session] ?? start).map { MessageCursor(at: $0.adding(milliseconds: clockSkewMs), id: "") }
+        return (begun[session] ?? start).map { MessageCursor(at: $0, id: "") }
     }
 
     /// The messages behind a place that are not on the stream.
