@@ -141,6 +141,7 @@ struct PageReader: Sendable {
             guard let id = owners[place], memory[id]?.session == session else { continue }
             memory[id]?.take(turn.rows)
             if pageAt != nil, turn.user != nil { memory[id]?.message.stored() }
+            if turn.user?.resumesTurn == true { memory[id]?.message.isResumption = true }
             found.rows[id, default: []] += turn.rows
             if place == turns.count - 1 { found.last = id }
         }

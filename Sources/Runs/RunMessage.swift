@@ -4,6 +4,10 @@ struct RunMessage: Sendable {
     var text: String?
     /// How far the gateway's clock was ahead of ours when the message was sent; nil if unknown.
     var clockSkewMs: Int64?
+    /// The run goes on with one that a restart interrupted, and its prompt is the gateway's.
+    var isResumption = false
+    /// Another client sent the message.
+    var isOfStranger: Bool { text == nil && !isResumption }
     /// The outbox has no proof that the gateway has the message, and may send it again.
     var awaitsDelivery = false
     /// The transcript was seen to hold the message's row.

@@ -186,12 +186,10 @@ struct RunTies: Sendable {
             return runs.interrupted.last { memory[$0]?.isActive == true }.map { ($0, false) }
         }
         let words = HistoryTurn.compared(user.text)
-        if let named = runs.interrupted.last(where: { memory[$0]?.message.text == words }) {
-            // The last restart may have interrupted another client's run, whose words are not known. Then a run of ours that an
-            // earlier restart interrupted is not meant.
-            let stranger = runs.interrupted.last { memory[$0]?.isActive == true && memory[$0]?.message.text == nil }
-            guard let stranger else { return (named, false) }
-            return memory[named]?.isActive == true ? (named, true) : (stranger, false)
+        if let named = runs.interrupted.lastIndex(where: { memory[$0]?.message.text == words }) {
+            // A later restart may have interrupted another client's run, whose words are not known.
+            let isShared = runs.interrupted[(named + 1)...].contains { memory[$0]?.message.isOfStranger == true }
+            return (runs.interrupted[named], isShared)
         }
         let part = runs.interrupted.last {
             memory[$0]?.message.text.map { !$0.isEmpty && words.rangeOfText($0) != nil } ?? false

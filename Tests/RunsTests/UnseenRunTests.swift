@@ -175,7 +175,9 @@ struct UnseenRunTests {
         }
     }
 
-    @Test func `another client's run of the last restart comes before one of ours with the same words`() {
+    /// - Parameter isOthers: whether another client's run is interrupted, or one of the gateway's own.
+    @Test(arguments: [true, false])
+    func `a run of ours and a later one of another client may have the same words`(isOthers: Bool) {
         var tracker = RunTracker()
         tracker.traits = GatewayTraits(sendsRows: true, pagesTellRuns: true)
         tracker.sent(own, session: main, text: "hi", now: now)
@@ -189,15 +191,17 @@ struct UnseenRunTests {
         #expect(tracker.run(own)?.code == .interrupted, "given up")
         let foreign = AgentFrame.start("foreign", now.milliseconds + 80_000)
         _ = tracker.receive(event: "agent", payload: foreign, now: now.adding(milliseconds: 80_000))
+        let prompt = isOthers ? turn("foreign", "", at: 80_000)[0] : self.prompt("other words", restarts: 1, at: 80_000)
+        let told = json(#"{"sessionKey":"agent:main:main","messageId":"f","message":\#(prompt)}"#)
+        _ = tracker.receive(event: "session.message", payload: told, now: now.adding(milliseconds: 80_000))
         tracker.relink(isSameProcess: false, now: now.adding(milliseconds: 90_000))
         let start = now.adding(milliseconds: 96_000)
         _ = tracker.receive(event: "agent", payload: AgentFrame.start("own", start.milliseconds), now: start)
         let row = json(
-            #"{"sessionKey":"agent:main:main","messageId":"m","message":\#(prompt("hi", restarts: 1, at: 96_000))}"#
+            #"{"sessionKey":"agent:main:main","messageId":"m","message":\#(self.prompt("hi", restarts: 1, at: 96_000))}"#
         )
         let changes = tracker.receive(event: "session.message", payload: row, now: start)
-        #expect(changes.contains(.reassigned(from: "foreign", to: "own")))
-        #expect(!changes.contains(.reassigned(from: own, to: "own")))
+        #expect(changes.contains(.reassigned(from: own, to: "own", isShared: isOthers)))
     }
 
     /// 2026.4.26, seen live: the page after the restart begins with a prompt of an earlier restart, and its answer.
