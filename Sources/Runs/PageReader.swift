@@ -139,10 +139,13 @@ struct PageReader: Sendable {
         }
         for (place, turn) in turns.enumerated() {
             guard let id = owners[place], memory[id]?.session == session else { continue }
-            memory[id]?.take(turn.rows)
+            // A command is answered by the gateway itself.
+            let isCommand = memory[id]?.message.text?.hasPrefix("/") == true
+            let rows = isCommand ? turn.rows : turn.rows.filter { !$0.isInjected }
+            memory[id]?.take(rows)
             if pageAt != nil, turn.user != nil { memory[id]?.message.stored() }
             if turn.user?.resumesTurn == true { memory[id]?.message.isResumption = true }
-            found.rows[id, default: []] += turn.rows
+            found.rows[id, default: []] += rows
             if place == turns.count - 1 { found.last = id }
         }
         for id in found.rows.keys { memory.publish(id, to: &changes) }

@@ -92,9 +92,12 @@ struct RunTies: Sendable {
         to changes: inout [RunChange]
     ) {
         guard let runs = memory[session: session], !runs.interrupted.isEmpty else { return }
-        for turn in turns {
+        for (place, turn) in turns.enumerated() {
             guard let user = turn.user, user.resumesTurn, let time = turn.time else { continue }
-            guard let answer = resuming(at: time, runs, in: memory) else { continue }
+            let next = turns[(place + 1)...].lazy.compactMap { $0.user?.time }.first
+            guard
+                let answer = resuming(at: time, runs, in: memory) ?? joined(after: time, before: next, runs, in: memory)
+            else { continue }
             guard let (id, isShared) = interrupted(by: user, runs, in: memory), id != answer,
                 memory[session: session]?.interrupted.contains(id) == true,
                 isResumed(id, by: answer, at: time, in: memory)
@@ -125,6 +128,21 @@ struct RunTies: Sendable {
             }
         }
         return nearest?.id
+    }
+
+    /// The run that Ladle joined while it worked on the prompt of this time: the gateway began it while Ladle was away.
+    private func joined(
+        after prompt: Timestamp,
+        before next: Timestamp?,
+        _ runs: SessionRuns,
+        in memory: RunMemory
+    ) -> String? {
+        runs.active.first { id in
+            guard !runs.interrupted.contains(id), memory[id]?.message.text == nil,
+                let joined = memory[id]?.candidate.joinedAt?.adding(milliseconds: TurnMatch.startTolerance)
+            else { return false }
+            return prompt <= joined && next.map { joined < $0 } ?? true
+        }
     }
 
     /// The prompt has the time of the run's start, to the millisecond; a busy gateway may start the run some seconds later.

@@ -22,7 +22,7 @@ struct TurnMatch: Sendable {
     }
 
     /// The user's row has the time of the run's start, to the millisecond; on a loaded gateway the two may differ by more.
-    private static let startTolerance: Int64 = 100
+    static let startTolerance: Int64 = 100
     /// The most by which our clock and the gateway's may differ. An older row cannot have a message that was sent later.
     static let clockTolerance: Int64 = 2_000
 

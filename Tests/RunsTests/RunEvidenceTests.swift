@@ -9,6 +9,22 @@ import Testing
 struct RunEvidenceTests: EvidenceScene {
     // MARK: Ladle or the link was away
 
+    /// 2026.3.1, seen live: an abort of the run before, in its first moments, had the gateway write the answer before once more.
+    @Test func `a row that the gateway writes by itself is no answer of an interrupted run`() {
+        var tracker = half(march)
+        tracker.relink(isSameProcess: false, now: after(5_000))
+        let again =
+            answer("The one before.", at: 20).dropLast() + #","provider":"openclaw","model":"gateway-injected"}"#
+        let changes = tracker.receive(
+            history: page([user("story", at: 0), String(again)]),
+            session: main,
+            now: after(6_000)
+        )
+        let run = ends(changes).first
+        #expect(run?.code == .interrupted)
+        #expect(run?.text == "Half of")
+    }
+
     @Test func `the answer to the message before is not the answer`() {
         var tracker = RunTracker()
         tracker.traits = march

@@ -175,6 +175,27 @@ struct UnseenRunTests {
         }
     }
 
+    /// 2026.6.11, seen live: the gateway went on with a run between two processes of Ladle.
+    @Test func `a run that the gateway went on with while Ladle was away names the run that Ladle joins`() {
+        var tracker = RunTracker()
+        tracker.traits = GatewayTraits(sendsRows: true, pagesTellRuns: true)
+        let later = now.adding(milliseconds: 60_000)
+        tracker.resume("before", session: main, startedAt: now, message: "hi", text: "Half", now: later)
+        tracker.linkOpened(isSameProcess: true, startedAt: now.adding(milliseconds: 40_000), now: later)
+        let rows = [prompt("hi", restarts: 1, at: 57_000)]
+        let changes = tracker.receive(history: page(rows, active: "joined", text: "Go"), session: main, now: later)
+        #expect(changes.contains(.reassigned(from: "before", to: "joined")))
+        #expect(tracker.run("before")?.continuedAs == "joined")
+        // A run that another client began later works on its own message.
+        var other = RunTracker()
+        other.traits = tracker.traits
+        other.resume("before", session: main, startedAt: now, message: "hi", text: "Half", now: later)
+        other.linkOpened(isSameProcess: true, startedAt: now.adding(milliseconds: 40_000), now: later)
+        let more = rows + [turn("foreign", "", at: 59_000)[0]]
+        let told = other.receive(history: page(more, active: "joined", text: "Go"), session: main, now: later)
+        #expect(!told.contains { if case .reassigned = $0 { true } else { false } })
+    }
+
     /// - Parameter isOthers: whether another client's run is interrupted, or one of the gateway's own.
     @Test(arguments: [true, false])
     func `a run of ours and a later one of another client may have the same words`(isOthers: Bool) {

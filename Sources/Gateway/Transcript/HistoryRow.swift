@@ -126,6 +126,12 @@ package struct HistoryRow: Sendable {
     /// Whether such a prompt is only the notice, so that it does not show which turn it resumes.
     package var resumesUnnamedTurn: Bool { resumesTurn && InboundEnvelope.isOnlyNotices(text) }
 
+    /// Whether the gateway wrote the row by itself, behind whatever stood there: a note that somebody injected, or, after an abort
+    /// in a run's first moments, the answer before once more.
+    package var isInjected: Bool {
+        value["model"]?.equals(Self.gatewayModel) == true && stopReason != .error && !isAbortNote && runKey == nil
+    }
+
     package var toolCallId: String? {
         (value["toolCallId"] ?? value["tool_call_id"] ?? value["tool_use_id"])?.identifier
     }
