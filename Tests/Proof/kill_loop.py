@@ -21,7 +21,7 @@ ROUNDS = OPTIONS.rounds
 SEED = OPTIONS.seed or random.SystemRandom().randrange(1, 1 << 32)
 TERMINAL = {"delivered", "failed", "cancelled", "expired"}
 # What the gateway had received when the promise was made, it may write a moment later.
-GRACE = 0.3
+GRACE = 2
 
 
 class Poster(threading.Thread):
@@ -48,7 +48,6 @@ class Poster(threading.Thread):
                 self.repeats += 1
                 time.sleep(0.005)
             if is_stopped(number) and not self.refused:
-                time.sleep(random.random() * 0.1)
                 self.stop(self.accepted[-1][1])
             time.sleep(random.random() * 0.25)
 
@@ -150,8 +149,7 @@ def is_stopped(number):
 
 
 def words(session, number):
-    """A message that is to be stopped is answered for a tenth of a second, others at once."""
-    return f"{session} {'slow count ' if is_stopped(number) else ''}number {number}"
+    return f"{session} number {number}"
 
 
 def seconds(time_of_row):
@@ -171,8 +169,7 @@ def loop(tally, protocol):
     gateway_port, port, state = free_port(), free_port(), scratch()
 
     def start_gateway():
-        return FaultyGateway("--protocol", str(protocol), "--record", str(accepted_file), "--recall", "--speed", "100",
-                             port=gateway_port)
+        return FaultyGateway("--protocol", str(protocol), "--record", str(accepted_file), "--recall", port=gateway_port)
 
     def start_ladle():
         return Serve("--log-level", "error", state=state, gateway=f"ws://127.0.0.1:{gateway_port}", port=port)
