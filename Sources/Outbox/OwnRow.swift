@@ -5,8 +5,6 @@ package import Basics
 package struct OwnRow: Sendable, Equatable {
     /// Rows of an answer follow it.
     package var isAnswered: Bool
-    /// No other message follows it.
-    package var isLast: Bool
     /// The time of the newest message; nil if an answer follows this row.
     package var newestAt: Timestamp?
 }

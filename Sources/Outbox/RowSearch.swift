@@ -116,7 +116,6 @@ package struct RowSearch: Sendable {
         let next = later.firstIndex(where: \.isUser)
         report.row = OwnRow(
             isAnswered: answer.map { $0 < next ?? .max } ?? false,
-            isLast: next == nil,
             newestAt: answer == nil ? later.last(where: \.isUser).map(\.at) ?? row.at : nil
         )
         return report

@@ -89,7 +89,9 @@ final class TranscriptSearch {
         let unknown = SearchReport(isComplete: false, hasActiveRun: page.hasActiveRun == true)
         // The run in progress may be this message's, continued by another gateway process.
         if page.hasActiveRun == true { return .report(unknown) }
-        guard isUnrun(row, page) else { return .report(row.isLast ? found : unknown) }
+        // A message without an answer, before others: it was stopped or cut off. Had it been refused, the session's next run
+        // would have got its words too, because 2026.6.11 puts such a row into the next prompt.
+        guard isUnrun(row, page) else { return .report(found) }
         // The message of an interrupted run may be older than the newest row.
         return page.lastRunEnd == nil ? .report(unknown) : .refused(reason: notRun)
     }
