@@ -78,7 +78,8 @@ package final class MessageService {
             let unanswered = try said.unansweredRuns.compactMap { try tables.runs.run(id: $0) }
             return Saved(
                 said: said,
-                unsaid: try said.unsaid(tables.outbox),
+                // An entry that cannot be read is the outbox's to report, and does not keep the link closed.
+                unsaid: (try? said.unsaid(tables.outbox)) ?? [],
                 unanswered: unanswered.map { ArchivedRun($0, steps: []) }.filter { !$0.isInterrupted }
             )
         } failed: { [weak self] fault in
