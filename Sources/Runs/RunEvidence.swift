@@ -157,7 +157,7 @@ struct RunEvidence: Sendable {
     }
 
     /// The run in which the gateway goes on with this one.
-    var successor: String? {
+    var continuedAs: String? {
         guard isInterrupted, case .continued(let run)? = over else { return nil }
         return run
     }

@@ -96,14 +96,14 @@ struct RunMemory: Sendable {
     // MARK: Messages of other clients
 
     /// The gateway announced that it took a message with these words: one of ours, or one of another client.
-    mutating func announced(_ words: String, session: SessionKey) {
+    mutating func gatewayTook(_ words: String, session: SessionKey) {
         guard let runs = sessions[session] else { return }
         let own = runs.all.first { self[$0]?.message.text == words && self[$0]?.message.isAnnounced == false }
         if let own { self[own]?.message.announced() } else { sessions[session]?.othersSaid(words) }
     }
 
     /// The gateway begins with a message of these words; unless it is one of ours, another client said them.
-    mutating func began(_ words: String, in runs: some Sequence<String>, session: SessionKey) {
+    mutating func gatewayBegan(_ words: String, in runs: some Sequence<String>, session: SessionKey) {
         let isOurs = runs.contains { self[$0]?.message.text == words }
         if !isOurs { sessions[session]?.othersBegan(words) }
     }

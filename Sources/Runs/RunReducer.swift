@@ -108,7 +108,7 @@ struct RunReducer: Sendable {
             steps: steps.steps(of: state, end: end),
             error: evidence.error?.cut(to: ActivityLimits.errorCharacters),
             code: evidence.isInterrupted ? .interrupted : nil,
-            continuedAs: evidence.successor,
+            continuedAs: evidence.continuedAs,
             usage: usageByRow.isEmpty ? finalUsage : usageByRow.values.reduce(TokenUsage(), +)
         )
     }

@@ -62,19 +62,20 @@ struct RunTies: Sendable {
         for (place, turn) in turns.enumerated() {
             guard let answer = match.owners[place] else { continue }
             // The gateway answers equal messages one by one, and messages that it joined into one turn together.
-            var messages = turn.messages
+            let said = turn.messages
+            var open = said
             var answered: [String] = []
             for id in waiting {
                 guard let reducer = memory[id], let text = reducer.message.text, !text.isEmpty,
-                    let found = messages.firstIndex(of: text)
+                    let found = open.firstIndex(of: text)
                 else { continue }
                 if reducer.isUnseen, !turn.isWritten(after: onGatewayClock(reducer.times.start, of: reducer)) {
                     continue
                 }
-                messages.remove(at: found)
+                open.remove(at: found)
                 answered.append(id)
             }
-            let isShared = turn.messages.count > 1 || turn.messages.contains { runs.haveOthersSaid($0) }
+            let isShared = said.count > 1 || said.contains { runs.haveOthersSaid($0) }
             for id in answered {
                 let text = memory[id]?.message.text
                 memory.alias(id, to: answer)
@@ -199,7 +200,7 @@ struct RunTies: Sendable {
         _ runs: SessionRuns,
         in memory: RunMemory
     ) -> (run: String, isShared: Bool)? {
-        // Its own words may contain those of a short message.
+        // The notice of such a prompt may contain the words of a short message.
         if user.resumesUnnamedTurn {
             return runs.interrupted.last { memory[$0]?.isActive == true }.map { ($0, false) }
         }

@@ -358,7 +358,7 @@ package struct RunTracker: Sendable {
         guard let key = event.sessionKey, let row = event.row else { return }
         let session = defaults.tolerant(key)
         guard row.role != .user || event.isStored else {
-            return memory.announced(HistoryTurn.compared(row.text), session: session)
+            return memory.gatewayTook(HistoryTurn.compared(row.text), session: session)
         }
         let found = reader.take([row], session: session, in: &memory, to: &changes)
         if row.role == .assistant {
@@ -367,7 +367,7 @@ package struct RunTracker: Sendable {
             }
         }
         guard row.role == .user else { return }
-        memory.began(HistoryTurn.compared(row.text), in: found.rows.keys, session: session)
+        memory.gatewayBegan(HistoryTurn.compared(row.text), in: found.rows.keys, session: session)
         if event.beginsConversation { memory[session: session]?.hasTranscript = false }
         guard memory[session: session]?.hasTranscript == true else { return }
         for id in found.rows.keys {

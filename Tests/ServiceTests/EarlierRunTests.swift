@@ -14,6 +14,18 @@ import Testing
 struct EarlierRunTests {
     private static let main = ServiceBench.main
 
+    /// A run that the gateway's restart cut off, and that Ladle has given up since.
+    private func givenUpRun(_ bench: ServiceBench, on loop: isolated EventLoop) async throws -> String {
+        let id = try await bench.accept("hello", on: loop) ?? ""
+        try await bench.event("agent", Frame.start(id), on: loop)
+        bench.gateway.rows[Self.main] = [Row.user("hello", key: id)]
+        try await bench.drop(on: loop)
+        try await bench.open(uptimeMs: 100, on: loop)
+        try await bench.advance(120_000, on: loop)
+        #expect(bench.data("run.ended").first?["run"]?["code"]?.string == "RUN_INTERRUPTED")
+        return id
+    }
+
     @Test func `a run that a killed process left open ends when the gateway's process is another`() async throws {
         try await withLinkedServices { bench, loop in
             try await bench.event("agent", Frame.start("run-1"), on: loop)
@@ -108,13 +120,7 @@ struct EarlierRunTests {
         async throws
     {
         try await withLinkedServices { bench, loop in
-            let id = try await bench.accept("hello", on: loop) ?? ""
-            try await bench.event("agent", Frame.start(id), on: loop)
-            bench.gateway.rows[Self.main] = [Row.user("hello", key: id)]
-            try await bench.drop(on: loop)
-            try await bench.open(uptimeMs: 100, on: loop)
-            try await bench.advance(120_000, on: loop)
-            #expect(bench.data("run.ended").first?["run"]?["code"]?.string == "RUN_INTERRUPTED")
+            let id = try await givenUpRun(bench, on: loop)
             try await bench.kill(on: loop)
             bench.gateway.rows[Self.main]? += [
                 Row.user(Row.resumption(of: "hello"), at: ManualClock.start.milliseconds + 130_000),
@@ -133,13 +139,7 @@ struct EarlierRunTests {
 
     @Test func `a message delivered long ago names the run with which the gateway goes on`() async throws {
         try await withLinkedServices { bench, loop in
-            let id = try await bench.accept("hello", on: loop) ?? ""
-            try await bench.event("agent", Frame.start(id), on: loop)
-            bench.gateway.rows[Self.main] = [Row.user("hello", key: id)]
-            try await bench.drop(on: loop)
-            try await bench.open(uptimeMs: 100, on: loop)
-            try await bench.advance(120_000, on: loop)
-            #expect(bench.data("run.ended").first?["run"]?["code"]?.string == "RUN_INTERRUPTED")
+            let id = try await givenUpRun(bench, on: loop)
             #expect(try await bench.state(id) == .delivered)
             let now = ManualClock.start.milliseconds + 130_000
             try await bench.event("agent", Frame.start("run-own", at: now), on: loop)
