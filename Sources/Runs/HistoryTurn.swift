@@ -33,6 +33,11 @@ struct HistoryTurn: Sendable {
         return InboundEnvelope.joined(text)?.map(Self.compared) ?? [Self.compared(text)]
     }
 
+    /// Whether the gateway wrote the row by itself behind the turn, so that it answers nothing. To a command it is the answer.
+    func isNote(_ row: HistoryRow) -> Bool {
+        row.isInjected && user?.words.hasPrefix("/") != true
+    }
+
     /// The part of our message that is compared with rows: gateways put text in front of a message and cut long messages.
     static func compared(_ text: String) -> String {
         String(InboundEnvelope.stripped(text).prefix(comparedCharacters)).trimmingBlanks()

@@ -139,9 +139,7 @@ struct PageReader: Sendable {
         }
         for (place, turn) in turns.enumerated() {
             guard let id = owners[place], memory[id]?.session == session else { continue }
-            // A command is answered by the gateway itself.
-            let isCommand = memory[id]?.message.text?.hasPrefix("/") == true
-            let rows = isCommand ? turn.rows : turn.rows.filter { !$0.isInjected }
+            let rows = turn.rows.filter { !turn.isNote($0) }
             memory[id]?.take(rows)
             if pageAt != nil, turn.user != nil { memory[id]?.message.stored() }
             if turn.user?.resumesTurn == true { memory[id]?.message.isResumption = true }

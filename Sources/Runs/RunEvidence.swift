@@ -158,9 +158,14 @@ struct RunEvidence: Sendable {
 
     /// The run in which the gateway goes on with this one.
     var continuedAs: String? {
-        guard isInterrupted, case .continued(let run)? = over else { return nil }
+        guard isInterrupted || state == .aborted, case .continued(let run)? = over else { return nil }
         return run
     }
+
+    /// The run ended because the gateway's process was gone, and no other process is known to go on with it.
+    var wasGivenUp: Bool { isInterrupted && over == .processGone }
+    /// The gateway said that it stopped the run, and no other process is known to go on with it.
+    var wasStopped: Bool { wasAborted && over == nil }
 
     var isInterrupted: Bool {
         guard state == .failed, lastEnd == nil, row == nil, chatError == nil else { return false }

@@ -190,11 +190,10 @@ struct RunMemory: Sendable {
         for (session, runs) in sessions {
             // The old process had the messages of other clients in memory only, as it had ours.
             if isSameProcess == false { self[session: session]?.forgetOthers() }
-            // The gateway may go on with these too, and then they must be stopped again.
-            let inVain = runs.ended.filter { self[$0]?.wasStoppedInVain == true }
-            guard !runs.active.isEmpty || !runs.interrupted.isEmpty || !inVain.isEmpty else { continue }
-            let gone = runs.active.filter { isSameProcess == false || self[$0]?.times.began(before: process) == true }
-            for id in runs.active {
+            let open = runs.ended.filter { mayHaveLostItsStop($0, runs, now: now) } + runs.active
+            guard !open.isEmpty || !runs.interrupted.isEmpty else { continue }
+            let gone = open.filter { isSameProcess == false || self[$0]?.times.began(before: process) == true }
+            for id in open {
                 self[id]?.reconnected(
                     isGone: gone.contains(id),
                     isNewProcess: isSameProcess == false,
@@ -207,11 +206,24 @@ struct RunMemory: Sendable {
             // The old process had its deferred messages in memory only.
             if isSameProcess == false { self[session: session]?.deferred = [] }
             let interrupted = gone.filter { self[$0]?.hasBegun == true }
-            let givenUp = runs.interrupted.filter { self[$0]?.mayContinueLate(now: now) == true }
+            let late = runs.interrupted.filter {
+                !interrupted.contains($0) && self[$0]?.mayContinueLate(now: now) == true
+            }
             if isSameProcess == false || !interrupted.isEmpty {
-                self[session: session]?.interrupted = givenUp + inVain.filter { !givenUp.contains($0) } + interrupted
+                self[session: session]?.interrupted = late + interrupted
             }
         }
+    }
+
+    /// Whether the gateway may go on with a stopped run after a restart, so that it must be stopped again: it began the run in spite
+    /// of the stop, or a kill may have come before the stop was on its disk. A gateway goes on only with the last run of a session.
+    private func mayHaveLostItsStop(_ id: String, _ runs: SessionRuns, now: Timestamp) -> Bool {
+        guard let reducer = self[id], reducer.wasStopped,
+            !reducer.contact.isProcessGone || reducer.mayContinueLate(now: now)
+        else { return false }
+        let end = reducer.times.lastSeen.adding(milliseconds: ActivityLimits.stopWriteMilliseconds)
+        let isLast = !runs.all.contains { self[$0].map { $0.hasBegun && $0.times.start > end } ?? false }
+        return isLast || reducer.wasStoppedInVain
     }
 
     // MARK: Approvals

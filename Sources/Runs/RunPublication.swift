@@ -25,10 +25,10 @@ struct RunPublication: Sendable {
         isResumed = true
     }
 
-    mutating func remember() {
+    mutating func remember(_ state: Run.State, over: RunEvidence.Over?) {
         resume(isStartPublished: true)
         isRemembered = true
-        end = (.failed, .processGone)
+        end = (state, over)
     }
 
     /// A queued run is shown only if an earlier try of it was.
@@ -36,7 +36,8 @@ struct RunPublication: Sendable {
         guard state != .queued || isStartPublished else { return .nothing }
         let isEnd = !state.isActive
         if let end {
-            guard isEnd, end.state != state || (state == .failed && end.over != over) else { return .nothing }
+            // A run that was cut off or stopped names the run in which the gateway goes on with it.
+            guard isEnd, end.state != state || (state != .completed && end.over != over) else { return .nothing }
             self.end = (state, over)
             return .correction
         }

@@ -58,8 +58,11 @@ struct RunReducer: Sendable {
     /// The run's end was published. Later reports can only correct it.
     var isClosed: Bool { publication.isClosed }
     var isOver: Bool { evidence.over != nil }
-    /// The gateway may still go on with the run: it is active, or it ended only because the gateway's process was gone.
-    var mayContinue: Bool { isActive || (evidence.isInterrupted && evidence.over == .processGone) }
+    /// The gateway said that it stopped the run, and it is not known to go on with it.
+    var wasStopped: Bool { isClosed && evidence.wasStopped }
+    /// The gateway may still go on with the run: it is active, or it ended only because the gateway's process was gone, or the
+    /// process was gone before its stop was on the disk.
+    var mayContinue: Bool { isActive || evidence.wasGivenUp || wasStopped }
     func mayContinueLate(now: Timestamp) -> Bool { isClosed && mayContinue && contact.mayContinueLate(now: now) }
     var isEndHeld: Bool { endHeldUntil != nil }
     /// Events were lost, or only the transcript has a result.
@@ -390,6 +393,7 @@ struct RunReducer: Sendable {
     /// - Parameter now: when the rows were read. A published end is corrected by rows up to this time.
     mutating func continuedUnseen(now: Timestamp) {
         if isClosed { overAt = now } else { beginAgain() }
+        if evidence.wasAborted { wasStoppedInVain = true }
         if publication.isRemembered { text.forgetSnapshot() }
     }
 
@@ -423,13 +427,16 @@ struct RunReducer: Sendable {
     }
 
     /// Restores a run whose end an earlier process of Ladle published.
-    mutating func remember(_ past: GivenUpRun) {
+    mutating func remember(_ past: PastRun) {
         resume(at: past.startedAt, isStartPublished: true)
         times.resume(endedAt: past.endedAt)
-        contact.reconnected(isGone: true, now: past.goneAt)
+        if let goneAt = past.goneAt { contact.reconnected(isGone: true, now: goneAt) }
         text.take(snapshot: past.text)
-        evidence.isOver(.processGone)
-        publication.remember()
+        switch past.end {
+        case .givenUp: evidence.isOver(.processGone)
+        case .stopped: evidence.aborted()
+        }
+        publication.remember(state, over: evidence.over)
     }
 
     // MARK: Publishing

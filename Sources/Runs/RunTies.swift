@@ -202,7 +202,8 @@ struct RunTies: Sendable {
     ) -> (run: String, isShared: Bool)? {
         // The notice of such a prompt may contain the words of a short message.
         if user.resumesUnnamedTurn {
-            return runs.interrupted.last { memory[$0]?.isActive == true }.map { ($0, false) }
+            let last = runs.interrupted.last { memory[$0].map { $0.isActive || $0.wasStopped } ?? false }
+            return last.map { ($0, false) }
         }
         let words = HistoryTurn.compared(user.text)
         if let named = runs.interrupted.lastIndex(where: { memory[$0]?.message.text == words }) {

@@ -192,14 +192,16 @@ package struct RunTracker: Sendable {
         memory[session: session]?.looks = 0
     }
 
-    /// Remembers a run that an earlier process of Ladle gave up. A busy gateway may go on with it late; then its end is corrected.
-    package mutating func remember(_ past: GivenUpRun, now: Timestamp) {
+    /// Remembers a run that an earlier process of Ladle gave up or saw stopped. A restarted gateway may go on with it late; then its
+    /// end is corrected.
+    package mutating func remember(_ past: PastRun, now: Timestamp) {
         guard memory[resolved(past.id)] == nil else { return }
         memory.make(past.id, session: past.session, now: now)
         memory[past.id]?.message.text = HistoryTurn.compared(past.message)
         memory[past.id]?.remember(past)
-        guard memory[past.id]?.mayContinueLate(now: now) == true else { return memory.forget(past.id) }
         memory[session: past.session]?.end(past.id)
+        guard past.goneAt != nil else { return }
+        guard memory[past.id]?.mayContinueLate(now: now) == true else { return memory.forget(past.id) }
         memory[session: past.session]?.interrupted.append(past.id)
     }
 

@@ -146,9 +146,9 @@ extension RunTracker {
     mutating func looks(_ now: Timestamp) -> [SessionKey] { takeLooks(now: now, room: 100, except: []) }
 
     /// The link was lost and is there again.
-    mutating func relink(isSameProcess: Bool? = true, now: Timestamp) {
+    mutating func relink(isSameProcess: Bool? = true, startedAt: Timestamp? = nil, now: Timestamp) {
         linkLost()
-        linkOpened(isSameProcess: isSameProcess, now: now)
+        linkOpened(isSameProcess: isSameProcess, startedAt: startedAt, now: now)
     }
 }
 

@@ -123,6 +123,22 @@ struct MessageTests {
         #expect(messages[1].text.isEmpty)
     }
 
+    /// 2026.3.1, seen live: an abort in a run's first moments makes the gateway write the answer before once more.
+    @Test func `a row that the gateway wrote by itself is of no run`() {
+        let messages = page(
+            #"""
+            {"role":"user","content":"first","timestamp":1795000000000,"idempotencyKey":"k1:user"},
+            {"role":"assistant","content":"One.","stopReason":"stop","timestamp":1795000001000},
+            {"role":"user","content":"second","timestamp":1795000002000,"idempotencyKey":"k2:user"},
+            {"role":"assistant","content":"One.","stopReason":"stop","model":"gateway-injected","timestamp":1795000003000},
+            {"role":"user","content":"/status","timestamp":1795000004000,"idempotencyKey":"k3:user"},
+            {"role":"assistant","content":"Up.","stopReason":"stop","model":"gateway-injected","timestamp":1795000005000}
+            """#
+        )
+        #expect(messages.map(\.text) == ["first", "One.", "second", "One.", "/status", "Up."])
+        #expect(messages.map(\.runID) == ["k1", "k1", "k2", nil, "k3", "k3"])
+    }
+
     @Test func `the run's own error says more than the transcript's`() {
         var tracker = RunTracker()
         tracker.sent("k", session: main, text: "hi", now: now)

@@ -209,9 +209,10 @@ struct RunEvidenceTests: EvidenceScene {
     /// Given up by an earlier process of Ladle, of which the database alone tells.
     private func remembered(goneAt: Int64, now later: Int64) -> RunTracker {
         var tracker = RunTracker()
-        let past = GivenUpRun(
+        let past = PastRun(
             id: "k",
             session: main,
+            end: .givenUp,
             message: "story",
             text: "Onc",
             startedAt: now,

@@ -27,12 +27,20 @@ struct RunPublicationTests {
 
     @Test func `another state, or another reason of a failure, corrects the end`() {
         var publication = RunPublication()
-        publication.remember()
+        publication.remember(.failed, over: .processGone)
         #expect(publication.next(.failed, over: .processGone) == .nothing)
         #expect(publication.next(.running, over: nil) == .nothing)
         #expect(publication.next(.failed, over: .continued(as: "b")) == .correction)
         #expect(publication.next(.completed, over: .continued(as: "b")) == .correction)
         #expect(publication.next(.completed, over: .reported) == .nothing)
+    }
+
+    @Test func `a stopped run with which the gateway goes on is corrected to name the other`() {
+        var publication = RunPublication()
+        publication.remember(.aborted, over: nil)
+        #expect(publication.next(.aborted, over: nil) == .nothing)
+        #expect(publication.next(.aborted, over: .continued(as: "b")) == .correction)
+        #expect(publication.next(.aborted, over: .continued(as: "b")) == .nothing)
     }
 
     @Test func `news are taken once`() {

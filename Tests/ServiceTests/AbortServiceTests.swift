@@ -1,6 +1,7 @@
 import Basics
 import EventLoops
 import Gateway
+import JSONBytes
 import Outbox
 import Runs
 import Store
@@ -163,6 +164,33 @@ struct AbortServiceTests {
             // Rows of the same prompt come again with the next page.
             try await bench.advance(30_000, on: loop)
             #expect(try await stops(bench).count == 2)
+        }
+    }
+
+    /// The gateway says that it stopped the run, and is killed before the stop is on its disk.
+    @Test(arguments: [false, true])
+    func `a stop that was lost with the gateway's process follows the run with which it goes on`(
+        isKilled: Bool
+    ) async throws {
+        try await withLinkedServices { bench, loop in
+            let id = try await bench.accept("hello", on: loop) ?? ""
+            try await bench.event("agent", Frame.start(id, at: loop.wallClock.milliseconds), on: loop)
+            bench.gateway.rows[Self.main] = [Row.user("hello", key: id)]
+            try await stop(id, bench, on: loop)
+            try await bench.event("chat", Frame.end(id, "aborted"), on: loop)
+            #expect(try await stops(bench).map(\.state) == [.delivered])
+            try await bench.drop(on: loop)
+            if isKilled { try await bench.kill(on: loop) }
+            try await bench.advance(5_000, on: loop)
+            try await bench.open(uptimeMs: 100, on: loop)
+            try await bench.advance(6_000, on: loop)
+            try await goOn(as: "run-own", bench, on: loop)
+            #expect(stoppedRuns(bench) == [id, "run-own"])
+            #expect(try await stops(bench).map(\.text) == ["run-own", id])
+            let run = try #require(bench.data("run.corrected").last?["run"])
+            #expect(run["id"]?.string == id)
+            #expect(run["state"]?.string == "aborted")
+            #expect(run["continuedAs"]?.string == "run-own")
         }
     }
 

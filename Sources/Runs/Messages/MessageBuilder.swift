@@ -10,6 +10,7 @@ struct MessageBuilder {
     /// The run or turn of each message.
     private var owners: [String] = []
     private var turns = 0
+    private var notes = 0
     private var lastTime: Timestamp
     private var ids: Set<String> = []
     /// The users' messages so far, by key. A run that is tried again repeats its user's row.
@@ -41,8 +42,14 @@ struct MessageBuilder {
         )
         var stepOwners: [(message: Int, steps: Range<Int>)] = []
         var seen = 0
-        let lastText = turn.rows.lastIndex { $0.role == .assistant && !$0.text.isEmpty }
+        let lastText = turn.rows.lastIndex { $0.role == .assistant && !$0.text.isEmpty && !turn.isNote($0) }
         for (place, row) in turn.rows.enumerated() {
+            if turn.isNote(row) {
+                notes += 1
+                let note = answer(row, runID: nil, isLastText: false, turn, isOurs: isOurs)
+                if let note { append(note, "note \(notes)") }
+                continue
+            }
             reducer.take([row])
             guard row.role == .assistant || row.role == .system,
                 let message = answer(row, runID: runID, isLastText: place == lastText, turn, isOurs: isOurs)

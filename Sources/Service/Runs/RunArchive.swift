@@ -34,6 +34,8 @@ package struct ArchivedRun: Sendable {
 
     /// Whether the gateway's process ended during the run and no other process continued it.
     var isGivenUp: Bool { isInterrupted && error == Run.givenUp }
+    /// Whether the run was stopped, and the gateway is not known to have gone on with it.
+    var isStopped: Bool { state == Run.State.aborted.rawValue && continuedAs == nil }
 
     private func member(_ name: String) -> String? {
         (try? JSONDocument(parsing: summary).root)?[name]?.string

@@ -22,8 +22,8 @@ package final class RunService {
     /// At the start Ladle looks for unseen runs of the newest messages, up to this age and this many.
     private static let recoveryMilliseconds: Int64 = 600_000
     private static let recoveryEntries = 100
-    /// The age up to which runs that were given up are remembered: the gateway may have been away for a night.
-    private static let givenUpMilliseconds: Int64 = 86_400_000
+    /// The age up to which runs are remembered with which the gateway may go on: it may have been away for a night.
+    private static let pastMilliseconds: Int64 = 86_400_000
 
     private unowned let gateway: any GatewayCalls
     private let feed: EventFeed
@@ -333,8 +333,8 @@ package final class RunService {
 
         /// Runs that have not ended.
         var runs: [Open]
-        /// Runs that ended because the gateway's process was gone.
-        var givenUp: [GivenUpRun]
+        /// Runs that have ended, and with which the gateway may go on.
+        var past: [PastRun]
         /// Messages that the gateway has, or may have, and whose run was never seen.
         var entries: [OutboxEntry]
         /// Whether a message waits for the cure of a session conflict.
@@ -359,7 +359,7 @@ package final class RunService {
                 )
             }
             let process = try GatewayProcess.kept(in: tables)
-            let givenUp = try Self.givenUp(now: now, process: process, tables)
+            let past = try Self.past(now: now, process: process, tables)
             var recent = OutboxTable.Query()
             // A message in doubt may have a run too, which must not end while the message may be sent again.
             recent.states = [.delivered, .accepted, .sending, .unconfirmed]
@@ -371,7 +371,7 @@ package final class RunService {
             let hasConflict = try tables.outbox.list(recent).contains(where: \.wasRefused)
             return Saved(
                 runs: runs,
-                givenUp: givenUp,
+                past: past,
                 entries: entries,
                 hasConflict: hasConflict,
                 process: process
@@ -383,38 +383,39 @@ package final class RunService {
             self.fault = nil
             self.process = self.process ?? saved.process
             if saved.hasConflict { self.hasConflict = true }
-            for past in saved.givenUp { self.tracker.remember(past, now: loop.wallClock) }
+            for past in saved.past { self.tracker.remember(past, now: loop.wallClock) }
             self.resume(saved.runs, on: loop)
             for entry in saved.entries { self.recover(entry, on: loop) }
             completion()
         }
     }
 
-    /// Runs that ended with the gateway's process. Only runs of our own messages: the gateway names no others when it
-    /// continues them.
-    private static func givenUp(
-        now: Timestamp,
-        process: GatewayProcess?,
-        _ tables: StoreTables
-    ) throws -> [GivenUpRun] {
-        let failed = try tables.runs.ended(
-            Run.State.failed.rawValue,
-            since: now.adding(milliseconds: -givenUpMilliseconds),
+    /// Runs with which a restarted gateway may go on although they have ended. Only runs of our own messages: the gateway
+    /// names no others when it continues them.
+    private static func past(now: Timestamp, process: GatewayProcess?, _ tables: StoreTables) throws -> [PastRun] {
+        let since = now.adding(milliseconds: -pastMilliseconds)
+        let failed = try tables.runs.ended(Run.State.failed.rawValue, since: since, limit: recoveryEntries)
+        let stopped = try tables.runs.last(
+            Run.State.aborted.rawValue,
+            since: since,
+            slack: ActivityLimits.stopWriteMilliseconds,
             limit: recoveryEntries
         )
-        return try failed.compactMap { row in
+        return try (stopped + failed).compactMap { row in
             let run = ArchivedRun(row, steps: [])
-            guard run.isGivenUp, let endedAt = run.endedAt,
+            guard run.isGivenUp || run.isStopped, let endedAt = run.endedAt,
                 let message = try tables.outbox.entry(answeredBy: run.id)?.text
             else { return nil }
-            return GivenUpRun(
+            return PastRun(
                 id: run.id,
                 session: SessionKey(canonical: run.session),
+                end: run.isStopped ? .stopped : .givenUp,
                 message: message,
                 text: run.text,
                 startedAt: run.startedAt,
                 endedAt: endedAt,
-                goneAt: max(endedAt, process?.startedAt ?? endedAt)
+                // A stopped run is not known to be cut off; the next connection shows whether its process is still there.
+                goneAt: run.isStopped ? nil : max(endedAt, process?.startedAt ?? endedAt)
             )
         }
     }

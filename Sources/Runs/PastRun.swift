@@ -1,29 +1,39 @@
 package import Basics
 
-/// A run that ended because the gateway's process was gone.
-package struct GivenUpRun: Sendable {
+/// A run whose end an earlier process of Ladle published, and with which a restarted gateway may go on.
+package struct PastRun: Sendable {
+    package enum End: Sendable {
+        /// The gateway's process was gone.
+        case givenUp
+        /// The gateway said that it stopped the run. A kill in that moment leaves no trace of the stop on its disk.
+        case stopped
+    }
+
     package var id: String
     package var session: SessionKey
+    package var end: End
     /// The text of the message that the run answers. The gateway quotes it when it resumes the run.
     package var message: String
     /// The answer so far.
     package var text: String
     package var startedAt: Timestamp
     package var endedAt: Timestamp
-    /// When the process was found gone.
-    package var goneAt: Timestamp
+    /// When the process was found gone; nil if it may still be at work.
+    package var goneAt: Timestamp?
 
     package init(
         id: String,
         session: SessionKey,
+        end: End,
         message: String,
         text: String,
         startedAt: Timestamp,
         endedAt: Timestamp,
-        goneAt: Timestamp
+        goneAt: Timestamp?
     ) {
         self.id = id
         self.session = session
+        self.end = end
         self.message = message
         self.text = text
         self.startedAt = startedAt

@@ -1,0 +1,125 @@
+import Basics
+import Gateway
+import JSONBytes
+import Testing
+
+@testable import Runs
+
+/// A gateway that says it has stopped a run, and is killed before the stop is on its disk. 2026.6.11 was seen to go on with such a
+/// run after its restart.
+struct LostStopTests: EvidenceScene {
+    /// The run has said "Half of" and is stopped.
+    private func stopped(_ traits: GatewayTraits = GatewayTraits()) -> RunTracker {
+        var tracker = half(traits)
+        let aborted = json(
+            #"{"runId":"k","sessionKey":"agent:main:main","seq":3,"state":"aborted","stopReason":"rpc"}"#
+        )
+        #expect(ends(tracker.receive(event: "chat", payload: aborted, now: after(3_000))).first?.state == .aborted)
+        return tracker
+    }
+
+    /// An earlier process of Ladle saw the stop.
+    private func remembered() -> RunTracker {
+        var tracker = RunTracker()
+        let past = PastRun(
+            id: "k",
+            session: main,
+            end: .stopped,
+            message: "story",
+            text: "Half of",
+            startedAt: now,
+            endedAt: after(3_000),
+            goneAt: nil
+        )
+        tracker.remember(past, now: after(4_000))
+        return tracker
+    }
+
+    private func goOn(_ tracker: inout RunTracker, _ prompt: String, at time: Int64) -> [RunChange] {
+        let start = AgentFrame.start("g", now.milliseconds + time)
+        _ = tracker.receive(event: "agent", payload: start, now: after(time))
+        let row = json(#"{"sessionKey":"agent:main:main","messageId":"m","message":\#(prompt)}"#)
+        return tracker.receive(event: "session.message", payload: row, now: after(time + 10))
+    }
+
+    private func named(_ words: String, at time: Int64) -> String {
+        let opening = "[Queued user message that arrived while the previous turn was still active]"
+        return user("\(opening)\\n\(words)\\n\\n\(Self.notice)", at: time)
+    }
+
+    private static let notice =
+        "[System] Your previous turn was interrupted by a gateway restart while OpenClaw was waiting."
+
+    private func corrected(_ changes: [RunChange]) -> Run? {
+        changes.compactMap { if case .corrected(let run) = $0 { run } else { nil } }.last
+    }
+
+    @Test(arguments: [false, true])
+    func `a stopped run names the run in which the gateway goes on with it`(isRemembered: Bool) {
+        var tracker = isRemembered ? remembered() : stopped()
+        tracker.relink(isSameProcess: false, now: after(6_000))
+        let changes = goOn(&tracker, named("story", at: 12_000), at: 12_000)
+        #expect(changes.contains(.reassigned(from: "k", to: "g")), "\(changes)")
+        let run = corrected(changes)
+        #expect(run?.id == "k" && run?.state == .aborted && run?.text == "Half of")
+        #expect(run?.continuedAs == "g")
+    }
+
+    /// 2026.4.26 does not quote the message.
+    @Test func `a prompt that names no message goes on with the stopped run`() {
+        var tracker = stopped(april)
+        tracker.relink(isSameProcess: false, now: after(6_000))
+        let changes = goOn(&tracker, user(Self.notice, at: 34_000), at: 34_000)
+        #expect(changes.contains(.reassigned(from: "k", to: "g")), "\(changes)")
+    }
+
+    @Test(arguments: [false, true])
+    func `the whole answer that the gateway wrote unseen corrects the end`(isRemembered: Bool) {
+        var tracker = isRemembered ? remembered() : stopped()
+        tracker.relink(isSameProcess: false, now: after(20_000))
+        #expect(tracker.takeLooks(now: after(20_000), room: 5, except: []) == [main])
+        let rows = [user("story", at: 0, key: "k"), named("story", at: 12_000), answer("Whole.", at: 15_000)]
+        let run = corrected(tracker.receive(history: page(rows), session: main, now: after(20_100)))
+        #expect(run?.state == .completed && run?.text == "Whole.")
+    }
+
+    /// A process that has other work wrote the stop long ago.
+    @Test(arguments: [true, false])
+    func `a prompt does not go on with a stopped run that another run has followed`(isLate: Bool) {
+        var tracker = stopped()
+        let next: Int64 = isLate ? 70_000 : 3_100
+        let start = AgentFrame.start("s", now.milliseconds + next)
+        _ = tracker.receive(event: "agent", payload: start, now: after(next))
+        tracker.relink(isSameProcess: false, now: after(90_000))
+        let changes = goOn(&tracker, named("story", at: 96_000), at: 96_000)
+        let isTied = changes.contains {
+            if case .reassigned(from: "k", to: "g", let isShared) = $0 { isShared } else { false }
+        }
+        // Another client's run, begun at once, may have the same words.
+        #expect(isTied == !isLate, "\(changes)")
+    }
+
+    @Test func `a stopped run of the same process is over`() {
+        var tracker = stopped()
+        tracker.relink(isSameProcess: true, now: after(6_000))
+        #expect(tracker.takeLooks(now: after(6_000), room: 5, except: []).isEmpty)
+        let changes = goOn(&tracker, named("story", at: 12_000), at: 12_000)
+        #expect(corrected(changes) == nil)
+    }
+
+    /// Ladle was killed after it had reached the new process, and before that one went on with the run.
+    @Test func `a stopped run is remembered over two kills of Ladle`() {
+        var tracker = remembered()
+        tracker.relink(isSameProcess: true, startedAt: after(5_000), now: after(9_000))
+        let changes = goOn(&tracker, named("story", at: 12_000), at: 12_000)
+        #expect(changes.contains(.reassigned(from: "k", to: "g")), "\(changes)")
+    }
+
+    @Test func `a stopped run is not continued an hour after its process was found gone`() {
+        var tracker = stopped()
+        tracker.relink(isSameProcess: false, now: after(6_000))
+        tracker.relink(isSameProcess: false, now: after(3_610_000))
+        let changes = goOn(&tracker, named("story", at: 3_620_000), at: 3_620_000)
+        #expect(corrected(changes) == nil)
+    }
+}
