@@ -421,7 +421,10 @@ struct RunReducer: Sendable {
     ) {
         steps.resume(earlier)
         text.resume(with: soFar)
-        if isStartPublished { times.resume(startedAt: time) }
+        if isStartPublished {
+            times.resume(startedAt: time)
+            for step in earlier { times.seen(at: step.endedAt ?? step.startedAt) }
+        }
         publication.resume(isStartPublished: isStartPublished)
         contact.isUncertain = true
     }

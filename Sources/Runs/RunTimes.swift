@@ -65,6 +65,7 @@ struct RunTimes: Sendable {
 
     // MARK: An earlier process of Ladle
 
-    mutating func resume(startedAt time: Timestamp) { (startedAt, starts) = (time, [time]) }
+    /// Nothing is known of the run's life since its start: it may have ended while Ladle was away.
+    mutating func resume(startedAt time: Timestamp) { (startedAt, starts, lastEvent) = (time, [time], time) }
     mutating func resume(endedAt time: Timestamp) { lastEvent = time }
 }

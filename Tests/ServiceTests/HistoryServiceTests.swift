@@ -3,6 +3,7 @@ import EventLoops
 import Gateway
 import JSONBytes
 import Outbox
+import Runs
 import Testing
 import Upstream
 
@@ -13,11 +14,20 @@ struct HistoryServiceTests {
     private static let main = ServiceBench.main
 
     private func read(_ bench: ServiceBench, limit: Int = 50, on loop: isolated EventLoop) async throws -> [JSONValue] {
-        var page: MessagePages.Page?
         let query = MessagePages.Query(session: Self.main, limit: limit, before: nil, after: nil)
+        let page = try await page(query, bench, on: loop)
+        return (page?.messages ?? []).map { json(String(decoding: $0, as: UTF8.self)) }
+    }
+
+    private func page(
+        _ query: MessagePages.Query,
+        _ bench: ServiceBench,
+        on loop: isolated EventLoop
+    ) async throws -> MessagePages.Page? {
+        var page: MessagePages.Page?
         bench.services.messagePages.read(query, refresh: true, on: loop) { page = try? $0.get() }
         try await bench.settle(on: loop)
-        return (page?.messages ?? []).map { json(String(decoding: $0, as: UTF8.self)) }
+        return page
     }
 
     private func texts(_ bench: ServiceBench, on loop: isolated EventLoop) async throws -> [String?] {
@@ -211,6 +221,58 @@ struct HistoryServiceTests {
 
     // MARK: Long texts
 
+    // MARK: What no transcript has
+
+    /// A message that failed, one that was stopped before the gateway wrote it, and later rows.
+    private func unwritten(_ bench: ServiceBench, on loop: isolated EventLoop) async throws -> [String] {
+        bench.gateway.next("chat.send", refused("INVALID_REQUEST", "no such thing"))
+        let failed = try await bench.accept("one", on: loop) ?? ""
+        try await bench.advance(1_000, on: loop)
+        let stopped = try await bench.accept("two", on: loop) ?? ""
+        try await bench.event("chat", Frame.end(stopped, "aborted"), on: loop)
+        let start = ManualClock.start.milliseconds
+        bench.gateway.rows[Self.main] = [
+            Row.user("before", id: "row-1", at: start - 5_000),
+            Row.user("three", id: "row-2", at: start + 3_000),
+            Row.assistant("four", id: "row-3", at: start + 4_000),
+        ]
+        try await bench.advance(120_000, on: loop)
+        return [failed, stopped]
+    }
+
+    @Test(arguments: [true, false])
+    func `a message that no transcript has stands at its time`(isLive: Bool) async throws {
+        try await withLinkedServices { bench, loop in
+            let own = try await unwritten(bench, on: loop)
+            var messages = try await read(bench, on: loop)
+            if !isLive {
+                try await bench.drop(on: loop)
+                messages = try await read(bench, on: loop)
+            }
+            #expect(messages.map { $0["id"]?.string } == ["row-1"] + own + ["row-2", "row-3"])
+            #expect(messages.map { $0["state"]?.string } == ["sent", "failed", "sent", "sent", "sent"])
+        }
+    }
+
+    @Test(arguments: [true, false])
+    func `pages reach each message once, also those that no transcript has`(isLive: Bool) async throws {
+        try await withLinkedServices { bench, loop in
+            let own = try await unwritten(bench, on: loop)
+            _ = try await read(bench, on: loop)
+            if !isLive { try await bench.drop(on: loop) }
+            var ids: [String] = []
+            var before: MessagePages.Place?
+            for _ in 0..<4 {
+                let query = MessagePages.Query(session: Self.main, limit: 2, before: before, after: nil)
+                let page = try #require(try await page(query, bench, on: loop))
+                ids = page.messages.map { json(String(decoding: $0, as: UTF8.self))["id"]?.string ?? "" } + ids
+                guard let next = page.before else { break }
+                before = MessagePages.Place(next.text)
+            }
+            #expect(ids == ["row-1"] + own + ["row-2", "row-3"])
+        }
+    }
+
     @Test func `long texts are asked for where the gateway takes the question`() async throws {
         try await withServices { bench, loop in
             try await bench.open(version: 3, methods: ["chat.history"], on: loop)
@@ -259,11 +321,9 @@ struct HistoryServiceTests {
         try await withLinkedServices { bench, loop in
             let long = String(repeating: "x", count: 128 << 10)
             bench.gateway.rows[Self.main] = (0..<33).map { Row.user(long, id: "r\($0)") }
-            var page: MessagePages.Page?
             let query = MessagePages.Query(session: Self.main, limit: 20, before: nil, after: nil)
-            bench.services.messagePages.read(query, refresh: true, on: loop) { page = try? $0.get() }
-            try await bench.settle(on: loop)
-            #expect(page?.before != nil)
+            let found = try await page(query, bench, on: loop)
+            #expect(found?.before != nil)
             #expect(bench.gateway.requests("chat.history").count == 1)
         }
     }

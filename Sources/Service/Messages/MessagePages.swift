@@ -26,6 +26,13 @@ package final class MessagePages {
             return messages.contains { $0.id == id }
         }
 
+        /// The number of messages before this position; 0 if they may not reach back to it.
+        func place(in messages: [ChatMessage]) -> Int {
+            if let place = messages.firstIndex(where: { $0.id == id }) { return place }
+            guard let cursor else { return 0 }
+            return messages.firstIndex { $0.at >= cursor.at } ?? messages.count
+        }
+
         /// The position in the cache. A message that is not cached is placed by its time; nil if its time is unknown.
         func kept(
             _ table: MessageTable,
@@ -58,8 +65,7 @@ package final class MessagePages {
 
         func isEnough(_ messages: [ChatMessage]) -> Bool {
             if let before {
-                guard let place = messages.firstIndex(where: { $0.id == before.id }) else { return false }
-                return place >= limit
+                return before.place(in: messages) >= limit
             }
             if let after { return after.isReached(by: messages) }
             return messages.count >= limit
@@ -132,12 +138,13 @@ package final class MessagePages {
     private func live(_ page: MessageService.Page, _ query: Query, now: Timestamp) -> Result<Page, Fault> {
         var messages = page.page.messages
         let lag = now.adding(milliseconds: -Self.lagMilliseconds)
-        messages += MissingEntries.messages(
+        let missing = MissingEntries(
             notIn: messages,
             page.sent,
             since: messages.last.map { max($0.at, lag) } ?? lag,
             begun: conversations.begun(in: query.session)
         )
+        messages = missing.settled(among: messages, after: page.hasOlder ? messages.first?.at : nil) + missing.waiting
         // The messages between `after` and the oldest of these would be missing without notice.
         if let after = query.after, query.before == nil, page.hasOlder, !after.isReached(by: messages) {
             return .failure(.noPlace("after"))
@@ -172,6 +179,9 @@ package final class MessagePages {
 
     private struct Kept: Sendable {
         let rows: [StoredMessage]
+        /// The times of `after` and `before`.
+        let start: Timestamp?
+        let end: Timestamp?
         let asOf: Timestamp?
         let sent: SentEntries
     }
@@ -191,7 +201,8 @@ package final class MessagePages {
             if query.after != nil, start == nil { return .noPlace("after") }
             // One more than requested tells whether there are more.
             let rows = try table.list(session: session, before: end, after: start, limit: query.limit + 1)
-            return .kept(Kept(rows: rows, asOf: try table.asOf(session: session), sent: sent))
+            let asOf = try table.asOf(session: session)
+            return .kept(Kept(rows: rows, start: start?.at, end: end?.at, asOf: asOf, sent: sent))
         } completion: { [self] result in
             switch result {
             case .success(.kept(let kept)): completion(.success(page(kept, query)))
@@ -204,32 +215,40 @@ package final class MessagePages {
     private func page(_ found: Kept, _ query: Query) -> Page {
         let limit = query.limit
         let isForward = query.after != nil && query.before == nil
-        var kept = isForward ? Array(found.rows.prefix(limit)) : Array(found.rows.suffix(limit))
+        let rows = isForward ? Array(found.rows.prefix(limit)) : Array(found.rows.suffix(limit))
         var hasMore = found.rows.count > limit
-        var own: [ChatMessage] = []
+        let shown = rows.compactMap { ChatMessage(cached: $0.body) }
+        let missing = MissingEntries(
+            notIn: shown,
+            found.sent,
+            since: found.asOf ?? shown.last?.at,
+            begun: conversations.begun(in: query.session)
+        )
+        let (oldest, newest) = (hasMore ? rows.first?.at : nil, hasMore ? rows.last?.at : nil)
+        var messages = missing.settled(
+            among: shown,
+            after: isForward ? found.start : oldest ?? found.start,
+            before: isForward ? newest : found.end
+        )
+        var waiting: [ChatMessage] = []
         if query.before == nil, !(isForward && hasMore) {
-            let shown = kept.compactMap { ChatMessage(cached: $0.body) }
-            own = MissingEntries.messages(
-                notIn: shown,
-                found.sent,
-                since: found.asOf ?? shown.last?.at,
-                begun: conversations.begun(in: query.session)
-            )
-            if let after = query.after, let place = own.firstIndex(where: { $0.id == after.id }) {
-                own.removeFirst(place + 1)
+            waiting = missing.waiting
+            if let after = query.after, let place = waiting.firstIndex(where: { $0.id == after.id }) {
+                waiting.removeFirst(place + 1)
             }
-            own = own.suffix(limit)
-            // At least one cached message stays, since it marks the start of the previous page.
-            let room = max(limit - own.count, 1)
-            if !isForward, kept.count > room {
-                kept = Array(kept.suffix(room))
-                hasMore = true
-            }
+            waiting = waiting.suffix(limit)
         }
+        // At least one message stays, since it marks the start of the previous page.
+        let room = isForward ? limit : max(limit - waiting.count, 1)
+        if messages.count > room {
+            messages = Array(isForward ? messages.prefix(room) : messages.suffix(room))
+            hasMore = true
+        }
+        let kept = Dictionary(rows.map { ($0.id, $0.body) }) { first, _ in first }
         return Page(
-            messages: kept.map(\.body) + own.map(\.json),
-            before: kept.first.flatMap { !isForward && hasMore ? MessageCursor(at: $0.at, id: $0.id) : nil },
-            after: kept.last.flatMap { isForward && hasMore ? MessageCursor(at: $0.at, id: $0.id) : nil },
+            messages: (messages + waiting).map { kept[$0.id] ?? $0.json },
+            before: isForward || !hasMore ? nil : messages.first.map { MessageCursor($0) },
+            after: isForward && hasMore ? messages.last.map { MessageCursor($0) } : nil,
             isLive: false,
             asOf: found.asOf
         )

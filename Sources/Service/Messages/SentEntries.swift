@@ -15,6 +15,8 @@ struct SentEntries: Sendable {
 
     /// The entries, newest first.
     private(set) var entries: [OutboxEntry] = []
+    /// Entries whose run was stopped and whose row nobody has seen.
+    private(set) var stopped: Set<String> = []
     private var files: [String: [AttachedFile]] = [:]
     /// Keys in our format without an entry: it was deleted by retention, or belongs to another Ladle.
     private var foreign: [String] = []
@@ -27,6 +29,10 @@ struct SentEntries: Sendable {
         var found = SentEntries()
         found.entries = try tables.outbox.list(query)
         found.files = try tables.outbox.files(session: session, limit: most)
+        for entry in found.entries where entry.state == .delivered && entry.proof == .runEnd {
+            let run = try tables.runs.run(id: entry.runID ?? entry.upstreamKey)
+            if run?.state == Run.State.aborted.rawValue { found.stopped.insert(entry.id) }
+        }
         var known = Set(found.entries.map(\.id))
         for key in keys {
             let id = OutboxEntry.entryID(ofKey: key)
