@@ -221,6 +221,28 @@ struct HistoryServiceTests {
 
     // MARK: Long texts
 
+    // MARK: Refused, and in the transcript
+
+    /// 2026.6.11 writes the row of a message that it refuses to run, and Ladle sends the message again later.
+    @Test(arguments: [true, false])
+    func `a refused message is on its way, whatever the transcript has`(isLive: Bool) async throws {
+        try await withLinkedServices { bench, loop in
+            let id = try await bench.accept("hello", on: loop) ?? ""
+            let words = "Error: reply session initialization conflicted for agent:main:main"
+            try await bench.event("chat", Frame.end(id, "error").replacing("it broke", with: words), on: loop)
+            bench.gateway.rows[Self.main] = [Row.user("hello", key: id), Row.user("from the phone", id: "row-2")]
+            var messages = try await read(bench, on: loop)
+            if !isLive {
+                try await bench.drop(on: loop)
+                messages = try await read(bench, on: loop)
+            }
+            #expect(try await bench.state(id) == .retrying)
+            #expect(messages.count == 2)
+            #expect(messages.first { $0["id"]?.string == id }?["state"]?.string == "sending")
+            #expect(bench.messages.filter { $0["id"]?.string == id }.map { $0["state"]?.string } == ["sending"])
+        }
+    }
+
     // MARK: What no transcript has
 
     /// A message that failed, one that was stopped before the gateway wrote it, and later rows.

@@ -119,6 +119,7 @@ struct MessageBuilder {
                 text: text.trimmingBlanks().isEmpty ? "" : text.cut(toBytes: ActivityLimits.runTextBytes),
                 isTruncated: shown != nil && sent?.text == nil,
                 at: time(row),
+                state: sent?.isToBeSent == true ? .sending : .sent,
                 runID: runID,
                 attachments: own.isEmpty ? attachments(row) : own
             ),

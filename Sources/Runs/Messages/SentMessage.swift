@@ -13,6 +13,8 @@ package struct SentMessage: Sendable {
     package var written: ClosedRange<Timestamp>?
     /// The row in which an earlier page showed the message.
     package var row: String?
+    /// The outbox will send the message, although its row may be there: 2026.6.11 writes the row of a message that it refuses.
+    package var isToBeSent: Bool
     /// False if the outbox has forgotten the message or another Ladle sent it. Then the message's id comes from its key alone.
     package var isKept: Bool
 
@@ -23,6 +25,7 @@ package struct SentMessage: Sendable {
         attachments: [MessageAttachment] = [],
         written: ClosedRange<Timestamp>? = nil,
         row: String? = nil,
+        isToBeSent: Bool = false,
         isKept: Bool = true
     ) {
         self.id = id
@@ -31,6 +34,7 @@ package struct SentMessage: Sendable {
         self.attachments = attachments
         self.written = written
         self.row = row
+        self.isToBeSent = isToBeSent
         self.isKept = isKept
     }
 

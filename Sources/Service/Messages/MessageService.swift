@@ -270,7 +270,8 @@ package final class MessageService {
         guard case .success(let page) = result, !page.page.messages.isEmpty else { return }
         var hash = FNV1a.start
         var rows: [StoredMessage] = []
-        for (place, message) in page.page.messages.enumerated() {
+        // A message on its way is read from the outbox, which knows its state.
+        for (place, message) in page.page.messages.enumerated() where message.state != .sending {
             let row = Self.row(message, session, ordinal: Int64(place))
             hash = FNV1a.hash(row.body, after: hash)
             rows.append(row)

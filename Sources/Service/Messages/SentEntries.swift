@@ -66,7 +66,8 @@ struct SentEntries: Sendable {
                 text: entry.text,
                 attachments: attachments(of: entry.id),
                 written: Self.written(entry, entry.dispatchSkewMs ?? clockSkewMs),
-                row: rows[entry.id]
+                row: rows[entry.id],
+                isToBeSent: entry.state == .queued || entry.state == .retrying
             )
         }
         return foreign.map { key in
