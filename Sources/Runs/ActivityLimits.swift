@@ -20,8 +20,6 @@ package enum ActivityLimits {
     static let thoughtBytes = 64 << 10
     /// Most runs of Ladle's own housekeeping whose ids are kept, so that they stay hidden.
     static let hiddenRuns = 1_000
-    /// How long a busy gateway may take to write to its disk that it stopped a run.
-    package static let stopWriteMilliseconds: Int64 = 60_000
     /// How many text frames of one run may still be put in order if they overtake each other.
     package static let reorderWindow = 32
     /// Most attachments listed for one message.

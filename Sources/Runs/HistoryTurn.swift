@@ -6,6 +6,8 @@ struct HistoryTurn: Sendable {
     var user: HistoryRow?
     var rows: [HistoryRow] = []
     var key: String?
+    /// The last answer before the turn.
+    private var before: HistoryRow?
 
     var time: Timestamp? { user?.time ?? rows.lazy.compactMap(\.time).first }
     var words: String { user?.text ?? "" }
@@ -35,8 +37,20 @@ struct HistoryTurn: Sendable {
 
     /// Whether the gateway wrote the row by itself behind the turn, so that it answers nothing. To a command it is the answer.
     func isNote(_ row: HistoryRow) -> Bool {
-        row.isInjected && user?.words.hasPrefix("/") != true
+        (row.isInjected && !isCommand) || repeatsAnswer(row)
     }
+
+    private var isCommand: Bool { user.map { $0.words.hasPrefix("/") || $0.words.hasPrefix("!") } ?? false }
+
+    /// Whether the row is the answer before this turn once more. 2026.6.11 writes it so, as by a command-line model, where the next
+    /// message's row stands before the answer is complete.
+    private func repeatsAnswer(_ row: HistoryRow) -> Bool {
+        guard let before, row.isByCommandLine, !before.isByCommandLine else { return false }
+        let words = Self.said(row)
+        return !words.isEmpty && words == Self.said(before)
+    }
+
+    private static func said(_ row: HistoryRow) -> String { ReplyText.clean(row.text).trimmingBlanks() }
 
     /// The part of our message that is compared with rows: gateways put text in front of a message and cut long messages.
     static func compared(_ text: String) -> String {
@@ -50,12 +64,14 @@ struct HistoryTurn: Sendable {
         var turns: [HistoryTurn] = []
         var current = HistoryTurn()
         var apart: [HistoryTurn] = []
+        var answer: HistoryRow?
         for row in rows {
+            if row.role == .assistant, !row.text.isEmpty { answer = row }
             if row.role == .user {
                 if current.user != nil || !current.rows.isEmpty { turns.append(current) }
                 turns += apart
                 apart.removeAll()
-                current = HistoryTurn(user: row, key: row.runKey)
+                current = HistoryTurn(user: row, key: row.runKey, before: answer)
             } else if let key = row.runKey, key != current.key {
                 apart.append(HistoryTurn(rows: [row], key: key))
             } else if row.role != .other {

@@ -109,7 +109,9 @@ struct PageReader: Sendable {
         case .dropped?: memory.drop(id, to: &changes)
         case .judged(let reducer, let isInterrupted)?:
             memory[id] = reducer
-            if isInterrupted { memory[session: reducer.session]?.interrupted.append(id) }
+            if isInterrupted, memory[session: reducer.session]?.interrupted.contains(id) == false {
+                memory[session: reducer.session]?.interrupted.append(id)
+            }
         case nil: break
         }
     }

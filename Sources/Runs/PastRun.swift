@@ -3,10 +3,10 @@ package import Basics
 /// A run whose end an earlier process of Ladle published, and with which a restarted gateway may go on.
 package struct PastRun: Sendable {
     package enum End: Sendable {
-        /// The gateway's process was gone.
-        case givenUp
-        /// The gateway said that it stopped the run. A kill in that moment leaves no trace of the stop on its disk.
-        case stopped
+        /// The gateway's process was found gone at this time.
+        case givenUp(goneAt: Timestamp)
+        /// The gateway said at this time, by our clock, that it stopped the run.
+        case stopped(at: Timestamp)
     }
 
     package var id: String
@@ -18,8 +18,6 @@ package struct PastRun: Sendable {
     package var text: String
     package var startedAt: Timestamp
     package var endedAt: Timestamp
-    /// When the process was found gone; nil if it may still be at work.
-    package var goneAt: Timestamp?
 
     package init(
         id: String,
@@ -28,8 +26,7 @@ package struct PastRun: Sendable {
         message: String,
         text: String,
         startedAt: Timestamp,
-        endedAt: Timestamp,
-        goneAt: Timestamp?
+        endedAt: Timestamp
     ) {
         self.id = id
         self.session = session
@@ -38,6 +35,5 @@ package struct PastRun: Sendable {
         self.text = text
         self.startedAt = startedAt
         self.endedAt = endedAt
-        self.goneAt = goneAt
     }
 }

@@ -55,7 +55,7 @@ struct RunMemory: Sendable {
     mutating func make(_ id: String, session: SessionKey, now: Timestamp) {
         reducers[id] = RunReducer(id: id, session: session, labels: labels, now: now)
         sessions[session, default: SessionRuns(now: now)].active.append(id)
-        sessions[session]?.touchedAt = now
+        sessions[session]?.touch(at: now)
         if let crowd = sessions[session]?.active, crowd.count > ActivityLimits.activeRunsPerSession,
             let oldest = crowd.first
         {
@@ -68,6 +68,15 @@ struct RunMemory: Sendable {
         if hidden.insert(id).inserted { hiddenInOrder.append(id) }
         if hiddenInOrder.count > ActivityLimits.hiddenRuns { hidden.remove(hiddenInOrder.removeFirst()) }
         forget(id)
+    }
+
+    /// A run that an earlier process of Ladle saw end.
+    mutating func remember(_ past: PastRun) {
+        make(past.id, session: past.session, now: past.endedAt)
+        reducers[past.id]?.message.text = HistoryTurn.compared(past.message)
+        reducers[past.id]?.remember(past)
+        sessions[past.session]?.end(past.id)
+        weigh(past.id)
     }
 
     /// Publishes the changes of a run and updates the lists of its session.
@@ -145,7 +154,9 @@ struct RunMemory: Sendable {
     }
 
     func recentSessions(_ most: Int, besides main: SessionKey) -> [SessionKey] {
-        let others = sessions.filter { $0.key != main }.sorted { $0.value.touchedAt > $1.value.touchedAt }
+        let others = sessions.filter { session, runs in
+            session != main && runs.all.contains { self[$0]?.publication.isRemembered == false }
+        }.sorted { $0.value.touchedAt > $1.value.touchedAt }
         return others.prefix(most).map(\.key)
     }
 
@@ -185,17 +196,22 @@ struct RunMemory: Sendable {
 
     // MARK: The link
 
-    /// - Parameter process: the start of the gateway's process, by the gateway's clock.
-    mutating func reconnected(isSameProcess: Bool?, process: Timestamp?, now: Timestamp) {
+    /// - Parameters:
+    ///   - process: the start of the gateway's process, by the gateway's clock.
+    ///   - clockSkewMs: how far that clock is ahead of ours.
+    mutating func reconnected(isSameProcess: Bool?, process: Timestamp?, clockSkewMs: Int64, now: Timestamp) {
+        let processOnOurClock = process?.adding(milliseconds: -clockSkewMs)
         for (session, runs) in sessions {
             // The old process had the messages of other clients in memory only, as it had ours.
             if isSameProcess == false { self[session: session]?.forgetOthers() }
-            let open = runs.ended.filter { mayHaveLostItsStop($0, runs, now: now) } + runs.active
-            guard !open.isEmpty || !runs.interrupted.isEmpty else { continue }
-            let gone = open.filter { isSameProcess == false || self[$0]?.times.began(before: process) == true }
-            for id in open {
+            let stopped = runs.ended.filter {
+                self[$0]?.mayHaveLostItsStop(isSameProcess: isSameProcess, process: processOnOurClock, now: now) == true
+            }
+            guard !runs.active.isEmpty || !runs.interrupted.isEmpty || !stopped.isEmpty else { continue }
+            let gone = runs.active.filter { isSameProcess == false || self[$0]?.times.began(before: process) == true }
+            for id in runs.active + stopped {
                 self[id]?.reconnected(
-                    isGone: gone.contains(id),
+                    isGone: gone.contains(id) || stopped.contains(id),
                     isNewProcess: isSameProcess == false,
                     process: process,
                     now: now
@@ -205,7 +221,7 @@ struct RunMemory: Sendable {
             self[session: session]?.lookedAt = nil
             // The old process had its deferred messages in memory only.
             if isSameProcess == false { self[session: session]?.deferred = [] }
-            let interrupted = gone.filter { self[$0]?.hasBegun == true }
+            let interrupted = stopped + gone.filter { self[$0]?.hasBegun == true }
             let late = runs.interrupted.filter {
                 !interrupted.contains($0) && self[$0]?.mayContinueLate(now: now) == true
             }
@@ -213,17 +229,6 @@ struct RunMemory: Sendable {
                 self[session: session]?.interrupted = late + interrupted
             }
         }
-    }
-
-    /// Whether the gateway may go on with a stopped run after a restart, so that it must be stopped again: it began the run in spite
-    /// of the stop, or a kill may have come before the stop was on its disk. A gateway goes on only with the last run of a session.
-    private func mayHaveLostItsStop(_ id: String, _ runs: SessionRuns, now: Timestamp) -> Bool {
-        guard let reducer = self[id], reducer.wasStopped,
-            !reducer.contact.isProcessGone || reducer.mayContinueLate(now: now)
-        else { return false }
-        let end = reducer.times.lastSeen.adding(milliseconds: ActivityLimits.stopWriteMilliseconds)
-        let isLast = !runs.all.contains { self[$0].map { $0.hasBegun && $0.times.start > end } ?? false }
-        return isLast || reducer.wasStoppedInVain
     }
 
     // MARK: Approvals

@@ -29,8 +29,8 @@ struct RunReducer: Sendable {
     private var needsRows = false
     /// The gateway began the run after it had said that it stopped it, as 2026.4.26 does in the first 100 ms of a run. Only the
     /// transcript shows what comes of it.
-    private(set) var wasStoppedInVain = false
-    /// The answer of a run that was stopped in vain may be in the transcript.
+    private(set) var beganAfterStop = false
+    /// The answer of a run that began after its stop may be in the transcript.
     private(set) var hasAnswerToRead = false
     private var usageByRow: [String: TokenUsage] = [:]
     private var finalUsage: TokenUsage?
@@ -63,6 +63,13 @@ struct RunReducer: Sendable {
     /// The gateway may still go on with the run: it is active, or it ended only because the gateway's process was gone, or the
     /// process was gone before its stop was on the disk.
     var mayContinue: Bool { isActive || evidence.wasGivenUp || wasStopped }
+    /// Whether the next process of the gateway may go on with this run, which was stopped. A run that began in spite of its stop was
+    /// under way until the process was gone.
+    func mayHaveLostItsStop(isSameProcess: Bool?, process: Timestamp?, now: Timestamp) -> Bool {
+        guard wasStopped, !contact.isProcessGone || contact.mayContinueLate(now: now) else { return false }
+        if beganAfterStop { return isSameProcess == false }
+        return process.map { contact.mayHaveLostItsStop(process: $0) } ?? false
+    }
     func mayContinueLate(now: Timestamp) -> Bool { isClosed && mayContinue && contact.mayContinueLate(now: now) }
     var isEndHeld: Bool { endHeldUntil != nil }
     /// Events were lost, or only the transcript has a result.
@@ -78,7 +85,7 @@ struct RunReducer: Sendable {
             // Without a reported start the time may be that of the first event.
             mayMatchByWords: isActive && (times.starts.isEmpty || publication.isResumed),
             sentAt: times.sentAt,
-            endedAt: isActive || wasStoppedInVain ? contact.followedAt : times.lastSeen
+            endedAt: isActive || beganAfterStop ? contact.followedAt : times.lastSeen
         ) { steps.contains(call: $0) }
     }
 
@@ -150,14 +157,14 @@ struct RunReducer: Sendable {
         guard evidence.wasAborted, case .lifecycle(let lifecycle)? = event.content, lifecycle.phase == .start else {
             return
         }
-        wasStoppedInVain = true
+        beganAfterStop = true
         times.foundStart(at: lifecycle.startedAt ?? event.time ?? now)
     }
 
     /// A row of the session came as an event. It may be the answer of a run that was stopped in vain.
     mutating func answerCame() -> Bool {
-        hasAnswerToRead = wasStoppedInVain
-        return wasStoppedInVain
+        hasAnswerToRead = beganAfterStop
+        return beganAfterStop
     }
 
     mutating func answerRead() { hasAnswerToRead = false }
@@ -200,6 +207,7 @@ struct RunReducer: Sendable {
     /// A `sessions.changed` event reported the run's end.
     mutating func sessionEnded(aborted: Bool, now: Timestamp) {
         heard(at: now)
+        times.seen(at: now)
         evidence.ended(sequence: .max, error: nil, failed: false, aborted: aborted, isFinal: true, now: now)
     }
 
@@ -237,7 +245,7 @@ struct RunReducer: Sendable {
         guard state != .other else { return }
         if state != .error || !triesAgain { steps.runEnded(sequence: sequence) }
         began(at: time ?? now)
-        if let time { times.chatEnded(at: time) }
+        if let time { times.chatEnded(at: time) } else { times.seen(at: now) }
         if finalUsage == nil { finalUsage = event.usage }
         let said = event.message?.text.map { ReplyText.clean($0) }
         switch state {
@@ -282,7 +290,7 @@ struct RunReducer: Sendable {
     mutating func end(by rows: [HistoryRow]) {
         guard let last = rows.last(where: { $0.role == .assistant }) else { return }
         // The run's own terminal event says more than its rows.
-        if isClosed, wasStoppedInVain { return answerAfterStop(last) }
+        if isClosed, beganAfterStop { return answerAfterStop(last) }
         guard !isClosed || (isOver && !evidence.isProven) else { return }
         if isClosed, last.stopReason == .completed {
             // A row that was written later belongs to another run.
@@ -301,7 +309,7 @@ struct RunReducer: Sendable {
 
     private mutating func answerAfterStop(_ last: HistoryRow) {
         guard last.stopReason == .completed, let time = last.time else { return }
-        wasStoppedInVain = false
+        beganAfterStop = false
         times.forgetEnd()
         times.seen(at: time)
         text.correct(to: ReplyText.clean(last.text))
@@ -393,7 +401,8 @@ struct RunReducer: Sendable {
     /// - Parameter now: when the rows were read. A published end is corrected by rows up to this time.
     mutating func continuedUnseen(now: Timestamp) {
         if isClosed { overAt = now } else { beginAgain() }
-        if evidence.wasAborted { wasStoppedInVain = true }
+        // A stopped run among them: the rows after its stop are its own.
+        if evidence.wasAborted { beganAfterStop = true }
         if publication.isRemembered { text.forgetSnapshot() }
     }
 
@@ -433,11 +442,14 @@ struct RunReducer: Sendable {
     mutating func remember(_ past: PastRun) {
         resume(at: past.startedAt, isStartPublished: true)
         times.resume(endedAt: past.endedAt)
-        if let goneAt = past.goneAt { contact.reconnected(isGone: true, now: goneAt) }
         text.take(snapshot: past.text)
         switch past.end {
-        case .givenUp: evidence.isOver(.processGone)
-        case .stopped: evidence.aborted()
+        case .givenUp(let goneAt):
+            contact.reconnected(isGone: true, now: goneAt)
+            evidence.isOver(.processGone)
+        case .stopped(let stoppedAt):
+            contact = RunContact(heardAt: stoppedAt)
+            evidence.aborted()
         }
         publication.remember(state, over: evidence.over)
     }

@@ -101,16 +101,25 @@ struct RunTies: Sendable {
             else { continue }
             guard let (id, isShared) = interrupted(by: user, runs, in: memory), id != answer,
                 memory[session: session]?.interrupted.contains(id) == true,
+                !user.resumesUnnamedTurn || mayResume(id, at: place, of: turns, session: session, in: memory),
+                // A run whose message is known goes on with that one.
+                memory[answer]?.message.text == nil,
                 isResumed(id, by: answer, at: time, in: memory)
             else { continue }
             memory[session: session]?.interrupted.removeAll { $0 == id }
+            let isUnseen = memory[id]?.hasBegun == false
             // Another restart may interrupt the new run too, so it keeps the message's words.
             let text = memory[id]?.message.text
-            if memory[answer]?.message.text == nil { memory[answer]?.message.text = text }
+            memory[answer]?.message.text = text
             // Where Ladle joined the run late, its answer is found by the prompt alone.
             memory[answer]?.began(withRowAt: time)
             // This change comes before the run's end, so that a client that waits for the answer does not take the end for it.
             changes.append(.reassigned(from: id, to: answer, isShared: isShared))
+            // Nothing was shown of a run that is not known to have begun.
+            guard !isUnseen else {
+                memory.alias(id, to: answer)
+                continue
+            }
             if memory[id]?.mayContinue == true { memory[id]?.end(.continued(as: answer), now: time) }
             memory.publish(id, to: &changes)
         }
@@ -150,14 +159,26 @@ struct RunTies: Sendable {
     private static let earlyStart: Int64 = 1_000
     private static let lateStart: Int64 = 5_000
 
+    /// Whether a prompt without words at this place can resume the run. A stopped run may have been followed by others, so the turn
+    /// before the prompt has to be its own.
+    private func mayResume(
+        _ id: String,
+        at place: Int,
+        of turns: [HistoryTurn],
+        session: SessionKey,
+        in memory: RunMemory
+    ) -> Bool {
+        guard memory[id]?.wasStopped == true else { return true }
+        return place > 0 && match(turns, session: session, in: memory).owners[place - 1] == id
+    }
+
     /// Whether a run with a prompt of this time can go on with the interrupted one. A prompt from before its start, and a run that
     /// answers another message, cannot.
     private func isResumed(_ id: String, by answer: String, at prompt: Timestamp, in memory: RunMemory) -> Bool {
         guard let reducer = memory[id] else { return false }
         let start = reducer.times.starts.last ?? onGatewayClock(reducer.times.start, of: reducer)
         let tolerance = reducer.times.starts.isEmpty ? TurnMatch.clockTolerance : 0
-        let words = memory[answer]?.message.text
-        return prompt.milliseconds >= start.milliseconds - tolerance && (words == nil || words == reducer.message.text)
+        return prompt.milliseconds >= start.milliseconds - tolerance
     }
 
     /// Interrupted runs that the gateway resumed and answered in a run that Ladle did not see, by the place of the answering turn.
@@ -171,12 +192,13 @@ struct RunTies: Sendable {
         var found: [Int: String] = [:]
         guard let runs = memory[session: session], !runs.interrupted.isEmpty else { return [:] }
         for (place, turn) in turns.enumerated() where owned[place] == nil {
-            guard let user = turn.user, user.resumesTurn, turn.rows.last?.stopReason == .completed,
-                let id = interrupted(by: user, runs, in: memory)?.run, memory[id]?.mayContinue == true
+            guard let user = turn.user, user.resumesTurn,
+                turn.rows.last(where: { !turn.isNote($0) })?.stopReason == .completed,
+                let id = interrupted(by: user, runs, in: memory)?.run, let reducer = memory[id], reducer.mayContinue
             else { continue }
-            // A prompt that does not quote the message resumes the turn just before it.
+            // A prompt that does not quote the message resumes the turn just before it. So does the prompt for a stopped run.
             let isBefore =
-                user.resumesUnnamedTurn
+                user.resumesUnnamedTurn || reducer.wasStopped
                 ? owned[place - 1] == id : owned.contains { $0.key < place && $0.value == id }
             if isBefore || replaces(id, turn, runs, in: memory) { found[place] = id }
         }
@@ -207,9 +229,12 @@ struct RunTies: Sendable {
         }
         let words = HistoryTurn.compared(user.text)
         if let named = runs.interrupted.lastIndex(where: { memory[$0]?.message.text == words }) {
+            let id = runs.interrupted[named]
             // A later restart may have interrupted another client's run, whose words are not known.
-            let isShared = runs.interrupted[(named + 1)...].contains { memory[$0]?.message.isOfStranger == true }
-            return (runs.interrupted[named], isShared)
+            let isStrangers = runs.interrupted[(named + 1)...].contains { memory[$0]?.message.isOfStranger == true }
+            // A message of ours with the same words may have begun unseen.
+            let isOther = runs.active.contains { $0 != id && memory[$0]?.message.text == words }
+            return (id, isStrangers || isOther)
         }
         let part = runs.interrupted.last {
             memory[$0]?.message.text.map { !$0.isEmpty && words.rangeOfText($0) != nil } ?? false

@@ -188,7 +188,10 @@ package struct RunTracker: Sendable {
         if let clockSkewMs { memory[id]?.message.clockSkewMs = clockSkewMs }
         memory[id]?.message.awaitsDelivery = awaitsDelivery
         memory[id]?.resume(at: sentAt, isStartPublished: false)
-        if let goneAt { memory[id]?.reconnected(isGone: true, now: goneAt) }
+        if let goneAt {
+            memory[id]?.reconnected(isGone: true, now: goneAt)
+            memory[session: session]?.interrupted.append(id)
+        }
         memory[session: session]?.looks = 0
     }
 
@@ -196,11 +199,8 @@ package struct RunTracker: Sendable {
     /// end is corrected.
     package mutating func remember(_ past: PastRun, now: Timestamp) {
         guard memory[resolved(past.id)] == nil else { return }
-        memory.make(past.id, session: past.session, now: now)
-        memory[past.id]?.message.text = HistoryTurn.compared(past.message)
-        memory[past.id]?.remember(past)
-        memory[session: past.session]?.end(past.id)
-        guard past.goneAt != nil else { return }
+        memory.remember(past)
+        guard case .givenUp = past.end else { return }
         guard memory[past.id]?.mayContinueLate(now: now) == true else { return memory.forget(past.id) }
         memory[session: past.session]?.interrupted.append(past.id)
     }
@@ -218,7 +218,7 @@ package struct RunTracker: Sendable {
     ///     has been running.
     ///   - startedAt: the start of the process, by the gateway's clock.
     package mutating func linkOpened(isSameProcess: Bool?, startedAt: Timestamp? = nil, now: Timestamp) {
-        memory.reconnected(isSameProcess: isSameProcess, process: startedAt, now: now)
+        memory.reconnected(isSameProcess: isSameProcess, process: startedAt, clockSkewMs: clockSkewMs, now: now)
     }
 
     /// Events were lost while the connection stayed open.
@@ -412,7 +412,10 @@ package struct RunTracker: Sendable {
     /// of an unknown run is ignored.
     private mutating func adopt(_ event: some RunEvent, opens: Bool, now: Timestamp) -> String? {
         guard opens, let id = event.runId, memory.mayShow(id), let key = event.sessionKey else { return nil }
-        memory.make(id, session: defaults.tolerant(key), now: now)
+        let session = defaults.tolerant(key)
+        memory.make(id, session: session, now: now)
+        // The gateway may go on with an interrupted run; its prompt, which shows that, may have come before.
+        if memory[session: session]?.interrupted.isEmpty == false { wantRows(id) }
         return id
     }
 
@@ -423,6 +426,14 @@ package struct RunTracker: Sendable {
         let taken = Array(looks.due(in: memory, now: now, except: busy).prefix(max(0, room)))
         for session in taken { memory[session: session]?.look(at: now) }
         return taken
+    }
+
+    /// A page could not be read, so it is still to come.
+    package mutating func lookFailed(_ session: SessionKey) { memory[session: session]?.lookFailed() }
+
+    /// Whether pages are due or will be.
+    package func wantsLooks(now: Timestamp) -> Bool {
+        memory.sessions.contains { looks.interval($0.value, in: memory, now: now) != nil }
     }
 
     /// Whether some run waits for rows, so that the caller's clock should tick fast.

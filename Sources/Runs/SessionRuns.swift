@@ -10,7 +10,7 @@ struct SessionRuns: Sendable {
     var interrupted: [String] = []
     /// Messages of other clients with which the gateway has not begun yet, as hash values of their words.
     private var othersWords: [Int] = []
-    var touchedAt: Timestamp
+    private(set) var touchedAt: Timestamp
     /// The transcript is known to be on disk. A new session of 2026.3.1 and 2026.6.11 has nothing there before its first answer
     /// is complete, whatever the gateway's events say.
     var hasTranscript = false
@@ -23,6 +23,8 @@ struct SessionRuns: Sendable {
     init(now: Timestamp) { touchedAt = now }
 
     var all: [String] { ended + active }
+
+    mutating func touch(at now: Timestamp) { touchedAt = max(touchedAt, now) }
 
     mutating func end(_ id: String) {
         guard let place = active.firstIndex(of: id) else { return }
@@ -62,4 +64,6 @@ struct SessionRuns: Sendable {
         looks += 1
         lookedAt = now
     }
+
+    mutating func lookFailed() { looks = max(0, looks - 1) }
 }

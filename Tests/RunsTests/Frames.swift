@@ -148,7 +148,8 @@ extension RunTracker {
     /// The link was lost and is there again.
     mutating func relink(isSameProcess: Bool? = true, startedAt: Timestamp? = nil, now: Timestamp) {
         linkLost()
-        linkOpened(isSameProcess: isSameProcess, startedAt: startedAt, now: now)
+        let process = isSameProcess == false ? now.adding(milliseconds: clockSkewMs - 1_000) : nil
+        linkOpened(isSameProcess: isSameProcess, startedAt: startedAt ?? process, now: now)
     }
 }
 

@@ -24,12 +24,11 @@ struct LostStopTests: EvidenceScene {
         let past = PastRun(
             id: "k",
             session: main,
-            end: .stopped,
+            end: .stopped(at: after(3_000)),
             message: "story",
             text: "Half of",
             startedAt: now,
-            endedAt: after(3_000),
-            goneAt: nil
+            endedAt: after(3_000)
         )
         tracker.remember(past, now: after(4_000))
         return tracker
@@ -65,38 +64,48 @@ struct LostStopTests: EvidenceScene {
         #expect(run?.continuedAs == "g")
     }
 
-    /// 2026.4.26 does not quote the message.
-    @Test func `a prompt that names no message goes on with the stopped run`() {
+    /// 2026.4.26 does not quote the message, so the page has to show what the prompt follows.
+    @Test(arguments: [true, false])
+    func `a prompt that names no message goes on with the turn before it`(isOwn: Bool) {
         var tracker = stopped(april)
-        tracker.relink(isSameProcess: false, now: after(6_000))
-        let changes = goOn(&tracker, user(Self.notice, at: 34_000), at: 34_000)
-        #expect(changes.contains(.reassigned(from: "k", to: "g")), "\(changes)")
+        tracker.relink(isSameProcess: false, startedAt: after(5_000), now: after(6_000))
+        let prompt = user(Self.notice, at: 34_000)
+        #expect(!goOn(&tracker, prompt, at: 34_000).contains { if case .reassigned = $0 { true } else { false } })
+        #expect(tracker.looks(after(34_600)) == [main])
+        let between = isOwn ? [] : [user("something else", at: 4_000)]
+        let rows = [user("story", at: 0)] + between + [prompt]
+        let changes = tracker.receive(history: page(rows), session: main, now: after(34_700))
+        #expect(changes.contains(.reassigned(from: "k", to: "g")) == isOwn, "\(changes)")
     }
 
     @Test(arguments: [false, true])
     func `the whole answer that the gateway wrote unseen corrects the end`(isRemembered: Bool) {
         var tracker = isRemembered ? remembered() : stopped()
-        tracker.relink(isSameProcess: false, now: after(20_000))
+        tracker.relink(isSameProcess: false, startedAt: after(9_000), now: after(20_000))
         #expect(tracker.takeLooks(now: after(20_000), room: 5, except: []) == [main])
         let rows = [user("story", at: 0, key: "k"), named("story", at: 12_000), answer("Whole.", at: 15_000)]
         let run = corrected(tracker.receive(history: page(rows), session: main, now: after(20_100)))
         #expect(run?.state == .completed && run?.text == "Whole.")
     }
 
-    /// A process that has other work wrote the stop long ago.
-    @Test(arguments: [true, false])
-    func `a prompt does not go on with a stopped run that another run has followed`(isLate: Bool) {
+    /// Another client's run, begun after the stop, may have the same words.
+    @Test func `a prompt that may be that of a later run is not stopped without a person's word`() {
         var tracker = stopped()
-        let next: Int64 = isLate ? 70_000 : 3_100
-        let start = AgentFrame.start("s", now.milliseconds + next)
-        _ = tracker.receive(event: "agent", payload: start, now: after(next))
+        let start = AgentFrame.start("s", now.milliseconds + 3_100)
+        _ = tracker.receive(event: "agent", payload: start, now: after(3_100))
         tracker.relink(isSameProcess: false, now: after(90_000))
         let changes = goOn(&tracker, named("story", at: 96_000), at: 96_000)
-        let isTied = changes.contains {
-            if case .reassigned(from: "k", to: "g", let isShared) = $0 { isShared } else { false }
-        }
-        // Another client's run, begun at once, may have the same words.
-        #expect(isTied == !isLate, "\(changes)")
+        #expect(changes.contains(.reassigned(from: "k", to: "g", isShared: true)), "\(changes)")
+    }
+
+    /// The process lived on after the stop, so the stop is on its disk.
+    @Test(arguments: [true, false])
+    func `a process that began long after the stop goes on with another run`(isRemembered: Bool) {
+        var tracker = isRemembered ? remembered() : stopped()
+        tracker.relink(isSameProcess: false, now: after(200_000))
+        #expect(tracker.takeLooks(now: after(200_000), room: 5, except: []).isEmpty)
+        let changes = goOn(&tracker, named("story", at: 206_000), at: 206_000)
+        #expect(!changes.contains { if case .reassigned = $0 { true } else { false } }, "\(changes)")
     }
 
     @Test func `a stopped run of the same process is over`() {

@@ -212,12 +212,11 @@ struct RunEvidenceTests: EvidenceScene {
         let past = PastRun(
             id: "k",
             session: main,
-            end: .givenUp,
+            end: .givenUp(goneAt: after(goneAt)),
             message: "story",
             text: "Onc",
             startedAt: now,
-            endedAt: after(3_000),
-            goneAt: after(goneAt)
+            endedAt: after(3_000)
         )
         tracker.remember(past, now: after(later))
         return tracker

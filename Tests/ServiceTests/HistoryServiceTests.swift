@@ -276,6 +276,23 @@ struct HistoryServiceTests {
         }
     }
 
+    /// 2026.6.11 takes the row of a stopped message out of the conversation.
+    @Test func `a stopped message stands at its time when its row is gone again`() async throws {
+        try await withLinkedServices { bench, loop in
+            let start = ManualClock.start.milliseconds
+            let before = [Row.user("before", id: "row-1", at: start - 5_000), Row.assistant("yes", at: start - 4_000)]
+            let id = try await bench.accept("two", on: loop) ?? ""
+            try await bench.event("agent", Frame.start(id), on: loop)
+            bench.gateway.rows[Self.main] = before + [Row.user("two", key: id, id: "row-2", at: start)]
+            try await bench.row(Row.user("two", key: id, id: "row-2", at: start), on: loop)
+            try await bench.event("chat", Frame.end(id, "aborted"), on: loop)
+            #expect(try await bench.state(id) == .delivered)
+            bench.gateway.rows[Self.main] = before + [Row.user("three", id: "row-3", at: start + 3_000)]
+            try await bench.advance(120_000, on: loop)
+            #expect(try await texts(bench, on: loop) == ["before", "yes", "two", "three"])
+        }
+    }
+
     @Test(arguments: [true, false])
     func `pages reach each message once, also those that no transcript has`(isLive: Bool) async throws {
         try await withLinkedServices { bench, loop in

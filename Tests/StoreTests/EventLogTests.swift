@@ -277,7 +277,7 @@ struct `Runs, messages and values` {
         #expect(
             try table.list(session: "main", limit: 20).map(\.id) == ["m1", "m2", "m3", "m4", "n", "m7", "m8", "m9"]
         )
-        #expect(try table.conversations() == [SessionKey(canonical: "main"): "c1"])
+        #expect(try table.conversations().mapValues(\.id) == [SessionKey(canonical: "main"): "c1"])
     }
 
     @Test func `a session that goes on with another conversation begins anew`() throws {
@@ -291,7 +291,7 @@ struct `Runs, messages and values` {
         try table.begin(session: "main", conversation: "c3", at: time(70))
         #expect(try table.list(session: "main", limit: 3) == [])
         #expect(try table.asOf(session: "main") == time(70))
-        #expect(try table.conversations() == [SessionKey(canonical: "main"): "c3"])
+        #expect(try table.conversations().mapValues(\.id) == [SessionKey(canonical: "main"): "c3"])
     }
 
     @Test func `the cache of messages is bounded in every direction`() throws {

@@ -132,6 +132,9 @@ package struct HistoryRow: Sendable {
         value["model"]?.equals(Self.gatewayModel) == true && stopReason != .error && !isAbortNote && runKey == nil
     }
 
+    /// Whether the gateway says that a command-line model wrote the row.
+    package var isByCommandLine: Bool { value["api"]?.equals("cli") == true }
+
     package var toolCallId: String? {
         (value["toolCallId"] ?? value["tool_call_id"] ?? value["tool_use_id"])?.identifier
     }

@@ -27,7 +27,7 @@ package final class MessagePages {
         }
 
         /// The number of messages before this position; 0 if they may not reach back to it.
-        func place(in messages: [ChatMessage]) -> Int {
+        func count(in messages: [ChatMessage]) -> Int {
             if let place = messages.firstIndex(where: { $0.id == id }) { return place }
             guard let cursor else { return 0 }
             return messages.firstIndex { $0.at >= cursor.at } ?? messages.count
@@ -43,7 +43,8 @@ package final class MessagePages {
             if let place = try table.place(session: session, id: id) { return place }
             let entry = entries.first { $0.id == id }
             guard let at = entry?.createdAt ?? cursor?.at else { return nil }
-            let place = MessageTable.Place(at: at, ordinal: isEnd ? .min : .max)
+            // A message of ours stands behind the rows of its millisecond.
+            let place = MessageTable.Place(at: at, ordinal: isEnd && entry == nil ? .min : .max)
             // Before the oldest cached message, the messages that follow the place are missing too.
             if !isEnd, entry == nil, try table.list(session: session, before: place, limit: 1).isEmpty { return nil }
             return place
@@ -65,7 +66,7 @@ package final class MessagePages {
 
         func isEnough(_ messages: [ChatMessage]) -> Bool {
             if let before {
-                return before.place(in: messages) >= limit
+                return before.count(in: messages) >= limit
             }
             if let after { return after.isReached(by: messages) }
             return messages.count >= limit
@@ -123,7 +124,7 @@ package final class MessagePages {
             on: loop
         ) { [self] result in
             switch result {
-            case .success(let page): completion(live(page, query, now: loop.wallClock))
+            case .success(let page): completion(live(page, query, on: loop))
             case .failure(.store(let error)): completion(.failure(.service(.store(error))))
             case .failure(.call(.gateway(let error, let payload))) where !error.requiredScopes.isEmpty:
                 let fault = GatewayFault(.gateway(error, payload: payload), over: gateway)
@@ -135,16 +136,22 @@ package final class MessagePages {
 
     // MARK: From the gateway
 
-    private func live(_ page: MessageService.Page, _ query: Query, now: Timestamp) -> Result<Page, Fault> {
+    private func live(
+        _ page: MessageService.Page,
+        _ query: Query,
+        on loop: isolated EventLoop
+    ) -> Result<Page, Fault> {
         var messages = page.page.messages
-        let lag = now.adding(milliseconds: -Self.lagMilliseconds)
+        let lag = loop.wallClock.adding(milliseconds: -Self.lagMilliseconds)
         let missing = MissingEntries(
-            notIn: messages,
+            notIn: Set(messages.map(\.id)),
             page.sent,
             since: messages.last.map { max($0.at, lag) } ?? lag,
-            begun: conversations.begun(in: query.session)
+            begun: conversations.begun(in: query.session),
+            clockSkewMs: gateway.clockSkewMs(on: loop)
         )
-        messages = missing.settled(among: messages, after: page.hasOlder ? messages.first?.at : nil) + missing.waiting
+        let first = page.hasOlder ? messages.first.map { MessageCursor($0) } : nil
+        messages = missing.ended(among: messages, from: first) + missing.waiting
         // The messages between `after` and the oldest of these would be missing without notice.
         if let after = query.after, query.before == nil, page.hasOlder, !after.isReached(by: messages) {
             return .failure(.noPlace("after"))
@@ -179,9 +186,11 @@ package final class MessagePages {
 
     private struct Kept: Sendable {
         let rows: [StoredMessage]
-        /// The times of `after` and `before`.
-        let start: Timestamp?
-        let end: Timestamp?
+        /// The places `after` and `before`.
+        let start: MessageCursor?
+        let end: MessageCursor?
+        /// Our messages in the cache, whether or not they are among these rows.
+        let known: Set<String>
         let asOf: Timestamp?
         let sent: SentEntries
     }
@@ -201,8 +210,17 @@ package final class MessagePages {
             if query.after != nil, start == nil { return .noPlace("after") }
             // One more than requested tells whether there are more.
             let rows = try table.list(session: session, before: end, after: start, limit: query.limit + 1)
-            let asOf = try table.asOf(session: session)
-            return .kept(Kept(rows: rows, start: start?.at, end: end?.at, asOf: asOf, sent: sent))
+            let known = try sent.entries.filter { try table.place(session: session, id: $0.id) != nil }
+            return .kept(
+                Kept(
+                    rows: rows,
+                    start: start.map { MessageCursor(at: $0.at, id: query.after?.id ?? "") },
+                    end: end.map { MessageCursor(at: $0.at, id: query.before?.id ?? "") },
+                    known: Set(known.map(\.id)),
+                    asOf: try table.asOf(session: session),
+                    sent: sent
+                )
+            )
         } completion: { [self] result in
             switch result {
             case .success(.kept(let kept)): completion(.success(page(kept, query)))
@@ -219,36 +237,39 @@ package final class MessagePages {
         var hasMore = found.rows.count > limit
         let shown = rows.compactMap { ChatMessage(cached: $0.body) }
         let missing = MissingEntries(
-            notIn: shown,
+            notIn: found.known,
             found.sent,
             since: found.asOf ?? shown.last?.at,
             begun: conversations.begun(in: query.session)
         )
-        let (oldest, newest) = (hasMore ? rows.first?.at : nil, hasMore ? rows.last?.at : nil)
-        var messages = missing.settled(
+        let oldest = hasMore ? rows.first.map { MessageCursor(at: $0.at, id: $0.id) } : nil
+        let newest = hasMore ? rows.last.map { MessageCursor(at: $0.at, id: $0.id) } : nil
+        var messages = missing.ended(
             among: shown,
-            after: isForward ? found.start : oldest ?? found.start,
+            from: isForward ? found.start : oldest ?? found.start,
             before: isForward ? newest : found.end
         )
-        var waiting: [ChatMessage] = []
-        if query.before == nil, !(isForward && hasMore) {
-            waiting = missing.waiting
-            if let after = query.after, let place = waiting.firstIndex(where: { $0.id == after.id }) {
-                waiting.removeFirst(place + 1)
-            }
-            waiting = waiting.suffix(limit)
+        var waiting = query.before == nil ? missing.waiting : []
+        if let after = query.after, let place = waiting.firstIndex(where: { $0.id == after.id }) {
+            messages.removeAll()
+            waiting.removeFirst(place + 1)
         }
-        // At least one message stays, since it marks the start of the previous page.
-        let room = isForward ? limit : max(limit - waiting.count, 1)
-        if messages.count > room {
-            messages = Array(isForward ? messages.prefix(room) : messages.suffix(room))
-            hasMore = true
+        if isForward {
+            hasMore = hasMore || messages.count + waiting.count > limit
+            messages = Array(messages.prefix(limit))
+            waiting = Array(waiting.prefix(hasMore && messages.count == limit ? 0 : limit - messages.count))
+        } else {
+            // At least one message stays, since it marks the start of the previous page.
+            waiting = waiting.suffix(limit)
+            let room = max(limit - waiting.count, 1)
+            hasMore = hasMore || messages.count > room
+            messages = messages.suffix(room)
         }
         let kept = Dictionary(rows.map { ($0.id, $0.body) }) { first, _ in first }
         return Page(
             messages: (messages + waiting).map { kept[$0.id] ?? $0.json },
             before: isForward || !hasMore ? nil : messages.first.map { MessageCursor($0) },
-            after: isForward && hasMore ? messages.last.map { MessageCursor($0) } : nil,
+            after: isForward && hasMore ? (messages + waiting).last.map { MessageCursor($0) } : nil,
             isLive: false,
             asOf: found.asOf
         )

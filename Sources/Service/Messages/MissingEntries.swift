@@ -4,52 +4,68 @@ import Runs
 
 /// Our messages that a transcript does not have.
 struct MissingEntries {
-    /// Failed messages, and messages that were stopped before the gateway wrote them, oldest first. They stand at their time.
-    private var settled: [ChatMessage] = []
+    private struct Ended {
+        let message: ChatMessage
+        /// Its place among the rows, by their clock.
+        let at: Timestamp
+    }
+
+    /// Failed messages and stopped ones, oldest first. They stand at their time.
+    private var ended: [Ended] = []
     /// Messages on their way, oldest first; delivered ones only while the transcript may still lag. They stand at the end.
     private(set) var waiting: [ChatMessage] = []
 
     /// - Parameters:
+    ///   - known: ids of messages that the transcript has.
     ///   - since: the time of the transcript, which includes messages delivered before it.
-    ///   - begun: when the session's conversation began, if known. Entries that ended before it belong to another one.
-    init(notIn shown: [ChatMessage], _ sent: SentEntries, since: Timestamp?, begun: Timestamp?) {
-        let ids = Set(shown.map(\.id))
-        for entry in sent.entries.reversed() where entry.kind == .message && !ids.contains(entry.id) {
-            if let begun, entry.state.isTerminal, entry.updatedAt < begun { continue }
+    ///   - begun: when the session's conversation began, if known. Messages from before it belong to another one.
+    ///   - clockSkewMs: how far the gateway's clock is ahead of ours; nil to place the messages by ours.
+    init(
+        notIn known: Set<String>,
+        _ sent: SentEntries,
+        since: Timestamp?,
+        begun: Timestamp?,
+        clockSkewMs: Int64? = nil
+    ) {
+        for entry in sent.entries.reversed() where entry.kind == .message && !known.contains(entry.id) {
             let isStopped = sent.stopped.contains(entry.id)
+            if let begun, entry.state.isTerminal, (isStopped ? entry.createdAt : entry.updatedAt) < begun { continue }
             if entry.state == .delivered {
                 // Commands and hidden prompts are delivered, but never appear in a transcript.
                 guard !entry.isSlashCommand, let text = entry.text, !StopWords.matches(text) else { continue }
                 if !isStopped, let since, entry.updatedAt < since { continue }
             }
-            guard
-                let message = ChatMessage(
-                    entry,
-                    text: entry.text ?? "",
-                    attachments: sent.attachments(of: entry.id)
-                )
-            else { continue }
+            let files = sent.attachments(of: entry.id)
+            guard let message = ChatMessage(entry, text: entry.text ?? "", attachments: files) else { continue }
             if isStopped || message.state == .failed {
-                settled.append(message)
+                let skew = clockSkewMs.map { entry.dispatchSkewMs ?? $0 } ?? 0
+                ended.append(Ended(message: message, at: message.at.adding(milliseconds: skew)))
             } else {
                 waiting.append(message)
             }
         }
+        ended.sort { ($0.at, $0.message.id) < ($1.at, $1.message.id) }
     }
 
-    /// Puts the settled messages between these two times among the messages of the transcript.
-    func settled(
+    /// Puts the ended messages between these two places among the messages of the transcript.
+    /// - Parameters:
+    ///   - start: the first message, or the last one before; of messages with its very time, those that follow it count.
+    ///   - end: the first message behind.
+    func ended(
         among shown: [ChatMessage],
-        after start: Timestamp? = nil,
-        before end: Timestamp? = nil
+        from start: MessageCursor? = nil,
+        before end: MessageCursor? = nil
     ) -> [ChatMessage] {
         var messages = shown
-        for message in settled {
-            if let start, message.at <= start { continue }
-            if let end, message.at >= end { continue }
-            let place = messages.lastIndex { $0.at <= message.at }.map { $0 + 1 } ?? 0
-            messages.insert(message, at: place)
+        for item in ended {
+            let id = item.message.id
+            if let start, item.at < start.at || (item.at == start.at && isOurs(start) && id <= start.id) { continue }
+            if let end, item.at > end.at || (item.at == end.at && (!isOurs(end) || id >= end.id)) { continue }
+            let place = messages.lastIndex { $0.at <= item.at }.map { $0 + 1 } ?? 0
+            messages.insert(item.message, at: place)
         }
         return messages
     }
+
+    private func isOurs(_ place: MessageCursor) -> Bool { ended.contains { $0.message.id == place.id } }
 }

@@ -10,12 +10,14 @@ struct SentEntries: Sendable {
     private static let most = 200
     /// The allowed difference between the gateway's clock and ours.
     private static let tolerance: Int64 = 10_000
+    /// A run may begin so long before its message was sent, by the gateway's clock.
+    private static let clockError: Int64 = 86_400_000
     /// The longest delay before the gateway writes a row.
     private static let lag: Int64 = 600_000
 
     /// The entries, newest first.
     private(set) var entries: [OutboxEntry] = []
-    /// Entries whose run was stopped and whose row nobody has seen.
+    /// Messages whose run the gateway says it stopped. It may have no row of them, or take the row out of the conversation.
     private(set) var stopped: Set<String> = []
     private var files: [String: [AttachedFile]] = [:]
     /// Keys in our format without an entry: it was deleted by retention, or belongs to another Ladle.
@@ -29,9 +31,11 @@ struct SentEntries: Sendable {
         var found = SentEntries()
         found.entries = try tables.outbox.list(query)
         found.files = try tables.outbox.files(session: session, limit: most)
-        for entry in found.entries where entry.state == .delivered && entry.proof == .runEnd {
-            let run = try tables.runs.run(id: entry.runID ?? entry.upstreamKey)
-            if run?.state == Run.State.aborted.rawValue { found.stopped.insert(entry.id) }
+        if let oldest = found.entries.last?.createdAt {
+            let since = oldest.adding(milliseconds: -clockError)
+            let runs = Set(try tables.runs.stopped(session: session, since: since))
+            let sent = found.entries.filter { $0.kind == .message && $0.state == .delivered }
+            found.stopped = Set(sent.filter { runs.contains($0.runID ?? $0.upstreamKey) }.map(\.id))
         }
         var known = Set(found.entries.map(\.id))
         for key in keys {

@@ -138,7 +138,7 @@ package final class AbortService {
             case .success(let kept):
                 for entry in kept { events.notify(.entryAccepted(entry), on: loop) }
                 answer(answers, kept: kept.filter { $0.state == .queued }, completion)
-            // A stop that the gateway confirmed counts without the disk too, and Ladle remembers it.
+            // A stop that the gateway confirmed counts without the disk too.
             case .failure where open.isEmpty: answer(answers, kept: [], completion)
             case .failure(let error): completion(.failure(.store(error)))
             }

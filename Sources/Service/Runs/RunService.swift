@@ -273,7 +273,8 @@ package final class RunService {
     // MARK: Asking
 
     private func keepTicking(on loop: isolated EventLoop) {
-        guard ticker == nil, tracker.activeCount > 0 else { return }
+        guard ticker == nil else { return }
+        guard tracker.activeCount > 0 || (isOnline && tracker.wantsLooks(now: loop.wallClock)) else { return }
         let wait = tracker.isFollowingRows ? Self.fastTickMilliseconds : Self.tickMilliseconds
         ticker = loop.after(milliseconds: wait) { [weak self] in
             guard let self else { return }
@@ -299,7 +300,10 @@ package final class RunService {
                 guard let self else { return }
                 self.looking.remove(session)
                 self.lookMilliseconds = Int64(clamping: (loop.now - asked) / 1_000_000)
-                guard case .success(let page) = result else { return }
+                guard case .success(let page) = result else {
+                    self.tracker.lookFailed(session)
+                    return self.keepTicking(on: loop)
+                }
                 self.tracker.clockSkewMs = self.gateway.clockSkewMs(on: loop)
                 let changes = self.tracker.receive(page, session: session, askedAt: now, now: loop.wallClock)
                 self.publish(changes, on: loop)
@@ -393,31 +397,36 @@ package final class RunService {
     /// Runs with which a restarted gateway may go on although they have ended. Only runs of our own messages: the gateway
     /// names no others when it continues them.
     private static func past(now: Timestamp, process: GatewayProcess?, _ tables: StoreTables) throws -> [PastRun] {
+        var past: [PastRun] = []
         let since = now.adding(milliseconds: -pastMilliseconds)
-        let failed = try tables.runs.ended(Run.State.failed.rawValue, since: since, limit: recoveryEntries)
-        let stopped = try tables.runs.last(
-            Run.State.aborted.rawValue,
-            since: since,
-            slack: ActivityLimits.stopWriteMilliseconds,
-            limit: recoveryEntries
-        )
-        return try (stopped + failed).compactMap { row in
+        for stop in try tables.outbox.confirmedStops(limit: recoveryEntries) where stop.updatedAt >= since {
+            guard let row = try stop.text.map({ try tables.runs.run(id: $0) }) ?? nil else { continue }
             let run = ArchivedRun(row, steps: [])
-            guard run.isGivenUp || run.isStopped, let endedAt = run.endedAt,
-                let message = try tables.outbox.entry(answeredBy: run.id)?.text
-            else { return nil }
-            return PastRun(
-                id: run.id,
-                session: SessionKey(canonical: run.session),
-                end: run.isStopped ? .stopped : .givenUp,
-                message: message,
-                text: run.text,
-                startedAt: run.startedAt,
-                endedAt: endedAt,
-                // A stopped run is not known to be cut off; the next connection shows whether its process is still there.
-                goneAt: run.isStopped ? nil : max(endedAt, process?.startedAt ?? endedAt)
-            )
+            guard run.isStopped else { continue }
+            if let found = try self.past(run, .stopped(at: stop.updatedAt), tables) { past.append(found) }
         }
+        let failed = try tables.runs.ended(Run.State.failed.rawValue, since: since, limit: recoveryEntries)
+        for run in failed.map({ ArchivedRun($0, steps: []) }) where run.isGivenUp {
+            guard let endedAt = run.endedAt else { continue }
+            let goneAt = max(endedAt, process?.startedAt ?? endedAt)
+            if let found = try self.past(run, .givenUp(goneAt: goneAt), tables) { past.append(found) }
+        }
+        return past
+    }
+
+    private static func past(_ run: ArchivedRun, _ end: PastRun.End, _ tables: StoreTables) throws -> PastRun? {
+        guard let endedAt = run.endedAt, let message = try tables.outbox.entry(answeredBy: run.id)?.text else {
+            return nil
+        }
+        return PastRun(
+            id: run.id,
+            session: SessionKey(canonical: run.session),
+            end: end,
+            message: message,
+            text: run.text,
+            startedAt: run.startedAt,
+            endedAt: endedAt
+        )
     }
 
     private static func lacksRun(_ entry: OutboxEntry, _ tables: StoreTables) throws -> Bool {

@@ -39,13 +39,14 @@ final class Conversations {
         } failed: { _ in
         } completion: { [weak self] saved in
             guard let self else { return }
-            for (session, id) in saved {
+            for (session, kept) in saved {
                 guard let seen = self.states[session]?.current else {
-                    self.states[session, default: State()].current = id
+                    self.states[session, default: State()].current = kept.id
+                    self.states[session]?.begunAt = kept.begunAt
                     continue
                 }
-                guard seen != id, self.states[session]?.former.isEmpty == true else { continue }
-                self.states[session]?.former = [id]
+                guard seen != kept.id, self.states[session]?.former.isEmpty == true else { continue }
+                self.states[session]?.former = [kept.id]
                 changed(session.text)
             }
         }
@@ -80,6 +81,6 @@ final class Conversations {
 
     func current(in session: String) -> String? { states[session]?.current }
 
-    /// The time at which the session's conversation replaced another one; nil if this process saw no change.
+    /// The time at which the session's conversation replaced another one, if Ladle saw that.
     func begun(in session: String) -> Timestamp? { states[session]?.begunAt }
 }

@@ -66,5 +66,14 @@ package enum EventLogSchema {
             version: 2,
             script: "ALTER TABLE message_session ADD COLUMN conversation TEXT;"
         ),
+        // `begun_at`: when the conversation replaced another one.
+        Migration(
+            module: "eventlog",
+            version: 3,
+            script: """
+                ALTER TABLE message_session ADD COLUMN begun_at INTEGER;
+                CREATE INDEX run_stopped ON run(session, started_at, id) WHERE state = 'aborted';
+                """
+        ),
     ]
 }

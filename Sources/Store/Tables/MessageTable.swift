@@ -86,10 +86,11 @@ package struct MessageTable {
     package func begin(session: String, conversation: String?, at time: Timestamp) throws(SQLiteError) {
         try removeAll(session: session)
         try connection.run(
-            "INSERT INTO message_session(session, as_of, conversation) VALUES(?, ?, ?)",
+            "INSERT INTO message_session(session, as_of, conversation, begun_at) VALUES(?, ?, ?, ?)",
             session,
             time.milliseconds,
-            conversation
+            conversation,
+            time.milliseconds
         )
     }
 
@@ -99,12 +100,14 @@ package struct MessageTable {
         } ?? nil
     }
 
-    /// The conversation of each session, if known.
-    package func conversations() throws(SQLiteError) -> [SessionKey: String] {
-        var found: [SessionKey: String] = [:]
-        try connection.forEach("SELECT session, conversation FROM message_session WHERE conversation IS NOT NULL") {
-            row in
-            found[row.string(0)] = row.string(1)
+    /// The conversation of each session, if known, and when it replaced another one.
+    package func conversations() throws(SQLiteError) -> [SessionKey: (id: String, begunAt: Timestamp?)] {
+        var found: [SessionKey: (id: String, begunAt: Timestamp?)] = [:]
+        try connection.forEach(
+            "SELECT session, conversation, begun_at FROM message_session WHERE conversation IS NOT NULL"
+        ) { row in
+            let begunAt = row.optionalInt64(2).map { Timestamp(milliseconds: $0) }
+            found[row.string(0)] = (row.string(1), begunAt)
         }
         return found
     }

@@ -383,6 +383,17 @@ package struct OutboxTable {
         )
     }
 
+    /// Stops that the gateway confirmed, newest first.
+    package func confirmedStops(limit: Int) throws(SQLiteError) -> [OutboxEntry] {
+        try connection.all(
+            "SELECT \(OutboxRow.columns), p.text FROM outbox o LEFT JOIN outbox_payload p USING(ordinal) "
+                + "WHERE kind = ? AND state = 'delivered' ORDER BY ordinal DESC LIMIT ?",
+            OutboxKind.abort.rawValue,
+            limit,
+            row: OutboxRow.entryWithText
+        )
+    }
+
     /// One row at a time in either direction, without indexes, for files whose indexes may be damaged.
     package func next(after place: Int64?, descending: Bool) throws(SQLiteError) -> OutboxEntry? {
         try connection.first(

@@ -86,23 +86,13 @@ package struct RunTable {
         )
     }
 
-    /// Ended runs, newest first, of which each is the last of its session: no other began later than `slack` after its end.
-    package func last(
-        _ state: String,
-        since time: Timestamp,
-        slack milliseconds: Int64,
-        limit: Int
-    ) throws(SQLiteError) -> [StoredRun] {
+    /// The ids of a session's stopped runs that began since this time; an index has them all.
+    package func stopped(session: String, since time: Timestamp) throws(SQLiteError) -> [String] {
         try connection.all(
-            "SELECT \(Self.columns) FROM run AS last WHERE ended_at >= ? AND state = ? AND NOT EXISTS "
-                + "(SELECT 1 FROM run WHERE session = last.session AND started_at > last.ended_at + ?) "
-                + "ORDER BY ended_at DESC LIMIT ?",
-            time.milliseconds,
-            state,
-            milliseconds,
-            limit,
-            row: Self.run
-        )
+            "SELECT id FROM run WHERE session = ? AND started_at >= ? AND state = 'aborted'",
+            session,
+            time.milliseconds
+        ) { row in row.string(0) }
     }
 
     /// Runs, newest first; `before` is the last run of the previous page.

@@ -1,0 +1,303 @@
+import Basics
+import Gateway
+import JSONBytes
+import Testing
+
+@testable import Runs
+
+/// Runs with which a restarted gateway may go on, and runs with which it does not.
+struct ContinuedRunTests: EvidenceScene {
+    private func stop(_ tracker: inout RunTracker, at time: Int64 = 3_000) {
+        let aborted = json(
+            #"{"runId":"k","sessionKey":"agent:main:main","seq":3,"state":"aborted","stopReason":"rpc"}"#
+        )
+        _ = tracker.receive(event: "chat", payload: aborted, now: after(time))
+    }
+
+    private func stopped(_ traits: GatewayTraits = GatewayTraits()) -> RunTracker {
+        var tracker = half(traits)
+        stop(&tracker)
+        return tracker
+    }
+
+    private static let notice =
+        "[System] Your previous turn was interrupted by a gateway restart while OpenClaw was waiting."
+
+    private func named(_ words: String, at time: Int64) -> String {
+        let opening = "[Queued user message that arrived while the previous turn was still active]"
+        return user("\(opening)\\n\(words)\\n\\n\(Self.notice)", at: time)
+    }
+
+    private func goOn(_ tracker: inout RunTracker, _ prompt: String, at time: Int64) -> [RunChange] {
+        let start = AgentFrame.start("g", now.milliseconds + time)
+        _ = tracker.receive(event: "agent", payload: start, now: after(time))
+        let row = json(#"{"sessionKey":"agent:main:main","messageId":"m","message":\#(prompt)}"#)
+        return tracker.receive(event: "session.message", payload: row, now: after(time + 10))
+    }
+
+    /// The runs that a stop of `k` would stop without a person's word.
+    private func stopFollows(_ changes: [RunChange]) -> [String] {
+        changes.compactMap {
+            if case .reassigned(from: "k", let run, isShared: false) = $0 { run } else { nil }
+        }
+    }
+
+    private func corrected(_ changes: [RunChange]) -> Run? {
+        changes.compactMap { if case .corrected(let run) = $0 { run } else { nil } }.last
+    }
+
+    // MARK: Wrong ties
+
+    /// The person stops a message and sends the same words again; then the gateway is killed.
+    @Test func `the resent message's continuation is not stopped`() {
+        var tracker = stopped()
+        tracker.sent("k2", session: main, text: "story", now: after(5_000))
+        tracker.deliveryIsOver("k2")
+        _ = tracker.receive(
+            event: "agent",
+            payload: AgentFrame.start("k2", now.milliseconds + 5_000),
+            now: after(5_000)
+        )
+        tracker.relink(isSameProcess: false, now: after(10_000))
+        let first = goOn(&tracker, named("story", at: 16_000), at: 16_000)
+        #expect(first.contains(.reassigned(from: "k2", to: "g")), "\(first)")
+        #expect(stopFollows(first) == [])
+        // The model thinks for 20 s, so a page is read.
+        #expect(tracker.looks(after(40_000)) == [main])
+        let rows = [
+            user("story", at: 0, key: "k"), user("story", at: 5_000, key: "k2"), named("story", at: 16_000),
+        ]
+        let second = tracker.receive(history: page(rows), session: main, now: after(40_100))
+        #expect(stopFollows(second) == [], "\(second)")
+        #expect(corrected(second) == nil)
+    }
+
+    /// The second of two equal messages waits behind the stopped one.
+    @Test func `a prompt that may be another message's of ours is shared`() {
+        var tracker = half(GatewayTraits())
+        tracker.sent("k2", session: main, text: "story", now: after(1_000))
+        stop(&tracker)
+        tracker.relink(isSameProcess: false, now: after(10_000))
+        let changes = goOn(&tracker, named("story", at: 16_000), at: 16_000)
+        #expect(stopFollows(changes) == [], "\(changes)")
+    }
+
+    /// Ten hours after the stop, while this computer slept, another client said the same words.
+    @Test(arguments: [false, true])
+    func `another client's equal words hours later are not stopped`(isPage: Bool) {
+        var tracker = stopped()
+        let hours: Int64 = 36_000_000
+        tracker.relink(isSameProcess: true, now: after(60_000))
+        tracker.relink(isSameProcess: true, now: after(hours - 600_000))
+        tracker.relink(isSameProcess: false, startedAt: after(hours - 5_000), now: after(hours))
+        if isPage {
+            let rows = [user("story", at: 0, key: "k"), user("story", at: hours - 60_000, key: "theirs")]
+            _ = tracker.receive(history: page(rows), session: main, now: after(hours + 100))
+        }
+        let changes = goOn(&tracker, named("story", at: hours + 2_000), at: hours + 2_000)
+        #expect(stopFollows(changes) == [], "\(changes)")
+        #expect(corrected(changes) == nil)
+    }
+
+    /// 2026.4.26: the page shows that another turn followed the stopped one. The prompt names no message.
+    @Test func `a prompt without words goes on with the last turn, not with the stopped one`() {
+        var tracker = stopped(april)
+        tracker.relink(isSameProcess: false, startedAt: after(17_000), now: after(20_000))
+        let rows = [user("story", at: 0, key: "k"), user("something else", at: 10_000)]
+        _ = tracker.receive(history: page(rows), session: main, now: after(20_100))
+        let changes = goOn(&tracker, user(Self.notice, at: 54_000), at: 54_000)
+        #expect(stopFollows(changes) == [], "\(changes)")
+    }
+
+    /// The clocks differ by five minutes, and another run followed two minutes after the stop.
+    @Test func `a difference of the clocks does not make a stopped run the last one`() {
+        var tracker = RunTracker()
+        let skew: Int64 = -300_000
+        tracker.clockSkewMs = skew
+        tracker.sent("k", session: main, text: "story", now: now)
+        tracker.deliveryIsOver("k")
+        _ = tracker.receive(event: "agent", payload: AgentFrame.start("k", now.milliseconds + skew), now: now)
+        stop(&tracker)
+        let next = AgentFrame.start("s", now.milliseconds + skew + 123_000)
+        _ = tracker.receive(event: "agent", payload: next, now: after(123_000))
+        _ = tracker.receive(event: "chat", payload: ChatFrame.final("s", 2, "done"), now: after(125_000))
+        tracker.relink(isSameProcess: false, now: after(130_000))
+        let start = AgentFrame.start("g", now.milliseconds + skew + 136_000)
+        _ = tracker.receive(event: "agent", payload: start, now: after(136_000))
+        let row = json(
+            #"{"sessionKey":"agent:main:main","messageId":"m","message":\#(named("story", at: skew + 136_000))}"#
+        )
+        let changes = tracker.receive(event: "session.message", payload: row, now: after(136_010))
+        #expect(stopFollows(changes) == [], "\(changes)")
+    }
+
+    // MARK: Untrue corrections
+
+    /// As 3, but the other client's answer was complete before Ladle was connected again.
+    @Test func `another client's answer does not become the stopped run's`() {
+        var tracker = stopped()
+        let hours: Int64 = 36_000_000
+        tracker.relink(isSameProcess: false, startedAt: after(hours - 30_000), now: after(hours))
+        let rows = [
+            user("story", at: 0, key: "k"), user("story", at: hours - 60_000, key: "theirs"),
+            named("story", at: hours - 24_000), answer("Theirs.", at: hours - 20_000),
+        ]
+        let changes = tracker.receive(history: page(rows), session: main, now: after(hours + 100))
+        #expect(corrected(changes) == nil, "\(changes)")
+    }
+
+    // MARK: Stops that do not follow
+
+    /// 2026.4.26 went on with the run before Ladle was connected again.
+    /// The control is a run that was not stopped: it is tied.
+    @Test(arguments: [true, false])
+    func `a stop follows a run that Ladle joined late`(isStopped: Bool) {
+        var tracker = isStopped ? stopped(april) : half(april)
+        tracker.relink(isSameProcess: false, startedAt: after(10_000), now: after(50_000))
+        #expect(tracker.looks(after(50_000)) == [main])
+        let rows = [user("story", at: 0), user(Self.notice, at: 44_000)]
+        var changes = tracker.receive(history: page(rows), session: main, now: after(50_100))
+        // It writes for two minutes.
+        for second: Int64 in 0..<120 {
+            let time = 51_000 + second * 1_000
+            let piece = AgentFrame.make("g", Int(second) + 5, "assistant", #"{"text":"x","delta":"x"}"#, at: time)
+            changes += tracker.receive(event: "agent", payload: piece, now: after(time))
+            let delta = ChatFrame.piece("g", Int(second) + 5, "x")
+            changes += tracker.receive(event: "chat", payload: delta, now: after(time))
+            changes += tracker.tick(now: after(time))
+            for _ in tracker.looks(after(time)) {
+                changes += tracker.receive(history: page(rows), session: main, now: after(time + 100))
+            }
+        }
+        #expect(stopFollows(changes) == ["g"])
+    }
+
+    /// The gateway, which has just started, did not answer the one look.
+    @Test func `a look that failed is repeated`() {
+        var tracker = stopped()
+        tracker.relink(isSameProcess: false, now: after(6_000))
+        #expect(tracker.looks(after(6_000)) == [main])
+        #expect(tracker.looks(after(7_000)).isEmpty)
+        tracker.lookFailed(main)
+        #expect(tracker.wantsLooks(now: after(7_500)))
+        #expect(tracker.looks(after(8_000)) == [main])
+    }
+
+    /// The run was silent for five minutes when it was stopped; the event of its stop has no time.
+    @Test func `the time of a stop is not that of the last event`() {
+        var tracker = half(GatewayTraits())
+        stop(&tracker, at: 300_000)
+        let next = AgentFrame.start("s", now.milliseconds + 300_500)
+        _ = tracker.receive(event: "agent", payload: next, now: after(300_500))
+        tracker.relink(isSameProcess: false, now: after(302_000))
+        let changes = goOn(&tracker, named("story", at: 308_000), at: 308_000)
+        let isTied = changes.contains { if case .reassigned(from: "k", to: "g", _) = $0 { true } else { false } }
+        #expect(isTied, "\(changes)")
+    }
+
+    // MARK: Times of resumed runs
+
+    private func resumed() -> RunTracker {
+        var tracker = RunTracker()
+        tracker.resume("k", session: main, startedAt: now, message: "story", text: "Half of", now: after(540_000))
+        tracker.relink(isSameProcess: true, now: after(541_000))
+        return tracker
+    }
+
+    @Test func `a resumed run that is stopped now does not end at its start`() {
+        var tracker = resumed()
+        let aborted = json(
+            #"{"runId":"k","sessionKey":"agent:main:main","seq":3,"state":"aborted","stopReason":"rpc"}"#
+        )
+        let run = ends(tracker.receive(event: "chat", payload: aborted, now: after(600_000))).first
+        #expect(run?.endedAt.map { $0 > after(500_000) } == true, "\(run?.endedAt?.rfc3339 ?? "") start \(now.rfc3339)")
+    }
+
+    @Test func `a resumed run whose end the session reports does not end at its start`() {
+        var tracker = resumed()
+        let end = changed(#""phase":"end","runId":"k""#)
+        _ = tracker.receive(event: "sessions.changed", payload: end, now: after(600_000))
+        let run = ends(tracker.tick(now: after(604_000))).first
+        #expect(run?.endedAt.map { $0 > after(500_000) } == true, "\(run?.endedAt?.rfc3339 ?? "none")")
+    }
+
+    // MARK: Work
+
+    private func past(_ number: Int, text: String = "") -> PastRun {
+        PastRun(
+            id: "p\(number)",
+            session: SessionKey(canonical: "agent:main:s\(number)"),
+            end: .stopped(at: after(3_000)),
+            message: "go on",
+            text: text,
+            startedAt: now,
+            endedAt: after(3_000)
+        )
+    }
+
+    /// Runs that were stopped up to a day ago take all places of sessions that are caught up after a start.
+    @Test func `remembered runs are no recent runs`() {
+        var tracker = RunTracker()
+        for number in 0..<40 { tracker.remember(past(number), now: after(80_000_000)) }
+        #expect(tracker.recentSessions(16) == [tracker.defaults.mainSession])
+    }
+
+    /// Each was stopped hours before the gateway was restarted, so no stop was lost.
+    @Test func `old stops cause no pages after a restart`() {
+        var tracker = RunTracker()
+        for number in 0..<1_000 {
+            let session = "agent:main:s\(number)"
+            _ = tracker.receive(event: "agent", payload: AgentFrame.start("r\(number)", session: session), now: now)
+            let aborted = json(#"{"runId":"r\#(number)","sessionKey":"\#(session)","seq":3,"state":"aborted"}"#)
+            _ = tracker.receive(event: "chat", payload: aborted, now: after(3_000))
+        }
+        tracker.relink(isSameProcess: true, now: after(3_000_000))
+        tracker.relink(isSameProcess: false, now: after(36_000_000))
+        let due = tracker.takeLooks(now: after(36_000_000), room: 5_000, except: [])
+        #expect(due.count == 0)
+    }
+
+    // MARK: Notes
+
+    /// A note stands behind a prompt whose answer is not complete.
+    @Test func `a note is no answer of the prompt before it`() {
+        var tracker = half(GatewayTraits())
+        tracker.relink(isSameProcess: false, now: after(6_000))
+        let note = """
+            {"role":"assistant","content":[{"type":"text","text":"note"}],"stopReason":"stop","model":"gateway-injected",\
+            "timestamp":\(now.milliseconds + 15_000)}
+            """
+        let rows = [user("story", at: 0, key: "k"), named("story", at: 12_000), note]
+        let changes = tracker.receive(history: page(rows), session: main, now: after(20_000))
+        let replaced = changes.contains { if case .textReplaced = $0 { true } else { false } }
+        #expect(!replaced, "\(changes)")
+        #expect(tracker.run("k")?.text == "Half of")
+    }
+
+    /// OpenClaw answers `! ls` itself, as it does `/status`.
+    @Test func `the answer to a bash command is its run's`() {
+        let rows = """
+            {"role":"user","content":"! ls","timestamp":\(now.milliseconds),"__openclaw":{"id":"u"},"idempotencyKey":"k:user"},\
+            {"role":"assistant","content":[{"type":"text","text":"a.txt"}],"stopReason":"stop","model":"gateway-injected",\
+            "timestamp":\(now.milliseconds + 10),"__openclaw":{"id":"a"}}
+            """
+        let messages = MessagePage(
+            history: json("{\"messages\":[\(rows)]}"),
+            session: main,
+            tracker: RunTracker(),
+            now: after(1_000)
+        ).messages
+        #expect(messages.map(\.runID) == ["k", "k"])
+    }
+
+    // MARK: Remembered runs
+
+    /// They weigh 2 MB each, and all runs together may weigh 64 MB.
+    @Test func `remembered runs count as memory`() {
+        var tracker = RunTracker()
+        let text = String(repeating: "x", count: 1_000_000)
+        for number in 0..<100 { tracker.remember(past(number, text: text), now: after(80_000_000)) }
+        tracker.relink(isSameProcess: false, now: after(80_001_000))
+        #expect(tracker.takeLooks(now: after(80_001_000), room: 1_000, except: []).count <= 32)
+    }
+}
