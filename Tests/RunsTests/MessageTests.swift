@@ -139,6 +139,20 @@ struct MessageTests {
         #expect(messages.map(\.runID) == ["k1", "k1", "k2", nil, "k3", "k3"])
     }
 
+    /// 2026.6.11, seen live: the next message's row stood before the gateway had completed the answer.
+    @Test func `an answer that the gateway wrote once more behind the next message is of no run`() {
+        let rows = { (api: String) in
+            """
+            {"role":"user","content":"first","timestamp":1795000000000,"idempotencyKey":"k1:user"},
+            {"role":"assistant","content":"One.","stopReason":"stop","api":"openai-completions","timestamp":1795000001000},
+            {"role":"user","content":"second","timestamp":1795000002000,"idempotencyKey":"k2:user"},
+            {"role":"assistant","content":"One.","stopReason":"stop","api":"\(api)","timestamp":1795000003000}
+            """
+        }
+        #expect(page(rows("cli")).map(\.runID) == ["k1", "k1", "k2", nil])
+        #expect(page(rows("openai-completions")).map(\.runID) == ["k1", "k1", "k2", "k2"], "an equal answer")
+    }
+
     @Test func `the run's own error says more than the transcript's`() {
         var tracker = RunTracker()
         tracker.sent("k", session: main, text: "hi", now: now)

@@ -116,6 +116,34 @@ struct EarlierRunTests {
         }
     }
 
+    /// 2026.6.11, seen live: Ladle follows the run in which a restarted gateway runs a message that it had refused.
+    @Test func `a refused message that the gateway runs by itself names that run`() async throws {
+        try await withLinkedServices { bench, loop in
+            let id = try await bench.accept("hello", on: loop) ?? ""
+            let words = "Error: reply session initialization conflicted for agent:main:main"
+            try await bench.event("chat", Frame.end(id, "error").replacing("it broke", with: words), on: loop)
+            #expect(try await bench.state(id) == .retrying)
+            try await bench.advance(10_000, on: loop)
+            try await bench.drop(on: loop)
+            try await bench.advance(5_000, on: loop)
+            try await bench.open(uptimeMs: 1_000, on: loop)
+            try await bench.advance(6_000, on: loop)
+            let now = loop.wallClock.milliseconds
+            let prompt = Row.user(Row.resumption(of: "hello"), id: "row-g", at: now)
+            bench.gateway.rows[Self.main] = [prompt]
+            try await bench.event("agent", Frame.start("run-g", at: now), on: loop)
+            try await bench.row(prompt, on: loop)
+            try await bench.advance(1_000, on: loop)
+            bench.gateway.rows[Self.main] = [prompt, Row.assistant("Hello you.", at: now + 1_000)]
+            try await bench.event("chat", Frame.final("run-g", 9, "Hello you."), on: loop)
+            try await bench.advance(120_000, on: loop)
+            let entry = try await bench.journal.read { try $0.outbox.entry(id: id) }
+            #expect(entry?.state == .delivered)
+            #expect(entry?.runID == "run-g")
+            #expect(bench.gateway.sentTexts == ["hello"])
+        }
+    }
+
     @Test func `a run given up before a restart of Ladle is corrected when the gateway has answered it after all`()
         async throws
     {

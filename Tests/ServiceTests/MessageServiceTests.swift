@@ -62,6 +62,24 @@ struct MessageServiceTests {
         }
     }
 
+    /// Another client reset the session before Ladle was connected again.
+    @Test func `an answer whose transcript could not be read and is gone is published as the run said it`() async throws
+    {
+        try await withLinkedServices { bench, loop in
+            let id = try await bench.accept("hello", on: loop) ?? ""
+            try await bench.event("agent", Frame.start(id), on: loop)
+            bench.gateway.responder = { $0.method == "chat.history" ? .later : nil }
+            try await bench.event("chat", Frame.final(id, 9, "Hello you"), on: loop)
+            try await bench.drop(on: loop)
+            bench.gateway.responder = nil
+            bench.gateway.rows[Self.main] = [Row.user("something new", id: "row-9", at: 1_795_000_100_000)]
+            try await bench.open(on: loop)
+            try await bench.advance(10_000, on: loop)
+            let answers = bench.messages.filter { $0["role"]?.string == "assistant" }
+            #expect(answers.map { $0["text"]?.string } == ["Hello you"])
+        }
+    }
+
     @Test func `a message that failed is published with the reason`() async throws {
         try await withLinkedServices { bench, loop in
             bench.gateway.next("chat.send", refused("INVALID_REQUEST", "no such thing"))

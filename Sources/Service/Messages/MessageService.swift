@@ -16,6 +16,8 @@ package final class MessageService {
     /// The delay before a second look, since a transcript may lag behind the end of its run.
     private static let secondLookMilliseconds: Int64 = 700
     private static let rowsAfterRun = 60
+    /// The most ended runs whose transcript is read later; each keeps its text in memory.
+    private static let mostUnread = 64
     /// The most sessions searched for missed messages after a break.
     private static let mostReloaded = 16
     /// All messages that such searches can show: a forgotten one would be published twice.
@@ -42,6 +44,8 @@ package final class MessageService {
     private var reloading: [SessionKey: Bool] = [:]
     /// Runs of the earlier process whose answers are to be looked for.
     private var unanswered: [ArchivedRun] = []
+    /// Runs that ended while no transcript could be read, oldest first.
+    private var unread: [Run] = []
     private let transcripts = KeptTranscripts()
 
     init(
@@ -340,7 +344,11 @@ package final class MessageService {
         let session = run.session.text
         read(session, rows: Self.rowsAfterRun, longTexts: true, on: loop) { [weak self] result in
             guard let self else { return }
-            guard case .success(let page) = result else { return self.miss(run.session) }
+            guard case .success(let page) = result else {
+                self.miss(run.session)
+                if self.unread.count == Self.mostUnread { self.unread.removeFirst() }
+                return self.unread.append(run)
+            }
             let found = page.page.messages.filter { $0.runID.map(self.runs.resolved) == run.id }
             let hasAnswer = found.contains { $0.role != .user }
             if !hasAnswer, !run.text.isEmpty || run.error != nil, !isLast {
@@ -411,9 +419,10 @@ package final class MessageService {
             miss(session)
             reload(session, on: loop)
         }
-        let runs = unanswered
-        unanswered = []
-        for run in runs { lookAfter(run, on: loop) }
+        let (archived, ended) = (unanswered, unread)
+        (unanswered, unread) = ([], [])
+        for run in archived { lookAfter(run, on: loop) }
+        for run in ended { lookAfter(run, isLast: false, on: loop) }
     }
 
     /// The tracker does not know the run, so its answer is found by its text behind the last answer on the stream.
