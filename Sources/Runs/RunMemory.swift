@@ -217,8 +217,7 @@ struct RunMemory: Sendable {
                     now: now
                 )
             }
-            self[session: session]?.looks = 0
-            self[session: session]?.lookedAt = nil
+            self[session: session]?.lookAgain()
             // The old process had its deferred messages in memory only.
             if isSameProcess == false { self[session: session]?.deferred = [] }
             let interrupted = stopped + gone.filter { self[$0]?.hasBegun == true }

@@ -192,7 +192,7 @@ package struct RunTracker: Sendable {
             memory[id]?.reconnected(isGone: true, now: goneAt)
             memory[session: session]?.interrupted.append(id)
         }
-        memory[session: session]?.looks = 0
+        memory[session: session]?.lookAgain()
     }
 
     /// Remembers a run that an earlier process of Ladle gave up or saw stopped. A restarted gateway may go on with it late; then its

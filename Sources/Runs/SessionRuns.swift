@@ -17,8 +17,9 @@ struct SessionRuns: Sendable {
     /// The conversation of the last page; a reset replaces it.
     var conversation: String?
     /// How often the transcript was read since the link was opened.
-    var looks = 0
-    var lookedAt: Timestamp?
+    private(set) var looks = 0
+    private(set) var lookedAt: Timestamp?
+    private var failedLooks = 0
 
     init(now: Timestamp) { touchedAt = now }
 
@@ -65,5 +66,14 @@ struct SessionRuns: Sendable {
         lookedAt = now
     }
 
-    mutating func lookFailed() { looks = max(0, looks - 1) }
+    /// The page could not be read. A gateway that has just started may not answer yet; one that never answers is not asked for ever.
+    mutating func lookFailed() {
+        failedLooks += 1
+        if failedLooks < Self.mostFailedLooks { looks = max(0, looks - 1) }
+    }
+
+    /// The pages begin anew, as after a break of the link.
+    mutating func lookAgain() { (looks, failedLooks, lookedAt) = (0, 0, nil) }
+
+    private static let mostFailedLooks = 30
 }

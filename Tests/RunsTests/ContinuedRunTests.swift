@@ -181,6 +181,10 @@ struct ContinuedRunTests: EvidenceScene {
         tracker.lookFailed(main)
         #expect(tracker.wantsLooks(now: after(7_500)))
         #expect(tracker.looks(after(8_000)) == [main])
+        for second in 0..<100 where tracker.looks(after(9_000 + Int64(second) * 1_000)) == [main] {
+            tracker.lookFailed(main)
+        }
+        #expect(!tracker.wantsLooks(now: after(200_000)), "not for ever")
     }
 
     /// The run was silent for five minutes when it was stopped; the event of its stop has no time.

@@ -19,11 +19,6 @@ package final class RunService {
     /// The work for looks that a gateway gets at one time. It answers one request after the other, 2026.6.11 in 70 ms
     /// or more, and needs time for its own work.
     private static let looksMilliseconds: Int64 = 250
-    /// At the start Ladle looks for unseen runs of the newest messages, up to this age and this many.
-    private static let recoveryMilliseconds: Int64 = 600_000
-    private static let recoveryEntries = 100
-    /// The age up to which runs are remembered with which the gateway may go on: it may have been away for a night.
-    private static let pastMilliseconds: Int64 = 86_400_000
 
     private unowned let gateway: any GatewayCalls
     private let feed: EventFeed
@@ -325,61 +320,13 @@ package final class RunService {
 
     // MARK: Runs of an earlier process
 
-    private struct Saved: Sendable {
-        struct Open: Sendable {
-            var run: StoredRun
-            var steps: [Step]
-            /// The text of the run's message, if Ladle sent it.
-            var message: String?
-            /// The state of that message.
-            var delivery: OutboxState?
-        }
-
-        /// Runs that have not ended.
-        var runs: [Open]
-        /// Runs that have ended, and with which the gateway may go on.
-        var past: [PastRun]
-        /// Messages that the gateway has, or may have, and whose run was never seen.
-        var entries: [OutboxEntry]
-        /// Whether a message waits for the cure of a session conflict.
-        var hasConflict: Bool
-        var process: GatewayProcess?
-    }
-
     /// Continues the open runs of an earlier process, and looks for runs that began unseen.
     /// - Parameter completion: called once the runs are read, when the link may open. An earlier event of an open run
     ///   would start it anew.
     package func load(on loop: isolated EventLoop, completion: @escaping () -> Void) {
         let now = loop.wallClock
-        let since = now.adding(milliseconds: -Self.recoveryMilliseconds)
         feed.readSaved("runs", on: loop) { tables in
-            let runs = try tables.runs.active().map { run in
-                let entry = try tables.outbox.entry(answeredBy: run.id)
-                return Saved.Open(
-                    run: run,
-                    steps: try tables.runs.steps(run: run.id).compactMap { Step(kept: $0) },
-                    message: entry?.text,
-                    delivery: entry?.state
-                )
-            }
-            let process = try GatewayProcess.kept(in: tables)
-            let past = try Self.past(now: now, process: process, tables)
-            var recent = OutboxTable.Query()
-            // A message in doubt may have a run too, which must not end while the message may be sent again.
-            recent.states = [.delivered, .accepted, .sending, .unconfirmed]
-            recent.limit = Self.recoveryEntries
-            let entries = try tables.outbox.list(recent).filter { entry in
-                try (entry.state != .delivered || entry.updatedAt >= since) && Self.lacksRun(entry, tables)
-            }
-            recent.states = [.retrying]
-            let hasConflict = try tables.outbox.list(recent).contains(where: \.wasRefused)
-            return Saved(
-                runs: runs,
-                past: past,
-                entries: entries,
-                hasConflict: hasConflict,
-                process: process
-            )
+            try SavedRuns(tables, now: now)
         } failed: { [weak self] fault in
             self?.fault = fault
         } completion: { [weak self] saved in
@@ -388,53 +335,13 @@ package final class RunService {
             self.process = self.process ?? saved.process
             if saved.hasConflict { self.hasConflict = true }
             for past in saved.past { self.tracker.remember(past, now: loop.wallClock) }
-            self.resume(saved.runs, on: loop)
+            self.resume(saved.open, on: loop)
             for entry in saved.entries { self.recover(entry, on: loop) }
             completion()
         }
     }
 
-    /// Runs with which a restarted gateway may go on although they have ended. Only runs of our own messages: the gateway
-    /// names no others when it continues them.
-    private static func past(now: Timestamp, process: GatewayProcess?, _ tables: StoreTables) throws -> [PastRun] {
-        var past: [PastRun] = []
-        let since = now.adding(milliseconds: -pastMilliseconds)
-        for stop in try tables.outbox.confirmedStops(limit: recoveryEntries) where stop.updatedAt >= since {
-            guard let row = try stop.text.map({ try tables.runs.run(id: $0) }) ?? nil else { continue }
-            let run = ArchivedRun(row, steps: [])
-            guard run.isStopped else { continue }
-            if let found = try self.past(run, .stopped(at: stop.updatedAt), tables) { past.append(found) }
-        }
-        let failed = try tables.runs.ended(Run.State.failed.rawValue, since: since, limit: recoveryEntries)
-        for run in failed.map({ ArchivedRun($0, steps: []) }) where run.isGivenUp {
-            guard let endedAt = run.endedAt else { continue }
-            let goneAt = max(endedAt, process?.startedAt ?? endedAt)
-            if let found = try self.past(run, .givenUp(goneAt: goneAt), tables) { past.append(found) }
-        }
-        return past
-    }
-
-    private static func past(_ run: ArchivedRun, _ end: PastRun.End, _ tables: StoreTables) throws -> PastRun? {
-        guard let endedAt = run.endedAt, let message = try tables.outbox.entry(answeredBy: run.id)?.text else {
-            return nil
-        }
-        return PastRun(
-            id: run.id,
-            session: SessionKey(canonical: run.session),
-            end: end,
-            message: message,
-            text: run.text,
-            startedAt: run.startedAt,
-            endedAt: endedAt
-        )
-    }
-
-    private static func lacksRun(_ entry: OutboxEntry, _ tables: StoreTables) throws -> Bool {
-        guard entry.kind == .message else { return false }
-        return try tables.runs.run(id: entry.runID ?? entry.upstreamKey) == nil
-    }
-
-    private func resume(_ runs: [Saved.Open], on loop: isolated EventLoop) {
+    private func resume(_ runs: [SavedRuns.Open], on loop: isolated EventLoop) {
         for open in runs where tracker.run(open.run.id) == nil {
             tracker.resume(
                 open.run.id,
@@ -463,7 +370,7 @@ package final class RunService {
         if entry.state == .retrying { publish(tracker.awaitsResend(entry.runID ?? entry.upstreamKey), on: loop) }
         guard entry.state == .delivered, isUnknown(entry) else { return }
         feed.read(on: loop) { tables -> OutboxEntry? in
-            guard try Self.lacksRun(entry, tables) else { return nil }
+            guard try SavedRuns.lacksRun(entry, tables) else { return nil }
             var entry = entry
             entry.text = try tables.outbox.payload(id: entry.id)?.text
             return entry

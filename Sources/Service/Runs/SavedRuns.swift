@@ -1,0 +1,100 @@
+import Basics
+import Outbox
+import Runs
+import Store
+
+/// The runs that an earlier process of Ladle followed, as the database has them.
+struct SavedRuns: Sendable {
+    struct Open: Sendable {
+        var run: StoredRun
+        var steps: [Step]
+        /// The text of the run's message, if Ladle sent it.
+        var message: String?
+        /// The state of that message.
+        var delivery: OutboxState?
+    }
+
+    /// Unseen runs are looked for of the newest messages, up to this age and this many.
+    private static let unseenMilliseconds: Int64 = 600_000
+    private static let mostEntries = 100
+    /// The age up to which runs are remembered with which the gateway may go on: it may have been away for a night.
+    private static let pastMilliseconds: Int64 = 86_400_000
+
+    /// Runs that have not ended.
+    let open: [Open]
+    /// Runs that have ended, and with which the gateway may go on.
+    let past: [PastRun]
+    /// Messages that the gateway has, or may have, and whose run was never seen.
+    let entries: [OutboxEntry]
+    /// Whether a message waits for the cure of a session conflict.
+    let hasConflict: Bool
+    let process: GatewayProcess?
+
+    init(_ tables: StoreTables, now: Timestamp) throws {
+        open = try tables.runs.active().map { run in
+            let entry = try tables.outbox.entry(answeredBy: run.id)
+            return Open(
+                run: run,
+                steps: try tables.runs.steps(run: run.id).compactMap { Step(kept: $0) },
+                message: entry?.text,
+                delivery: entry?.state
+            )
+        }
+        process = try GatewayProcess.kept(in: tables)
+        let since = now.adding(milliseconds: -Self.pastMilliseconds)
+        past = try Self.stopped(since: since, tables) + Self.givenUp(since: since, process, tables)
+        var recent = OutboxTable.Query()
+        // A message in doubt may have a run too, which must not end while the message may be sent again.
+        recent.states = [.delivered, .accepted, .sending, .unconfirmed]
+        recent.limit = Self.mostEntries
+        let unseenSince = now.adding(milliseconds: -Self.unseenMilliseconds)
+        entries = try tables.outbox.list(recent).filter { entry in
+            try (entry.state != .delivered || entry.updatedAt >= unseenSince) && Self.lacksRun(entry, tables)
+        }
+        recent.states = [.retrying]
+        hasConflict = try tables.outbox.list(recent).contains(where: \.wasRefused)
+    }
+
+    static func lacksRun(_ entry: OutboxEntry, _ tables: StoreTables) throws -> Bool {
+        guard entry.kind == .message else { return false }
+        return try tables.runs.run(id: entry.runID ?? entry.upstreamKey) == nil
+    }
+
+    // MARK: Ended runs with which the gateway may go on
+
+    private static func stopped(since: Timestamp, _ tables: StoreTables) throws -> [PastRun] {
+        try tables.outbox.confirmedStops(limit: mostEntries).compactMap { stop in
+            guard stop.updatedAt >= since, let id = stop.text, let row = try tables.runs.run(id: id) else { return nil }
+            let run = ArchivedRun(row, steps: [])
+            return run.isStopped ? try past(run, .stopped(at: stop.updatedAt), tables) : nil
+        }
+    }
+
+    private static func givenUp(
+        since: Timestamp,
+        _ process: GatewayProcess?,
+        _ tables: StoreTables
+    ) throws -> [PastRun] {
+        try tables.runs.ended(Run.State.failed.rawValue, since: since, limit: mostEntries).compactMap { row in
+            let run = ArchivedRun(row, steps: [])
+            guard run.isGivenUp, let endedAt = run.endedAt else { return nil }
+            return try past(run, .givenUp(goneAt: max(endedAt, process?.startedAt ?? endedAt)), tables)
+        }
+    }
+
+    /// Only runs of our own messages: the gateway names no others when it continues them.
+    private static func past(_ run: ArchivedRun, _ end: PastRun.End, _ tables: StoreTables) throws -> PastRun? {
+        guard let endedAt = run.endedAt, let message = try tables.outbox.entry(answeredBy: run.id)?.text else {
+            return nil
+        }
+        return PastRun(
+            id: run.id,
+            session: SessionKey(canonical: run.session),
+            end: end,
+            message: message,
+            text: run.text,
+            startedAt: run.startedAt,
+            endedAt: endedAt
+        )
+    }
+}
