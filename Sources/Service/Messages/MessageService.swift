@@ -16,8 +16,8 @@ package final class MessageService {
     /// The delay before a second look, since a transcript may lag behind the end of its run.
     private static let secondLookMilliseconds: Int64 = 700
     private static let rowsAfterRun = 60
-    /// The most ended runs whose transcript is read later; each keeps its text in memory.
-    private static let mostUnread = 64
+    /// The most ended runs whose transcript is read later; each keeps its text of up to a megabyte in memory.
+    private static let mostUnread = 16
     /// The most sessions searched for missed messages after a break.
     private static let mostReloaded = 16
     /// All messages that such searches can show: a forgotten one would be published twice.
