@@ -73,7 +73,7 @@ struct RunMemory: Sendable {
     /// A run that an earlier process of Ladle saw end.
     mutating func remember(_ past: PastRun) {
         make(past.id, session: past.session, now: past.endedAt)
-        reducers[past.id]?.message.text = HistoryTurn.compared(past.message)
+        reducers[past.id]?.message.text = past.message.map { HistoryTurn.compared($0) }
         reducers[past.id]?.remember(past)
         sessions[past.session]?.end(past.id)
         weigh(past.id)

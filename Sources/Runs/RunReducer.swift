@@ -450,6 +450,7 @@ struct RunReducer: Sendable {
         case .stopped(let stoppedAt):
             contact = RunContact(heardAt: stoppedAt)
             evidence.aborted()
+        case .other(let state): evidence.settled(state, error: nil)
         }
         publication.remember(state, over: evidence.over)
     }

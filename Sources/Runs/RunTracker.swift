@@ -45,6 +45,9 @@ package struct RunTracker: Sendable {
 
     package func resolved(_ id: String) -> String { memory.resolved(id) }
 
+    /// Also of a run that an earlier process of Ladle saw end.
+    package func session(ofRun id: String) -> SessionKey? { memory[resolved(id)]?.session }
+
     /// Newest first.
     package func runs(activeOnly: Bool = false, session: SessionKey? = nil) -> [Run] {
         memory.runs(activeOnly: activeOnly, session: session)

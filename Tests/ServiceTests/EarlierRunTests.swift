@@ -117,7 +117,8 @@ struct EarlierRunTests {
     }
 
     /// 2026.6.11, seen live: Ladle follows the run in which a restarted gateway runs a message that it had refused.
-    @Test func `a refused message that the gateway runs by itself names that run`() async throws {
+    @Test(arguments: [false, true])
+    func `a refused message that the gateway runs by itself names that run`(isKilled: Bool) async throws {
         try await withLinkedServices { bench, loop in
             let id = try await bench.accept("hello", on: loop) ?? ""
             let words = "Error: reply session initialization conflicted for agent:main:main"
@@ -130,13 +131,22 @@ struct EarlierRunTests {
             try await bench.advance(6_000, on: loop)
             let now = loop.wallClock.milliseconds
             let prompt = Row.user(Row.resumption(of: "hello"), id: "row-g", at: now)
-            bench.gateway.rows[Self.main] = [prompt]
+            let older = [
+                Row.user("older", id: "row-1", at: now - 90_000), Row.assistant("yes", id: "row-2", at: now - 80_000),
+            ]
+            bench.gateway.rows[Self.main] = older + [prompt]
             try await bench.event("agent", Frame.start("run-g", at: now), on: loop)
             try await bench.row(prompt, on: loop)
             try await bench.advance(1_000, on: loop)
-            bench.gateway.rows[Self.main] = [prompt, Row.assistant("Hello you.", at: now + 1_000)]
-            try await bench.event("chat", Frame.final("run-g", 9, "Hello you."), on: loop)
+            bench.gateway.rows[Self.main] = older + [prompt, Row.assistant("Hello you.", at: now + 1_000)]
+            let final = Frame.final("run-g", 9, "Hello you.").replacing("1795000009000", with: "\(now + 1_000)")
+            try await bench.event("chat", final, on: loop)
+            if isKilled {
+                try await bench.kill(on: loop)
+                try await bench.open(uptimeMs: 1_000, on: loop)
+            }
             try await bench.advance(120_000, on: loop)
+            #expect(bench.data("run.started").allSatisfy { $0["run"]?["id"]?.string == "run-g" })
             let entry = try await bench.journal.read { try $0.outbox.entry(id: id) }
             #expect(entry?.state == .delivered)
             #expect(entry?.runID == "run-g")

@@ -228,11 +228,10 @@ package final class RunService {
                 if let run = tracker.run(id) { publisher.publish(change, of: run, on: loop) }
             case .deferred(let id, let session): outbox.run(id, in: session.text, .deferred, on: loop)
             case .reassigned(let id, let answer, let isShared):
-                guard let run = tracker.run(answer) else { continue }
+                guard let session = tracker.session(ofRun: answer)?.text else { continue }
                 // Before the entry changes, so that no kill between the two lets a stop be forgotten.
-                let session = run.session.text
                 events.notify(.runContinued(run: id, answer: answer, session: session, isShared: isShared), on: loop)
-                outbox.run(id, in: run.session.text, .continued(as: answer), on: loop)
+                outbox.run(id, in: session, .continued(as: answer), on: loop)
             }
         }
     }

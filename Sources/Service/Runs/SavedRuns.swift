@@ -17,12 +17,13 @@ struct SavedRuns: Sendable {
     /// Unseen runs are looked for of the newest messages, up to this age and this many.
     private static let unseenMilliseconds: Int64 = 600_000
     private static let mostEntries = 100
+    private static let mostBesides = 20
     /// The age up to which runs are remembered with which the gateway may go on: it may have been away for a night.
     private static let pastMilliseconds: Int64 = 86_400_000
 
     /// Runs that have not ended.
     let open: [Open]
-    /// Runs that have ended, and with which the gateway may go on.
+    /// Runs that have ended and are still needed.
     let past: [PastRun]
     /// Messages that the gateway has, or may have, and whose run was never seen.
     let entries: [OutboxEntry]
@@ -42,7 +43,6 @@ struct SavedRuns: Sendable {
         }
         process = try GatewayProcess.kept(in: tables)
         let since = now.adding(milliseconds: -Self.pastMilliseconds)
-        past = try Self.stopped(since: since, tables) + Self.givenUp(since: since, process, tables)
         var recent = OutboxTable.Query()
         // A message in doubt may have a run too, which must not end while the message may be sent again.
         recent.states = [.delivered, .accepted, .sending, .unconfirmed]
@@ -52,7 +52,11 @@ struct SavedRuns: Sendable {
             try (entry.state != .delivered || entry.updatedAt >= unseenSince) && Self.lacksRun(entry, tables)
         }
         recent.states = [.retrying]
-        hasConflict = try tables.outbox.list(recent).contains(where: \.wasRefused)
+        let refused = try tables.outbox.list(recent).filter(\.wasRefused)
+        hasConflict = !refused.isEmpty
+        past =
+            try Self.stopped(since: since, tables) + Self.givenUp(since: since, process, tables)
+            + Self.besides(refused, tables)
     }
 
     static func lacksRun(_ entry: OutboxEntry, _ tables: StoreTables) throws -> Bool {
@@ -79,6 +83,29 @@ struct SavedRuns: Sendable {
             let run = ArchivedRun(row, steps: [])
             guard run.isGivenUp, let endedAt = run.endedAt else { return nil }
             return try past(run, .givenUp(goneAt: max(endedAt, process?.startedAt ?? endedAt)), tables)
+        }
+    }
+
+    /// Runs that the gateway began by itself since it refused these messages.
+    private static func besides(_ refused: [OutboxEntry], _ tables: StoreTables) throws -> [PastRun] {
+        let sessions = Dictionary(grouping: refused, by: \.session)
+        return try sessions.flatMap { session, entries in
+            let since = entries.map(\.createdAt).min() ?? Timestamp(milliseconds: .max)
+            return try tables.runs.list(session: session, before: nil, limit: mostBesides).compactMap {
+                row -> PastRun? in
+                guard let state = Run.State(rawValue: row.state), let endedAt = row.endedAt, endedAt >= since,
+                    try tables.outbox.entry(answeredBy: row.id) == nil
+                else { return nil }
+                return PastRun(
+                    id: row.id,
+                    session: SessionKey(canonical: session),
+                    end: .other(state),
+                    message: nil,
+                    text: "",
+                    startedAt: row.startedAt,
+                    endedAt: endedAt
+                )
+            }
         }
     }
 
