@@ -109,9 +109,7 @@ struct PageReader: Sendable {
         case .dropped?: memory.drop(id, to: &changes)
         case .judged(let reducer, let isInterrupted)?:
             memory[id] = reducer
-            if isInterrupted, memory[session: reducer.session]?.interrupted.contains(id) == false {
-                memory[session: reducer.session]?.interrupted.append(id)
-            }
+            if isInterrupted { memory[session: reducer.session]?.interrupt(id) }
         case nil: break
         }
     }

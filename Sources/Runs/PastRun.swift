@@ -9,7 +9,7 @@ package struct PastRun: Sendable {
         /// The gateway said at this time, by our clock, that it stopped the run.
         case stopped(at: Timestamp)
         /// The gateway itself began the run, perhaps with a message that it had refused before.
-        case other(Run.State)
+        case ofGateway(Run.State)
     }
 
     package var id: String

@@ -32,7 +32,7 @@ struct RunContact: Sendable {
     /// before was killed before the stop was on its disk.
     func mayHaveLostItsStop(process: Timestamp) -> Bool {
         let pause = process.milliseconds - heardAt.milliseconds
-        return pause >= -Self.clockError && pause <= Self.stopMilliseconds
+        return pause >= -RunTimes.processTolerance && pause <= Self.stopMilliseconds
     }
 
     /// Whether pages have called the run over for some time without showing its end. Its last row may still be on its way.
@@ -56,8 +56,6 @@ struct RunContact: Sendable {
     static let silence: Int64 = 16_000
     /// The time that a gateway takes at most to write a stop, to be killed and to start again. Later, others may have used the session.
     private static let stopMilliseconds: Int64 = 120_000
-    /// The start of a process is computed from its age, which the gateway sends some time after it read it.
-    private static let clockError: Int64 = 1_000
     /// Gateways write the row of an aborted run up to 3 s after its end.
     private static let lastRowMilliseconds: Int64 = 3_000
     /// 2026.6.11 went on with a run nine minutes after its start, when several restarts had interrupted many sessions.

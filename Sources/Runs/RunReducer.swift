@@ -401,7 +401,7 @@ struct RunReducer: Sendable {
     /// - Parameter now: when the rows were read. A published end is corrected by rows up to this time.
     mutating func continuedUnseen(now: Timestamp) {
         if isClosed { overAt = now } else { beginAgain() }
-        // A stopped run among them: the rows after its stop are its own.
+        // Of a stopped run, the rows behind the stop are its own too.
         if evidence.wasAborted { beganAfterStop = true }
         if publication.isRemembered { text.forgetSnapshot() }
     }
@@ -450,7 +450,7 @@ struct RunReducer: Sendable {
         case .stopped(let stoppedAt):
             contact = RunContact(heardAt: stoppedAt)
             evidence.aborted()
-        case .other(let state): evidence.settled(state, error: nil)
+        case .ofGateway(let state): evidence.settled(state, error: nil)
         }
         publication.remember(state, over: evidence.over)
     }

@@ -14,7 +14,7 @@ struct RunTimes: Sendable {
 
     private static let mostStarts = 8
     /// The start of a process is computed from its age, which the gateway sends some time after it read it.
-    private static let processTolerance: Int64 = 1_000
+    static let processTolerance: Int64 = 1_000
 
     init(createdAt now: Timestamp) {
         createdAt = now

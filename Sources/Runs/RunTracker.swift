@@ -193,7 +193,7 @@ package struct RunTracker: Sendable {
         memory[id]?.resume(at: sentAt, isStartPublished: false)
         if let goneAt {
             memory[id]?.reconnected(isGone: true, now: goneAt)
-            memory[session: session]?.interrupted.append(id)
+            memory[session: session]?.interrupt(id)
         }
         memory[session: session]?.lookAgain()
     }
@@ -205,7 +205,7 @@ package struct RunTracker: Sendable {
         memory.remember(past)
         guard case .givenUp = past.end else { return }
         guard memory[past.id]?.mayContinueLate(now: now) == true else { return memory.forget(past.id) }
-        memory[session: past.session]?.interrupted.append(past.id)
+        memory[session: past.session]?.interrupt(past.id)
     }
 
     // MARK: The link

@@ -34,6 +34,10 @@ struct SessionRuns: Sendable {
         ended.append(id)
     }
 
+    mutating func interrupt(_ id: String) {
+        if !interrupted.contains(id) { interrupted.append(id) }
+    }
+
     mutating func forget(_ id: String) {
         active.removeAll { $0 == id }
         ended.removeAll { $0 == id }

@@ -31,7 +31,7 @@ extension MigrationError: CustomStringConvertible {
     }
 }
 
-/// Brings a database up to the given list, each step in its own transaction.
+/// Brings a database up to the given list in one transaction: all steps or none.
 package struct Migrator {
     /// "Ladl" in the file's header, so that another program's database is not mistaken for ours.
     package static let applicationID = 0x4c61_646c
@@ -51,22 +51,22 @@ package struct Migrator {
     @discardableResult
     package func migrate(_ connection: SQLiteConnection) throws(MigrationError) -> Int {
         let found = try checkedVersions(connection)
-        if found == nil {
-            do throws(SQLiteError) { try createVersionTable(connection) } catch { throw .storage(error) }
-        }
         let applied = found ?? [:]
-        var total = applied.values.reduce(0, +)
-        var steps = 0
-        for migration in migrations where migration.version > applied[migration.module] ?? 0 {
-            total += 1
-            steps += 1
-            do throws(SQLiteError) {
-                try apply(migration, total: total, to: connection)
-            } catch {
-                throw .storage(error)
+        let open = migrations.filter { $0.version > applied[$0.module] ?? 0 }
+        // A database of the newest version is not written to: it must open even on a full disk.
+        guard found == nil || !open.isEmpty else { return 0 }
+        do throws(SQLiteError) {
+            try connection.transaction { () throws(SQLiteError) in
+                if found == nil { try createVersionTable(connection) }
+                for migration in open { try apply(migration, to: connection) }
+                // The sum of all steps: one number that other tools can read from the header.
+                let total = applied.values.reduce(0, +) + open.count
+                try connection.execute("PRAGMA user_version = \(total)")
             }
+        } catch {
+            throw .storage(error)
         }
-        return steps
+        return open.count
     }
 
     private func ownerOfFile(
@@ -81,18 +81,14 @@ package struct Migrator {
         }
     }
 
-    private func apply(_ migration: Migration, total: Int, to connection: SQLiteConnection) throws(SQLiteError) {
-        try connection.transaction { () throws(SQLiteError) in
-            try connection.execute(migration.script)
-            try connection.run(
-                "INSERT INTO schema_version(module, version) VALUES(?, ?) "
-                    + "ON CONFLICT(module) DO UPDATE SET version = excluded.version",
-                migration.module,
-                migration.version
-            )
-            // The sum of all steps: one number that other tools can read from the header.
-            try connection.execute("PRAGMA user_version = \(total)")
-        }
+    private func apply(_ migration: Migration, to connection: SQLiteConnection) throws(SQLiteError) {
+        try connection.execute(migration.script)
+        try connection.run(
+            "INSERT INTO schema_version(module, version) VALUES(?, ?) "
+                + "ON CONFLICT(module) DO UPDATE SET version = excluded.version",
+            migration.module,
+            migration.version
+        )
     }
 
     /// The applied versions of a database that this program may use; nil without a table of them.
@@ -116,7 +112,6 @@ package struct Migrator {
                 row in
                 row.int(0)
             }
-            // An up-to-date file is not written to: it must open even on a full disk.
             guard tables != 0 else { return nil }
             var versions: [String: Int] = [:]
             try connection.forEach("SELECT module, version FROM schema_version") { row in
@@ -129,11 +124,9 @@ package struct Migrator {
     }
 
     private func createVersionTable(_ connection: SQLiteConnection) throws(SQLiteError) {
-        try connection.transaction { () throws(SQLiteError) in
-            try connection.execute("PRAGMA application_id = \(Self.applicationID)")
-            try connection.execute(
-                "CREATE TABLE schema_version(module TEXT PRIMARY KEY, version INTEGER NOT NULL) WITHOUT ROWID"
-            )
-        }
+        try connection.execute("PRAGMA application_id = \(Self.applicationID)")
+        try connection.execute(
+            "CREATE TABLE schema_version(module TEXT PRIMARY KEY, version INTEGER NOT NULL) WITHOUT ROWID"
+        )
     }
 }

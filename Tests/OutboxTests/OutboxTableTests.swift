@@ -168,6 +168,17 @@ struct `The outbox on disk` {
         }
     }
 
+    @Test func `finds confirmed stops by an index, not by walking the table`() throws {
+        let plan = try connection.all(
+            "EXPLAIN QUERY PLAN " + OutboxTable.confirmedStops,
+            OutboxKind.abort.rawValue,
+            1,
+            10
+        ) { row in row.string(3) }
+        #expect(plan.first?.hasPrefix("SEARCH o USING INDEX outbox_done") == true, "\(plan)")
+        #expect(!plan.contains { $0.contains("TEMP B-TREE") }, "\(plan)")
+    }
+
     @Test func `lists newest first, by state, session and page`() throws {
         for index in 1...6 { try insert("e\(index)", session: index % 2 == 0 ? "even" : "odd") }
         try move("e2", to: .failed)

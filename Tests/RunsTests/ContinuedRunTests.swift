@@ -7,43 +7,11 @@ import Testing
 
 /// Runs with which a restarted gateway may go on, and runs with which it does not.
 struct ContinuedRunTests: EvidenceScene {
-    private func stop(_ tracker: inout RunTracker, at time: Int64 = 3_000) {
-        let aborted = json(
-            #"{"runId":"k","sessionKey":"agent:main:main","seq":3,"state":"aborted","stopReason":"rpc"}"#
-        )
-        _ = tracker.receive(event: "chat", payload: aborted, now: after(time))
-    }
-
-    private func stopped(_ traits: GatewayTraits = GatewayTraits()) -> RunTracker {
-        var tracker = half(traits)
-        stop(&tracker)
-        return tracker
-    }
-
-    private static let notice =
-        "[System] Your previous turn was interrupted by a gateway restart while OpenClaw was waiting."
-
-    private func named(_ words: String, at time: Int64) -> String {
-        let opening = "[Queued user message that arrived while the previous turn was still active]"
-        return user("\(opening)\\n\(words)\\n\\n\(Self.notice)", at: time)
-    }
-
-    private func goOn(_ tracker: inout RunTracker, _ prompt: String, at time: Int64) -> [RunChange] {
-        let start = AgentFrame.start("g", now.milliseconds + time)
-        _ = tracker.receive(event: "agent", payload: start, now: after(time))
-        let row = json(#"{"sessionKey":"agent:main:main","messageId":"m","message":\#(prompt)}"#)
-        return tracker.receive(event: "session.message", payload: row, now: after(time + 10))
-    }
-
     /// The runs that a stop of `k` would stop without a person's word.
     private func stopFollows(_ changes: [RunChange]) -> [String] {
         changes.compactMap {
             if case .reassigned(from: "k", let run, isShared: false) = $0 { run } else { nil }
         }
-    }
-
-    private func corrected(_ changes: [RunChange]) -> Run? {
-        changes.compactMap { if case .corrected(let run) = $0 { run } else { nil } }.last
     }
 
     // MARK: Wrong ties
@@ -59,13 +27,13 @@ struct ContinuedRunTests: EvidenceScene {
             now: after(5_000)
         )
         tracker.relink(isSameProcess: false, now: after(10_000))
-        let first = goOn(&tracker, named("story", at: 16_000), at: 16_000)
+        let first = goOn(&tracker, takenUp("story", at: 16_000), at: 16_000)
         #expect(first.contains(.reassigned(from: "k2", to: "g")), "\(first)")
         #expect(stopFollows(first) == [])
         // The model thinks for 20 s, so a page is read.
         #expect(tracker.looks(after(40_000)) == [main])
         let rows = [
-            user("story", at: 0, key: "k"), user("story", at: 5_000, key: "k2"), named("story", at: 16_000),
+            user("story", at: 0, key: "k"), user("story", at: 5_000, key: "k2"), takenUp("story", at: 16_000),
         ]
         let second = tracker.receive(history: page(rows), session: main, now: after(40_100))
         #expect(stopFollows(second) == [], "\(second)")
@@ -78,7 +46,7 @@ struct ContinuedRunTests: EvidenceScene {
         tracker.sent("k2", session: main, text: "story", now: after(1_000))
         stop(&tracker)
         tracker.relink(isSameProcess: false, now: after(10_000))
-        let changes = goOn(&tracker, named("story", at: 16_000), at: 16_000)
+        let changes = goOn(&tracker, takenUp("story", at: 16_000), at: 16_000)
         #expect(stopFollows(changes) == [], "\(changes)")
     }
 
@@ -94,7 +62,7 @@ struct ContinuedRunTests: EvidenceScene {
             let rows = [user("story", at: 0, key: "k"), user("story", at: hours - 60_000, key: "theirs")]
             _ = tracker.receive(history: page(rows), session: main, now: after(hours + 100))
         }
-        let changes = goOn(&tracker, named("story", at: hours + 2_000), at: hours + 2_000)
+        let changes = goOn(&tracker, takenUp("story", at: hours + 2_000), at: hours + 2_000)
         #expect(stopFollows(changes) == [], "\(changes)")
         #expect(corrected(changes) == nil)
     }
@@ -105,7 +73,7 @@ struct ContinuedRunTests: EvidenceScene {
         tracker.relink(isSameProcess: false, startedAt: after(17_000), now: after(20_000))
         let rows = [user("story", at: 0, key: "k"), user("something else", at: 10_000)]
         _ = tracker.receive(history: page(rows), session: main, now: after(20_100))
-        let changes = goOn(&tracker, user(Self.notice, at: 54_000), at: 54_000)
+        let changes = goOn(&tracker, user(notice, at: 54_000), at: 54_000)
         #expect(stopFollows(changes) == [], "\(changes)")
     }
 
@@ -125,7 +93,7 @@ struct ContinuedRunTests: EvidenceScene {
         let start = AgentFrame.start("g", now.milliseconds + skew + 136_000)
         _ = tracker.receive(event: "agent", payload: start, now: after(136_000))
         let row = json(
-            #"{"sessionKey":"agent:main:main","messageId":"m","message":\#(named("story", at: skew + 136_000))}"#
+            #"{"sessionKey":"agent:main:main","messageId":"m","message":\#(takenUp("story", at: skew + 136_000))}"#
         )
         let changes = tracker.receive(event: "session.message", payload: row, now: after(136_010))
         #expect(stopFollows(changes) == [], "\(changes)")
@@ -140,7 +108,7 @@ struct ContinuedRunTests: EvidenceScene {
         tracker.relink(isSameProcess: false, startedAt: after(hours - 30_000), now: after(hours))
         let rows = [
             user("story", at: 0, key: "k"), user("story", at: hours - 60_000, key: "theirs"),
-            named("story", at: hours - 24_000), answer("Theirs.", at: hours - 20_000),
+            takenUp("story", at: hours - 24_000), answer("Theirs.", at: hours - 20_000),
         ]
         let changes = tracker.receive(history: page(rows), session: main, now: after(hours + 100))
         #expect(corrected(changes) == nil, "\(changes)")
@@ -155,7 +123,7 @@ struct ContinuedRunTests: EvidenceScene {
         var tracker = isStopped ? stopped(april) : half(april)
         tracker.relink(isSameProcess: false, startedAt: after(10_000), now: after(50_000))
         #expect(tracker.looks(after(50_000)) == [main])
-        let rows = [user("story", at: 0), user(Self.notice, at: 44_000)]
+        let rows = [user("story", at: 0), user(notice, at: 44_000)]
         var changes = tracker.receive(history: page(rows), session: main, now: after(50_100))
         // It writes for two minutes.
         for second: Int64 in 0..<120 {
@@ -194,7 +162,7 @@ struct ContinuedRunTests: EvidenceScene {
         let next = AgentFrame.start("s", now.milliseconds + 300_500)
         _ = tracker.receive(event: "agent", payload: next, now: after(300_500))
         tracker.relink(isSameProcess: false, now: after(302_000))
-        let changes = goOn(&tracker, named("story", at: 308_000), at: 308_000)
+        let changes = goOn(&tracker, takenUp("story", at: 308_000), at: 308_000)
         let isTied = changes.contains { if case .reassigned(from: "k", to: "g", _) = $0 { true } else { false } }
         #expect(isTied, "\(changes)")
     }
@@ -223,6 +191,18 @@ struct ContinuedRunTests: EvidenceScene {
         _ = tracker.receive(event: "sessions.changed", payload: end, now: after(600_000))
         let run = ends(tracker.tick(now: after(604_000))).first
         #expect(run?.endedAt.map { $0 > after(500_000) } == true, "\(run?.endedAt?.rfc3339 ?? "none")")
+    }
+
+    /// 2026.6.11, seen live: Ladle was started again minutes after the answer.
+    @Test func `a resumed run that ended while Ladle was away ended at its answer's time`() {
+        var tracker = resumed()
+        _ = tracker.receive(
+            history: page([user("story", at: 0), answer("Whole.", at: 3_000)]),
+            session: main,
+            now: after(541_100)
+        )
+        #expect(tracker.run("k")?.state == .completed)
+        #expect(tracker.run("k")?.endedAt == after(3_000))
     }
 
     // MARK: Work
@@ -271,7 +251,7 @@ struct ContinuedRunTests: EvidenceScene {
             {"role":"assistant","content":[{"type":"text","text":"note"}],"stopReason":"stop","model":"gateway-injected",\
             "timestamp":\(now.milliseconds + 15_000)}
             """
-        let rows = [user("story", at: 0, key: "k"), named("story", at: 12_000), note]
+        let rows = [user("story", at: 0, key: "k"), takenUp("story", at: 12_000), note]
         let changes = tracker.receive(history: page(rows), session: main, now: after(20_000))
         let replaced = changes.contains { if case .textReplaced = $0 { true } else { false } }
         #expect(!replaced, "\(changes)")

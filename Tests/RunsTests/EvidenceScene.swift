@@ -48,6 +48,44 @@ extension EvidenceScene {
         changes.compactMap { if case .ended(let run) = $0 { run } else { nil } }
     }
 
+    func corrected(_ changes: [RunChange]) -> Run? {
+        changes.compactMap { if case .corrected(let run) = $0 { run } else { nil } }.last
+    }
+
+    // MARK: A restart of the gateway
+
+    /// The run of `half`, which is stopped 3 s after its start.
+    func stopped(_ traits: GatewayTraits = GatewayTraits()) -> RunTracker {
+        var tracker = half(traits)
+        stop(&tracker)
+        return tracker
+    }
+
+    func stop(_ tracker: inout RunTracker, at time: Int64 = 3_000) {
+        let aborted = json(
+            #"{"runId":"k","sessionKey":"agent:main:main","seq":3,"state":"aborted","stopReason":"rpc"}"#
+        )
+        _ = tracker.receive(event: "chat", payload: aborted, now: after(time))
+    }
+
+    /// The prompt with which 2026.4.26 goes on with a run; 2026.6.11 puts the message in front of it.
+    var notice: String {
+        "[System] Your previous turn was interrupted by a gateway restart while OpenClaw was waiting."
+    }
+
+    func takenUp(_ words: String, at time: Int64) -> String {
+        let opening = "[Queued user message that arrived while the previous turn was still active]"
+        return user("\(opening)\\n\(words)\\n\\n\(notice)", at: time)
+    }
+
+    /// The gateway begins the run `g` with this prompt.
+    func goOn(_ tracker: inout RunTracker, _ prompt: String, at time: Int64) -> [RunChange] {
+        let start = AgentFrame.start("g", now.milliseconds + time)
+        _ = tracker.receive(event: "agent", payload: start, now: after(time))
+        let row = json(#"{"sessionKey":"agent:main:main","messageId":"m","message":\#(prompt)}"#)
+        return tracker.receive(event: "session.message", payload: row, now: after(time + 10))
+    }
+
     func changed(_ members: String) -> JSONValue {
         json(#"{"sessionKey":"agent:main:main",\#(members)}"#)
     }

@@ -8,16 +8,6 @@ import Testing
 /// A gateway that says it has stopped a run, and is killed before the stop is on its disk. 2026.6.11 was seen to go on with such a
 /// run after its restart.
 struct LostStopTests: EvidenceScene {
-    /// The run has said "Half of" and is stopped.
-    private func stopped(_ traits: GatewayTraits = GatewayTraits()) -> RunTracker {
-        var tracker = half(traits)
-        let aborted = json(
-            #"{"runId":"k","sessionKey":"agent:main:main","seq":3,"state":"aborted","stopReason":"rpc"}"#
-        )
-        #expect(ends(tracker.receive(event: "chat", payload: aborted, now: after(3_000))).first?.state == .aborted)
-        return tracker
-    }
-
     /// An earlier process of Ladle saw the stop.
     private func remembered() -> RunTracker {
         var tracker = RunTracker()
@@ -34,30 +24,11 @@ struct LostStopTests: EvidenceScene {
         return tracker
     }
 
-    private func goOn(_ tracker: inout RunTracker, _ prompt: String, at time: Int64) -> [RunChange] {
-        let start = AgentFrame.start("g", now.milliseconds + time)
-        _ = tracker.receive(event: "agent", payload: start, now: after(time))
-        let row = json(#"{"sessionKey":"agent:main:main","messageId":"m","message":\#(prompt)}"#)
-        return tracker.receive(event: "session.message", payload: row, now: after(time + 10))
-    }
-
-    private func named(_ words: String, at time: Int64) -> String {
-        let opening = "[Queued user message that arrived while the previous turn was still active]"
-        return user("\(opening)\\n\(words)\\n\\n\(Self.notice)", at: time)
-    }
-
-    private static let notice =
-        "[System] Your previous turn was interrupted by a gateway restart while OpenClaw was waiting."
-
-    private func corrected(_ changes: [RunChange]) -> Run? {
-        changes.compactMap { if case .corrected(let run) = $0 { run } else { nil } }.last
-    }
-
     @Test(arguments: [false, true])
     func `a stopped run names the run in which the gateway goes on with it`(isRemembered: Bool) {
         var tracker = isRemembered ? remembered() : stopped()
         tracker.relink(isSameProcess: false, now: after(6_000))
-        let changes = goOn(&tracker, named("story", at: 12_000), at: 12_000)
+        let changes = goOn(&tracker, takenUp("story", at: 12_000), at: 12_000)
         #expect(changes.contains(.reassigned(from: "k", to: "g")), "\(changes)")
         let run = corrected(changes)
         #expect(run?.id == "k" && run?.state == .aborted && run?.text == "Half of")
@@ -69,7 +40,7 @@ struct LostStopTests: EvidenceScene {
     func `a prompt that names no message goes on with the turn before it`(isOwn: Bool) {
         var tracker = stopped(april)
         tracker.relink(isSameProcess: false, startedAt: after(5_000), now: after(6_000))
-        let prompt = user(Self.notice, at: 34_000)
+        let prompt = user(notice, at: 34_000)
         #expect(!goOn(&tracker, prompt, at: 34_000).contains { if case .reassigned = $0 { true } else { false } })
         #expect(tracker.looks(after(34_600)) == [main])
         let between = isOwn ? [] : [user("something else", at: 4_000)]
@@ -83,7 +54,7 @@ struct LostStopTests: EvidenceScene {
         var tracker = isRemembered ? remembered() : stopped()
         tracker.relink(isSameProcess: false, startedAt: after(9_000), now: after(20_000))
         #expect(tracker.takeLooks(now: after(20_000), room: 5, except: []) == [main])
-        let rows = [user("story", at: 0, key: "k"), named("story", at: 12_000), answer("Whole.", at: 15_000)]
+        let rows = [user("story", at: 0, key: "k"), takenUp("story", at: 12_000), answer("Whole.", at: 15_000)]
         let run = corrected(tracker.receive(history: page(rows), session: main, now: after(20_100)))
         #expect(run?.state == .completed && run?.text == "Whole.")
     }
@@ -94,7 +65,7 @@ struct LostStopTests: EvidenceScene {
         let start = AgentFrame.start("s", now.milliseconds + 3_100)
         _ = tracker.receive(event: "agent", payload: start, now: after(3_100))
         tracker.relink(isSameProcess: false, now: after(90_000))
-        let changes = goOn(&tracker, named("story", at: 96_000), at: 96_000)
+        let changes = goOn(&tracker, takenUp("story", at: 96_000), at: 96_000)
         #expect(changes.contains(.reassigned(from: "k", to: "g", isShared: true)), "\(changes)")
     }
 
@@ -104,7 +75,7 @@ struct LostStopTests: EvidenceScene {
         var tracker = isRemembered ? remembered() : stopped()
         tracker.relink(isSameProcess: false, now: after(200_000))
         #expect(tracker.takeLooks(now: after(200_000), room: 5, except: []).isEmpty)
-        let changes = goOn(&tracker, named("story", at: 206_000), at: 206_000)
+        let changes = goOn(&tracker, takenUp("story", at: 206_000), at: 206_000)
         #expect(!changes.contains { if case .reassigned = $0 { true } else { false } }, "\(changes)")
     }
 
@@ -112,7 +83,7 @@ struct LostStopTests: EvidenceScene {
         var tracker = stopped()
         tracker.relink(isSameProcess: true, now: after(6_000))
         #expect(tracker.takeLooks(now: after(6_000), room: 5, except: []).isEmpty)
-        let changes = goOn(&tracker, named("story", at: 12_000), at: 12_000)
+        let changes = goOn(&tracker, takenUp("story", at: 12_000), at: 12_000)
         #expect(corrected(changes) == nil)
     }
 
@@ -120,7 +91,7 @@ struct LostStopTests: EvidenceScene {
     @Test func `a stopped run is remembered over two kills of Ladle`() {
         var tracker = remembered()
         tracker.relink(isSameProcess: true, startedAt: after(5_000), now: after(9_000))
-        let changes = goOn(&tracker, named("story", at: 12_000), at: 12_000)
+        let changes = goOn(&tracker, takenUp("story", at: 12_000), at: 12_000)
         #expect(changes.contains(.reassigned(from: "k", to: "g")), "\(changes)")
     }
 
@@ -128,7 +99,7 @@ struct LostStopTests: EvidenceScene {
         var tracker = stopped()
         tracker.relink(isSameProcess: false, now: after(6_000))
         tracker.relink(isSameProcess: false, now: after(3_610_000))
-        let changes = goOn(&tracker, named("story", at: 3_620_000), at: 3_620_000)
+        let changes = goOn(&tracker, takenUp("story", at: 3_620_000), at: 3_620_000)
         #expect(corrected(changes) == nil)
     }
 }

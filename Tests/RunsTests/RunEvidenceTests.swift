@@ -157,16 +157,6 @@ struct RunEvidenceTests: EvidenceScene {
         #expect(ends(tracker.receive(history: left, session: main, now: after(115_000))).first?.code == .interrupted)
     }
 
-    private func takenUp(_ words: String, at time: Int64) -> String {
-        let opening = "[Queued user message that arrived while the previous turn was still active]"
-        let note = "[System] Your previous turn was interrupted by a gateway restart while OpenClaw was waiting."
-        return user("\(opening)\\n\(words)\\n\\n\(note)", at: time)
-    }
-
-    private func corrected(_ changes: [RunChange]) -> Run? {
-        changes.compactMap { if case .corrected(let run) = $0 { run } else { nil } }.last
-    }
-
     /// Given up 60 s after the restart.
     private func givenUp() -> RunTracker {
         var tracker = half(GatewayTraits())

@@ -436,21 +436,6 @@ struct UnseenRunTests {
         #expect(published(changes) == ["proven row", "7  three.", "proven end", "completed One two three."])
     }
 
-    /// 2026.6.11, seen live: Ladle was started again minutes after the answer.
-    @Test func `a run that ended while Ladle was away ended at its answer's time`() {
-        let later = now.adding(milliseconds: 300_000)
-        var tracker = RunTracker()
-        tracker.resume(own, session: main, startedAt: now, message: "hi", now: later)
-        tracker.relink(now: later)
-        _ = tracker.receive(history: page(turn(own, "It is done.", at: 10)), session: main, now: later)
-        let run = tracker.run(own)
-        #expect(run?.state == .completed)
-        #expect(
-            run?.endedAt.map { $0 < now.adding(milliseconds: 1_000) } == true,
-            "\(String(describing: run?.endedAt))"
-        )
-    }
-
     @Test func `the transcript's words come before those that an earlier page showed`() {
         var tracker = RunTracker()
         tracker.resume(own, session: main, startedAt: now, message: "hi", now: now)

@@ -187,9 +187,8 @@ struct MissingMessageTests {
         }
     }
 
-    /// Distinct times: all pages, both ways, with cursors and with bare ids.
     @Test(arguments: [true, false], [1, 2, 3, 5, 7])
-    func `pages of distinct times are right`(isLive: Bool, limit: Int) async throws {
+    func `pages in both directions have each message once, by cursor and by id`(isLive: Bool, limit: Int) async throws {
         try await withLinkedServices { bench, loop in
             bench.gateway.responder = { request in
                 request.method == "chat.send" ? .now(refused("INVALID_REQUEST", "no such thing")) : nil
@@ -217,33 +216,37 @@ struct MissingMessageTests {
             if !isLive { try await bench.drop(on: loop) }
             #expect(try await pagesBack(limit, bench, on: loop).flatMap { $0 } == all.map(\.id))
             for usesCursor in [true, false] {
-                var found: [String] = [all[0].id]
+                /// The place of a message, by its cursor or its bare id.
+                func place(_ id: String?) -> MessagePages.Place? {
+                    let at = all.first { $0.id == id }?.at ?? 0
+                    let cursor = MessageCursor(at: Timestamp(milliseconds: at), id: id ?? "")
+                    return MessagePages.Place(usesCursor ? cursor.text : cursor.id)
+                }
+                var forward = [all[0].id]
+                var back = [all[23].id]
                 for _ in 0..<60 {
-                    let last = all.first { $0.id == found.last }
-                    let cursor = MessageCursor(at: Timestamp(milliseconds: last?.at ?? 0), id: found.last ?? "")
-                    let place = MessagePages.Place(usesCursor ? cursor.text : cursor.id)
-                    let next = try await page(
-                        MessagePages.Query(session: Self.main, limit: limit, before: nil, after: place),
-                        bench,
-                        on: loop
+                    let query = MessagePages.Query(
+                        session: Self.main,
+                        limit: limit,
+                        before: nil,
+                        after: place(forward.last)
                     )
-                    found += ids(next)
+                    let next = try await page(query, bench, on: loop)
+                    forward += ids(next)
                     if next?.after == nil { break }
                 }
-                #expect(found == all.map(\.id))
-                var back: [String] = [all[23].id]
                 for _ in 0..<60 {
-                    let first = all.first { $0.id == back.first }
-                    let cursor = MessageCursor(at: Timestamp(milliseconds: first?.at ?? 0), id: back.first ?? "")
-                    let place = MessagePages.Place(usesCursor ? cursor.text : cursor.id)
-                    let next = try await page(
-                        MessagePages.Query(session: Self.main, limit: limit, before: place, after: nil),
-                        bench,
-                        on: loop
+                    let query = MessagePages.Query(
+                        session: Self.main,
+                        limit: limit,
+                        before: place(back.first),
+                        after: nil
                     )
+                    let next = try await page(query, bench, on: loop)
                     back = ids(next) + back
                     if next?.before == nil { break }
                 }
+                #expect(forward == all.map(\.id))
                 #expect(back == all.map(\.id))
             }
         }

@@ -10,7 +10,6 @@ struct MessageBuilder {
     /// The run or turn of each message.
     private var owners: [String] = []
     private var turns = 0
-    private var notes = 0
     private var lastTime: Timestamp
     private var ids: Set<String> = []
     /// The users' messages so far, by key. A run that is tried again repeats its user's row.
@@ -45,9 +44,8 @@ struct MessageBuilder {
         let lastText = turn.rows.lastIndex { $0.role == .assistant && !$0.text.isEmpty && !turn.isNote($0) }
         for (place, row) in turn.rows.enumerated() {
             if turn.isNote(row) {
-                notes += 1
                 let note = answer(row, runID: nil, isLastText: false, turn, isOurs: isOurs)
-                if let note { append(note, "note \(notes)") }
+                if let note { append(note, "note \(messages.count)") }
                 continue
             }
             reducer.take([row])

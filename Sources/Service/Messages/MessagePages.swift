@@ -26,9 +26,9 @@ package final class MessagePages {
             return messages.contains { $0.id == id }
         }
 
-        /// The number of messages before this position; 0 if they may not reach back to it.
-        func count(in messages: [ChatMessage]) -> Int {
-            if let place = messages.firstIndex(where: { $0.id == id }) { return place }
+        /// The index at which this position stands; 0 if the messages may not reach back to it.
+        func index(in messages: [ChatMessage]) -> Int {
+            if let index = messages.firstIndex(where: { $0.id == id }) { return index }
             guard let cursor else { return 0 }
             return messages.firstIndex { $0.at >= cursor.at } ?? messages.count
         }
@@ -65,9 +65,7 @@ package final class MessagePages {
         }
 
         func isEnough(_ messages: [ChatMessage]) -> Bool {
-            if let before {
-                return before.count(in: messages) >= limit
-            }
+            if let before { return before.index(in: messages) >= limit }
             if let after { return after.isReached(by: messages) }
             return messages.count >= limit
         }
@@ -203,14 +201,17 @@ package final class MessagePages {
     private func readCache(_ query: Query, on loop: isolated EventLoop, completion: @escaping Completion) {
         feed.read(on: loop) { tables -> Found in
             let (table, session) = (tables.messages, query.session)
-            let sent = try SentEntries.read(tables, session: session)
+            var sent = try SentEntries.read(tables, session: session)
+            try sent.readStopped(tables)
             let end = try query.before?.kept(table, session, sent.entries, isEnd: true)
             if query.before != nil, end == nil { return .noPlace("before") }
             let start = try query.after?.kept(table, session, sent.entries, isEnd: false)
             if query.after != nil, start == nil { return .noPlace("after") }
             // One more than requested tells whether there are more.
             let rows = try table.list(session: session, before: end, after: start, limit: query.limit + 1)
-            let known = try sent.entries.filter { try table.place(session: session, id: $0.id) != nil }
+            let known = try sent.entries.filter {
+                try $0.kind == .message && table.place(session: session, id: $0.id) != nil
+            }
             return .kept(
                 Kept(
                     rows: rows,
@@ -242,8 +243,8 @@ package final class MessagePages {
             since: found.asOf ?? shown.last?.at,
             begun: conversations.begun(in: query.session)
         )
-        let oldest = hasMore ? rows.first.map { MessageCursor(at: $0.at, id: $0.id) } : nil
-        let newest = hasMore ? rows.last.map { MessageCursor(at: $0.at, id: $0.id) } : nil
+        let oldest = hasMore ? shown.first.map { MessageCursor($0) } : nil
+        let newest = hasMore ? shown.last.map { MessageCursor($0) } : nil
         var messages = missing.ended(
             among: shown,
             from: isForward ? found.start : oldest ?? found.start,
@@ -251,13 +252,15 @@ package final class MessagePages {
         )
         var waiting = query.before == nil ? missing.waiting : []
         if let after = query.after, let place = waiting.firstIndex(where: { $0.id == after.id }) {
+            // Behind a message on its way stand only others on their way.
             messages.removeAll()
             waiting.removeFirst(place + 1)
+            hasMore = false
         }
         if isForward {
             hasMore = hasMore || messages.count + waiting.count > limit
             messages = Array(messages.prefix(limit))
-            waiting = Array(waiting.prefix(hasMore && messages.count == limit ? 0 : limit - messages.count))
+            waiting = Array(waiting.prefix(limit - messages.count))
         } else {
             // At least one message stays, since it marks the start of the previous page.
             waiting = waiting.suffix(limit)

@@ -209,7 +209,9 @@ package final class MessageService {
     ) {
         let keys = SentEntries.keys(of: output.rows)
         feed.read(on: loop) { tables in
-            try SentEntries.read(tables, session: session, keys: keys)
+            var sent = try SentEntries.read(tables, session: session, keys: keys)
+            try sent.readStopped(tables)
+            return sent
         } completion: { [self] result in
             switch result {
             case .failure(let error): use(.failure(.store(error)))

@@ -47,10 +47,10 @@ struct MissingEntries {
         ended.sort { ($0.at, $0.message.id) < ($1.at, $1.message.id) }
     }
 
-    /// Puts the ended messages between these two places among the messages of the transcript.
+    /// Puts the ended messages of one page among the page's messages of the transcript.
     /// - Parameters:
-    ///   - start: the first message, or the last one before; of messages with its very time, those that follow it count.
-    ///   - end: the first message behind.
+    ///   - start: where the page begins: its first message of the transcript, or the last message of the page before.
+    ///   - end: where the page ends: the first message of the next page.
     func ended(
         among shown: [ChatMessage],
         from start: MessageCursor? = nil,
@@ -67,5 +67,6 @@ struct MissingEntries {
         return messages
     }
 
+    /// Of one millisecond, messages of the transcript stand first, then ours in the order of their ids.
     private func isOurs(_ place: MessageCursor) -> Bool { ended.contains { $0.message.id == place.id } }
 }

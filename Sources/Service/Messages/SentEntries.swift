@@ -10,8 +10,6 @@ struct SentEntries: Sendable {
     private static let most = 200
     /// The allowed difference between the gateway's clock and ours.
     private static let tolerance: Int64 = 10_000
-    /// A run may begin so long before its message was sent, by the gateway's clock.
-    private static let clockError: Int64 = 86_400_000
     /// The longest delay before the gateway writes a row.
     private static let lag: Int64 = 600_000
 
@@ -31,12 +29,6 @@ struct SentEntries: Sendable {
         var found = SentEntries()
         found.entries = try tables.outbox.list(query)
         found.files = try tables.outbox.files(session: session, limit: most)
-        if let oldest = found.entries.last?.createdAt {
-            let since = oldest.adding(milliseconds: -clockError)
-            let runs = Set(try tables.runs.stopped(session: session, since: since))
-            let sent = found.entries.filter { $0.kind == .message && $0.state == .delivered }
-            found.stopped = Set(sent.filter { runs.contains($0.runID ?? $0.upstreamKey) }.map(\.id))
-        }
         var known = Set(found.entries.map(\.id))
         for key in keys {
             let id = OutboxEntry.entryID(ofKey: key)
@@ -48,6 +40,14 @@ struct SentEntries: Sendable {
             }
         }
         return found
+    }
+
+    /// Reads which messages were stopped; only lists need to know.
+    mutating func readStopped(_ tables: StoreTables) throws {
+        for entry in entries where entry.kind == .message && entry.state == .delivered {
+            let state = try tables.runs.state(id: entry.runID ?? entry.upstreamKey)
+            if state == Run.State.aborted.rawValue { stopped.insert(entry.id) }
+        }
     }
 
     static func keys(of rows: [HistoryRow]) -> [String] { rows.compactMap { $0.role == .user ? $0.runKey : nil } }

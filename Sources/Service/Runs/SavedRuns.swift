@@ -17,7 +17,8 @@ struct SavedRuns: Sendable {
     /// Unseen runs are looked for of the newest messages, up to this age and this many.
     private static let unseenMilliseconds: Int64 = 600_000
     private static let mostEntries = 100
-    private static let mostBesides = 20
+    /// The runs that are remembered of a session with refused messages: the gateway begins one or two by itself at each restart.
+    private static let mostOfGateway = 20
     /// The age up to which runs are remembered with which the gateway may go on: it may have been away for a night.
     private static let pastMilliseconds: Int64 = 86_400_000
 
@@ -56,7 +57,7 @@ struct SavedRuns: Sendable {
         hasConflict = !refused.isEmpty
         past =
             try Self.stopped(since: since, tables) + Self.givenUp(since: since, process, tables)
-            + Self.besides(refused, tables)
+            + Self.ofGateway(since: refused, tables)
     }
 
     static func lacksRun(_ entry: OutboxEntry, _ tables: StoreTables) throws -> Bool {
@@ -64,11 +65,11 @@ struct SavedRuns: Sendable {
         return try tables.runs.run(id: entry.runID ?? entry.upstreamKey) == nil
     }
 
-    // MARK: Ended runs with which the gateway may go on
+    // MARK: Ended runs that are still needed
 
     private static func stopped(since: Timestamp, _ tables: StoreTables) throws -> [PastRun] {
-        try tables.outbox.confirmedStops(limit: mostEntries).compactMap { stop in
-            guard stop.updatedAt >= since, let id = stop.text, let row = try tables.runs.run(id: id) else { return nil }
+        try tables.outbox.confirmedStops(since: since, limit: mostEntries).compactMap { stop in
+            guard let id = stop.text, let row = try tables.runs.run(id: id) else { return nil }
             let run = ArchivedRun(row, steps: [])
             return run.isStopped ? try past(run, .stopped(at: stop.updatedAt), tables) : nil
         }
@@ -87,11 +88,11 @@ struct SavedRuns: Sendable {
     }
 
     /// Runs that the gateway began by itself since it refused these messages.
-    private static func besides(_ refused: [OutboxEntry], _ tables: StoreTables) throws -> [PastRun] {
+    private static func ofGateway(since refused: [OutboxEntry], _ tables: StoreTables) throws -> [PastRun] {
         let sessions = Dictionary(grouping: refused, by: \.session)
-        return try sessions.flatMap { session, entries in
-            let since = entries.map(\.createdAt).min() ?? Timestamp(milliseconds: .max)
-            return try tables.runs.list(session: session, before: nil, limit: mostBesides).compactMap {
+        return try sessions.flatMap { session, entries -> [PastRun] in
+            guard let since = entries.map(\.createdAt).min() else { return [] }
+            return try tables.runs.list(session: session, before: nil, limit: mostOfGateway).compactMap {
                 row -> PastRun? in
                 guard let state = Run.State(rawValue: row.state), let endedAt = row.endedAt, endedAt >= since,
                     try tables.outbox.entry(answeredBy: row.id) == nil
@@ -99,7 +100,7 @@ struct SavedRuns: Sendable {
                 return PastRun(
                     id: row.id,
                     session: SessionKey(canonical: session),
-                    end: .other(state),
+                    end: .ofGateway(state),
                     message: nil,
                     text: "",
                     startedAt: row.startedAt,

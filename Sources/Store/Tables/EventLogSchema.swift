@@ -70,10 +70,7 @@ package enum EventLogSchema {
         Migration(
             module: "eventlog",
             version: 3,
-            script: """
-                ALTER TABLE message_session ADD COLUMN begun_at INTEGER;
-                CREATE INDEX run_stopped ON run(session, started_at, id) WHERE state = 'aborted';
-                """
+            script: "ALTER TABLE message_session ADD COLUMN begun_at INTEGER;"
         ),
     ]
 }

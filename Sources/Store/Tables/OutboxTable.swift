@@ -384,15 +384,21 @@ package struct OutboxTable {
     }
 
     /// Stops that the gateway confirmed, newest first.
-    package func confirmedStops(limit: Int) throws(SQLiteError) -> [OutboxEntry] {
+    package func confirmedStops(since time: Timestamp, limit: Int) throws(SQLiteError) -> [OutboxEntry] {
         try connection.all(
-            "SELECT \(OutboxRow.columns), p.text FROM outbox o LEFT JOIN outbox_payload p USING(ordinal) "
-                + "WHERE kind = ? AND state = 'delivered' ORDER BY ordinal DESC LIMIT ?",
+            Self.confirmedStops,
             OutboxKind.abort.rawValue,
+            time.milliseconds,
             limit,
             row: OutboxRow.entryWithText
         )
     }
+
+    /// Both states are named, so that the index of done entries is used.
+    package static let confirmedStops =
+        "SELECT \(OutboxRow.columns), p.text FROM outbox o LEFT JOIN outbox_payload p USING(ordinal) "
+        + "WHERE o.state IN ('delivered', 'cancelled') AND o.state = 'delivered' AND o.kind = ? AND o.updated_at >= ? "
+        + "ORDER BY o.updated_at DESC LIMIT ?"
 
     /// One row at a time in either direction, without indexes, for files whose indexes may be damaged.
     package func next(after place: Int64?, descending: Bool) throws(SQLiteError) -> OutboxEntry? {

@@ -64,6 +64,11 @@ package struct RunTable {
         try connection.first("SELECT \(Self.columns) FROM run WHERE id = ?", id, row: Self.run)
     }
 
+    /// The state alone, which needs no reading of the run's text.
+    package func state(id: String) throws(SQLiteError) -> String? {
+        try connection.first("SELECT state FROM run WHERE id = ?", id) { row in row.string(0) }
+    }
+
     package func steps(run: String) throws(SQLiteError) -> [[UInt8]] {
         try connection.all("SELECT body FROM run_step WHERE run = ? ORDER BY seq", run) { row in row.bytes(0) }
     }
@@ -84,15 +89,6 @@ package struct RunTable {
             limit,
             row: Self.run
         )
-    }
-
-    /// The ids of a session's stopped runs that began since this time; an index has them all.
-    package func stopped(session: String, since time: Timestamp) throws(SQLiteError) -> [String] {
-        try connection.all(
-            "SELECT id FROM run WHERE session = ? AND started_at >= ? AND state = 'aborted'",
-            session,
-            time.milliseconds
-        ) { row in row.string(0) }
     }
 
     /// Runs, newest first; `before` is the last run of the previous page.
