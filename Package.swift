@@ -28,7 +28,7 @@ func layer(_ name: String, uses: [Target.Dependency] = []) -> Target {
 /// stand in the folder `Tests/NAMETests`.
 let tested = [
     "ValueTests": [
-        "Basics", "JSONBytes", "HTTPModel", "HTTP1", "WebSocket", "EventStream", "Gateway", "Labels", "Runs",
+        "Basics", "JSONBytes", "HTTPModel", "HTTP1", "WebSocket", "EventStream", "Gateway", "Ledger", "Labels", "Runs",
         "Documents", "Outbox", "Notifications",
     ],
     "WrapperTests": ["POSIX", "TLS", "EventLoops", "HTTP2", "Compression", "SQLite"],
@@ -97,9 +97,10 @@ let package = Package(
         layer("ReadableText", uses: ["JSONBytes", "Basics"]),
         layer("Gateway", uses: ["JSONBytes", "Basics"]),
         layer("Labels", uses: ["JSONBytes", "Basics"]),
-        layer("Runs", uses: ["Gateway", "Labels", "JSONBytes", "Basics"]),
+        layer("Ledger", uses: ["Gateway", "Basics"]),
+        layer("Runs", uses: ["Ledger", "Gateway", "Labels", "JSONBytes", "Basics"]),
         layer("Documents", uses: ["JSONBytes", "Basics"]),
-        layer("Outbox", uses: ["JSONBytes", "Basics"]),
+        layer("Outbox", uses: ["Ledger", "JSONBytes", "Basics"]),
         layer("Notifications", uses: ["Gateway", "JSONBytes", "Basics"]),
         // Wrappers: each over one C module. Only POSIX and EventLoops call the system.
         layer("POSIX", uses: ["CSystem", "Basics"]),
@@ -137,8 +138,8 @@ let package = Package(
         layer(
             "Service",
             uses: [
-                "Gateway", "Upstream", "Store", "Outbox", "Access", "Runs", "Labels", "Documents", "Notifications",
-                "Outbound", "EventStream", "Observability", "TLS", "EventLoops", "JSONBytes", "Basics",
+                "Ledger", "Gateway", "Upstream", "Store", "Outbox", "Access", "Runs", "Labels", "Documents",
+                "Notifications", "Outbound", "EventStream", "Observability", "TLS", "EventLoops", "JSONBytes", "Basics",
             ]
         ),
         layer(
