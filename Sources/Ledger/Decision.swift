@@ -1,0 +1,202 @@
+/// The table: from a verdict to what people are told and what Ladle does next. The first row that fits decides.
+package struct Decision: Sendable, Hashable {
+    package enum Next: Sendable, Hashable {
+        case nothing
+        /// Send it for the first time at its turn.
+        case send
+        /// Send the same key again: a process that knows it does not run it twice, another one never had it.
+        case repeatKey
+        /// Send under a new key.
+        case newKey
+        /// Ask the gateway to drop the message that it kept.
+        case discard
+        /// Read the transcript.
+        case read
+        /// Look again, at ever longer intervals, until the bound.
+        case wait
+        /// Events report what happens.
+        case watch
+    }
+
+    /// The name of the table's row.
+    package let row: String
+    /// Nil while nothing final can be said.
+    package let told: Statement?
+    package let next: Next
+
+    /// Whether the session's next message may go before this turn is settled: a doubt does not block others without a bound.
+    package let letsOthersGo: Bool
+
+    package init(_ verdict: Verdict, _ gateway: MessageTraits) {
+        // The last row fits everything.
+        let fitting = Self.table.first { $0.fits(verdict, gateway) } ?? Self.table[Self.table.count - 1]
+        row = fitting.name
+        told = fitting.told(verdict, gateway)
+        next = fitting.next
+        letsOthersGo =
+            told.map { !$0.isOpen || [.unknown, .completed].contains($0.kind) || verdict.marks.contains(.waited) }
+            ?? false
+    }
+}
+
+extension Decision {
+    struct Row: Sendable {
+        let name: String
+        let fits: @Sendable (Verdict, MessageTraits) -> Bool
+        let told: @Sendable (Verdict, MessageTraits) -> Statement?
+        let next: Next
+    }
+
+    private static func row(
+        _ name: String,
+        _ fits: @escaping @Sendable (Verdict, MessageTraits) -> Bool,
+        _ next: Next,
+        _ told: @escaping @Sendable (Verdict, MessageTraits) -> Statement? = { _, _ in nil }
+    ) -> Row {
+        Row(name: name, fits: fits, told: told, next: next)
+    }
+
+    static let table: [Row] = [
+        // Not sent.
+        row("cancelled before it was sent", { v, _ in v.delivery == .none && v.will == .stop }, .nothing) { _, _ in
+            Statement(.cancelled)
+        },
+        row("waits for its turn", { v, _ in v.delivery == .none }, .send),
+
+        // Its end is known.
+        row("answered", { v, _ in v.work == .answered }, .nothing) { v, _ in Statement(.completed, v.byWords) },
+        row(
+            "stopped, and the gateway stops cleanly",
+            { v, g in v.work == .stopped && g.earlyStop == .clean && v.delivery != .stored },
+            .read
+        ) { v, _ in v.marks.contains(.afterStop) ? Statement(.cancelled) : nil },
+        row("stopped", { v, _ in v.work == .stopped }, .nothing) { v, g in
+            let marks: Statement.Marks = v.delivery == .stored ? [] : .mayHaveRun
+            return Statement(.aborted, g.mayBringBackStopped ? marks.union(.mayReturn) : marks)
+        },
+        row("turned away", { v, _ in v.work == .turnedAway && v.delivery == .stored }, .nothing) { _, g in
+            Statement(.failed, g.readsRefusedRows ? .mayReturn : [])
+        },
+        row("failed", { v, _ in v.work == .failed || v.work == .turnedAway }, .nothing) { _, g in
+            Statement(.failed, g.readsRefusedRows ? .mayReturn : [])
+        },
+
+        // The gateway has it.
+        row("at work", { v, _ in v.delivery == .stored && v.process == .same }, .watch),
+        row("cut off, to be read", { v, _ in v.delivery == .stored && !v.marks.contains(.fresh) }, .read),
+        row("cut off, and may be resumed", { v, g in v.delivery == .stored && g.resumesRuns }, .wait) { v, _ in
+            v.marks.contains(.waited) ? Statement(.interrupted, v.byWords.union(.mayReturn)) : nil
+        },
+        row("cut off", { v, _ in v.delivery == .stored && v.process == .other }, .nothing) { v, _ in
+            Statement(.interrupted, v.byWords)
+        },
+        row("perhaps cut off", { v, _ in v.delivery == .stored }, .wait) { v, _ in
+            v.marks.contains(.waited) ? Statement(.interrupted, v.byWords.union(.mayReturn)) : nil
+        },
+
+        // The gateway will not run it.
+        row("refused, and stopped", { v, _ in v.delivery == .refused && v.will == .stop }, .nothing) { _, _ in
+            Statement(.cancelled)
+        },
+        row("refused over this contact", { v, _ in v.delivery == .refused && v.marks.contains(.askedHere) }, .wait),
+        row("refused", { v, _ in v.delivery == .refused }, .newKey),
+        row("dropped for equal words, and stopped", { v, _ in v.delivery == .joined && v.will == .stop }, .nothing) {
+            _, _ in Statement(.cancelled)
+        },
+        row(
+            "dropped for equal words that ended",
+            { v, _ in v.delivery == .joined && (v.process == .other || v.marks.contains(.idle)) },
+            .newKey
+        ),
+        row("dropped for equal words", { v, _ in v.delivery == .joined }, .watch),
+
+        // Its process is gone, and nothing of it is in the transcript.
+        row(
+            "lost",
+            { v, _ in v.delivery == .absent && v.will == .run && [.unknown, .lost].contains(v.told?.kind) },
+            .nothing
+        ) { _, _ in Statement(.lost) },
+        row(
+            "kept by the gateway, and stopped",
+            { v, _ in v.delivery == .absent && v.will == .stop && v.receipt == .interrupted },
+            .discard
+        ),
+        row("taken by the gateway", { v, _ in v.delivery == .absent && v.receipt == .consumed }, .wait) { v, _ in
+            v.marks.contains(.waited) ? Statement(.unknown) : nil
+        },
+        row(
+            "still cancelled",
+            { v, _ in v.delivery == .absent && v.will == .stop && v.told?.kind == .cancelled },
+            .nothing
+        ) { v, _ in v.told },
+        row("absent, and stopped", { v, _ in v.delivery == .absent && v.will == .stop }, .nothing) { _, g in
+            if g.earlyStop == .clean { return Statement(.cancelled) }
+            return Statement(.aborted, g.mayBringBackStopped ? [.mayHaveRun, .mayReturn] : .mayHaveRun)
+        },
+        row("absent", { v, _ in v.delivery == .absent }, .repeatKey),
+
+        // Nothing is in the transcript yet.
+        row(
+            "never left, and stopped",
+            { v, g in
+                g.keysInRows && v.will == .stop && v.delivery == .inFlight && v.marks.contains(.nothingToStop)
+            },
+            .nothing
+        ) { _, _ in Statement(.cancelled) },
+        row("named at work", { v, _ in v.marks.contains(.active) }, .watch),
+        row("unknown", { v, _ in v.marks.isSuperset(of: [.waited, .fresh]) }, .wait) { v, g in
+            Statement(.unknown, v.will == .stop && g.mayBringBackStopped ? .mayReturn : [])
+        },
+        row(
+            "asked again",
+            { v, _ in
+                v.delivery == .inFlight && !v.marks.contains(.askedHere)
+                    && (v.process == .same || (v.process == .either && v.marks.contains(.fresh)))
+            },
+            .repeatKey
+        ),
+        row("doubtful", { _, _ in true }, .wait),
+    ]
+}
+
+extension Verdict {
+    fileprivate var byWords: Statement.Marks { tie == .likely ? .byWords : [] }
+}
+
+/// How a release treats messages: the part of its profile that the table reads.
+package struct MessageTraits: Sendable, Hashable {
+    package enum EarlyStop: Sendable, Hashable {
+        /// The model is asked all the same, and its answer thrown away.
+        case asksModel
+        /// The message's row stays, and is read with the next message.
+        case leavesRow
+        /// Nothing of the message stays.
+        case clean
+    }
+
+    /// What a stop does to a message that waits behind a run.
+    package enum QueuedStop: Sendable, Hashable { case runsAllTheSame, breaksTheRun, clean }
+
+    package var keysInRows: Bool
+    package var earlyStop: EarlyStop
+    package var queuedStop: QueuedStop
+    package var resumesRuns: Bool
+    /// Rows of refused messages are read with the session's next message.
+    package var readsRefusedRows: Bool
+
+    package init(
+        keysInRows: Bool,
+        earlyStop: EarlyStop,
+        queuedStop: QueuedStop,
+        resumesRuns: Bool,
+        readsRefusedRows: Bool
+    ) {
+        self.keysInRows = keysInRows
+        self.earlyStop = earlyStop
+        self.queuedStop = queuedStop
+        self.resumesRuns = resumesRuns
+        self.readsRefusedRows = readsRefusedRows
+    }
+
+    package var mayBringBackStopped: Bool { earlyStop != .clean || queuedStop == .runsAllTheSame }
+}

@@ -1,0 +1,155 @@
+/// One observation about a turn: a message of ours and what became of it. A fact is never changed or taken back; it may arrive again, and
+/// in any order.
+///
+/// A key is counted from 1: a message goes out under its first key, and under the next one where the gateway may remember a refusal of
+/// the key before. A contact is one connection to the gateway, counted from 1 over the life of the turn.
+package enum Fact: Sendable, Hashable {
+    // MARK: Ours
+
+    /// The frame left with this key over this contact. The fact is on disk before the frame is written.
+    case sent(key: Int, contact: Int)
+    /// That frame was never written: there was no connection, or it closed before.
+    case unsent(key: Int, contact: Int)
+    /// A person asked to stop the turn, or took the stop back; the highest number is the last word.
+    case will(Will, number: Int)
+    /// The stop left over this contact.
+    case stopSent(key: Int, contact: Int)
+
+    // MARK: The gateway's answers
+
+    case answered(key: Int, contact: Int, Answer)
+    /// The gateway says that it stopped the run of this key, or that it has none.
+    case stopAnswered(key: Int, stopped: Bool)
+
+    // MARK: Events
+
+    /// Work on the turn was reported.
+    case began(RunName)
+    case ended(RunName, End)
+
+    // MARK: The transcript
+
+    /// A row of the turn, known from an event. It is in the transcript on the gateway's disk.
+    case row(Row)
+    case page(Page)
+
+    // MARK: The world
+
+    /// A contact, and whether it reached the process that got the newest frame of this turn.
+    case contact(Int, Continuity)
+    /// The time has passed in which a gateway at rest would have shown the turn over this contact.
+    case waited(contact: Int)
+    /// Ladle told people so. The highest number is what they know.
+    case told(Statement, number: Int)
+
+    package enum Will: Sendable, Hashable { case run, stop }
+
+    package enum Answer: Sendable, Hashable, Comparable {
+        case refused
+        /// The gateway is at work on equal words and dropped these; it named the run of the others.
+        case joined
+        /// The gateway knows the key from before, so it has, or had, the message.
+        case remembered
+        /// The message is the gateway's now.
+        case taken
+    }
+
+    /// The run of one of our keys, or a run with an id of the gateway's own that was tied to the turn.
+    package enum RunName: Sendable, Hashable {
+        case key(Int)
+        case gateways
+    }
+
+    package enum End: Sendable, Hashable, Comparable {
+        /// The gateway put the message behind another run, dropped it, or remembers the key: no end at all.
+        case empty
+        /// The gateway's own words in place of an answer, as "Gateway is draining for restart".
+        case injected
+        /// The gateway acknowledged the message and then refused to run it.
+        case refused
+        case failed
+        case stopped
+        case answered
+    }
+
+    /// A user's row that stands for the turn's message.
+    package struct Row: Sendable, Hashable {
+        package var identity: String
+        package var tie: Tie
+        /// How the rows behind it end; nil while they do not.
+        package var end: End?
+
+        package init(_ identity: String, _ tie: Tie, _ end: End? = nil) {
+            (self.identity, self.tie, self.end) = (identity, tie, end)
+        }
+    }
+
+    /// One page of the session's transcript, as far as it is about this turn.
+    package struct Page: Sendable, Hashable {
+        /// Pages are counted as they are asked for; the highest number counts.
+        package var number: Int
+        package var contact: Int
+        package var rows: [Row]
+        /// It has a row that this turn may claim, and another turn too.
+        package var isShared: Bool
+        /// It reaches back behind the first frame of the turn, so a missing row is missing.
+        package var isWhole: Bool
+        package var activity: Activity
+        package var receipt: Receipt?
+        package var knew: Knowledge
+
+        package init(
+            number: Int,
+            contact: Int,
+            rows: [Row] = [],
+            isShared: Bool = false,
+            isWhole: Bool = true,
+            activity: Activity = .unknown,
+            receipt: Receipt? = nil,
+            knew: Knowledge = []
+        ) {
+            (self.number, self.contact, self.rows, self.isShared) = (number, contact, rows, isShared)
+            (self.isWhole, self.activity, self.receipt, self.knew) = (isWhole, activity, receipt, knew)
+        }
+    }
+
+    /// What a page says of the work in its session.
+    package enum Activity: Sendable, Hashable {
+        /// This release does not say.
+        case unknown
+        case idle
+        /// A run is at work; it is not known to be this turn's.
+        case other
+        case own
+    }
+
+    /// What a gateway with custody of messages says of this one.
+    package enum Receipt: Sendable, Hashable { case queued, interrupted, consumed, cancelled }
+
+    /// The answers that were known when a page was asked for. A page shows nothing about an answer that came after the question.
+    package struct Knowledge: OptionSet, Sendable, Hashable {
+        package let rawValue: UInt8
+        package init(rawValue: UInt8) { self.rawValue = rawValue }
+        /// The answer to the newest frame.
+        package static let answer = Knowledge(rawValue: 1)
+        /// The gateway had said that it stopped the run.
+        package static let stopped = Knowledge(rawValue: 2)
+        /// The gateway had said that it has no run to stop.
+        package static let nothingToStop = Knowledge(rawValue: 4)
+    }
+}
+
+/// How sure it is that a row or a run is a turn's.
+package enum Tie: Sendable, Hashable, Comparable {
+    /// By its words alone: another client may have said the same.
+    case likely
+    case certain
+}
+
+/// Whether two contacts reached one process of the gateway. Its queue and the keys that it remembers live and die with it.
+package enum Continuity: Sendable, Hashable, Comparable {
+    case same
+    /// The process has the start of the one before, and may have been restarted inside: its keys outlive that, its queue may not.
+    case either
+    case other
+}

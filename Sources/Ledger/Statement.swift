@@ -1,0 +1,36 @@
+/// What people are told of a turn. Everything but `unknown` is final: it changes only by a fact that contradicts it.
+package struct Statement: Sendable, Hashable {
+    package enum Kind: Sendable, Hashable {
+        case completed, failed
+        /// Stopped, and the model may have had it.
+        case aborted
+        /// Never reached the model.
+        case cancelled
+        /// The gateway's process ended during the run.
+        case interrupted
+        /// Nothing shows what became of the message, and nothing will unless somebody looks or asks again.
+        case unknown
+        /// Shown not to have been taken, after it had been told as unknown. Later messages have passed it, so a person decides.
+        case lost
+    }
+
+    /// What the statement leaves open.
+    package struct Marks: OptionSet, Sendable, Hashable {
+        package let rawValue: UInt8
+        package init(rawValue: UInt8) { self.rawValue = rawValue }
+        /// True if these words are ours and not another client's.
+        package static let byWords = Marks(rawValue: 1)
+        /// The gateway may still bring the words back by itself, in a run or in the next prompt.
+        package static let mayReturn = Marks(rawValue: 2)
+        /// The model may have been asked, although no answer will come.
+        package static let mayHaveRun = Marks(rawValue: 4)
+    }
+
+    package var kind: Kind
+    package var marks: Marks
+
+    package init(_ kind: Kind, _ marks: Marks = []) { (self.kind, self.marks) = (kind, marks) }
+
+    /// Whether anything of the turn may still happen after this was told.
+    package var isOpen: Bool { kind == .unknown || marks.contains(.mayReturn) }
+}

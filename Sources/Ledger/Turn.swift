@@ -1,0 +1,203 @@
+/// The facts of one turn, folded. Each fact is joined to what is known, so facts may come in any order and any number of times, before
+/// and after a restart of Ladle: the same facts give the same verdict.
+package struct Turn: Sendable, Hashable {
+    package struct Attempt: Sendable, Hashable, Comparable {
+        package let key: Int
+        package let contact: Int
+
+        package static func < (left: Attempt, right: Attempt) -> Bool {
+            (left.key, left.contact) < (right.key, right.contact)
+        }
+    }
+
+    private var sent: Set<Attempt> = []
+    private var unsent: Set<Attempt> = []
+    private var answers: [Attempt: Fact.Answer] = [:]
+    private var stops: Set<Attempt> = []
+    private var stopped: Set<Int> = []
+    private var notStopped: Set<Int> = []
+    private var began: Set<Fact.RunName> = []
+    private var ends: [Fact.RunName: Fact.End] = [:]
+    private var rows: [String: Fact.Row] = [:]
+    private var page: Fact.Page?
+    private var contacts: [Int: Continuity] = [:]
+    private var waited: Set<Int> = []
+    private var will = Numbered(Fact.Will.run)
+    private var told = Numbered<Statement?>(nil)
+
+    /// Of two values the one with the higher number counts.
+    private struct Numbered<Value: Sendable & Hashable>: Sendable, Hashable {
+        private(set) var value: Value
+        private var number = 0
+
+        init(_ value: Value) { self.value = value }
+
+        mutating func set(_ value: Value, _ number: Int) {
+            if number > self.number { (self.value, self.number) = (value, number) }
+        }
+    }
+
+    package init(_ facts: some Sequence<Fact> = []) {
+        for fact in facts { take(fact) }
+    }
+
+    // MARK: Facts
+
+    package mutating func take(_ fact: Fact) {
+        switch fact {
+        case .sent(let key, let contact): sent.insert(Attempt(key: key, contact: contact))
+        case .unsent(let key, let contact): unsent.insert(Attempt(key: key, contact: contact))
+        case .will(let value, let number): will.set(value, number)
+        case .stopSent(let key, let contact): stops.insert(Attempt(key: key, contact: contact))
+        case .answered(let key, let contact, let answer):
+            let attempt = Attempt(key: key, contact: contact)
+            answers[attempt] = max(answers[attempt] ?? answer, answer)
+        case .stopAnswered(let key, let wasStopped):
+            if wasStopped { stopped.insert(key) } else { notStopped.insert(key) }
+        case .began(let run): began.insert(run)
+        case .ended(let run, let end): ends[run] = max(ends[run] ?? end, end)
+        case .row(let row): rows[row.identity] = rows[row.identity]?.joined(row) ?? row
+        case .page(let page): if page.number > self.page?.number ?? 0 { self.page = page }
+        case .contact(let number, let continuity): contacts[number] = max(contacts[number] ?? continuity, continuity)
+        case .waited(let contact): waited.insert(contact)
+        case .told(let statement, let number): told.set(statement, number)
+        }
+    }
+
+    // MARK: Reading
+
+    /// The last frame that may have arrived.
+    package var newest: Attempt? { sent.subtracting(unsent).max() }
+
+    /// The present contact.
+    private var contact: Int { max(contacts.keys.max() ?? 0, newest?.contact ?? 0) }
+
+    /// The answers that a page asked for now can be held against.
+    package var knowledge: Fact.Knowledge {
+        var known: Fact.Knowledge = []
+        if let newest, answers[newest] != nil { known.insert(.answer) }
+        if wasStopped { known.insert(.stopped) }
+        if let newest, notStopped.contains(newest.key) { known.insert(.nothingToStop) }
+        return known
+    }
+
+    /// The gateway dropped every frame of the turn for a run with equal words. Rows with these words are that run's.
+    package var wasAlwaysDropped: Bool {
+        let keys = Dictionary(grouping: sent.subtracting(unsent), by: \.key)
+        return !keys.isEmpty && keys.values.allSatisfy { $0.contains { answers[$0] == .joined } }
+    }
+
+    /// Whether a stop of the newest frame is still to be sent over the present contact.
+    package var awaitsStop: Bool {
+        guard will.value == .stop, let newest else { return false }
+        return !stopped.contains(newest.key) && !notStopped.contains(newest.key)
+            && ends[.key(newest.key)] != .stopped && !stops.contains(Attempt(key: newest.key, contact: contact))
+    }
+
+    private var wasStopped: Bool { !stopped.isEmpty || ends.values.contains(.stopped) }
+
+    // MARK: The verdict
+
+    package var verdict: Verdict {
+        var verdict = Verdict()
+        verdict.will = will.value
+        verdict.told = told.value
+        guard let newest else { return verdict }
+        verdict.process = contacts.filter { $0.key > newest.contact }.values.max() ?? .same
+        verdict.marks = marks(newest)
+        verdict.delivery = answers[newest]?.delivery ?? .inFlight
+        if isRefusedByDrain(newest) { verdict.delivery = .refused }
+        if ends.values.contains(.empty) { verdict.work = .queued }
+        readRows(into: &verdict)
+        readRuns(into: &verdict)
+        if wasStopped, verdict.work != .answered { verdict.work = .stopped }
+        let isFresh = verdict.marks.contains(.fresh)
+        verdict.receipt = page?.receipt
+        if isFresh, verdict.process == .other, [.inFlight, .taken].contains(verdict.delivery),
+            !verdict.marks.contains(.shared)
+        {
+            verdict.delivery = .absent
+        }
+        return verdict
+    }
+
+    private func marks(_ newest: Attempt) -> Verdict.Marks {
+        var marks: Verdict.Marks = []
+        if waited.contains(contact) { marks.insert(.waited) }
+        if newest.contact == contact { marks.insert(.askedHere) }
+        guard let page, page.contact == contact, page.isWhole else { return marks }
+        marks.insert(.fresh)
+        if page.activity == .own { marks.insert(.active) }
+        if page.activity == .idle, page.knew.contains(.answer) || answers[newest] == nil { marks.insert(.idle) }
+        if page.knew.contains(.stopped), wasStopped { marks.insert(.afterStop) }
+        if page.knew.contains(.nothingToStop), stops.count(where: { $0.key == newest.key }) == 1 {
+            marks.insert(.nothingToStop)
+        }
+        return marks
+    }
+
+    /// A gateway that drains before its restart answers a new message itself, without a run.
+    private func isRefusedByDrain(_ newest: Attempt) -> Bool {
+        ends[.key(newest.key)] == .injected && !wasStopped && !began.contains(.key(newest.key))
+    }
+
+    private func readRows(into verdict: inout Verdict) {
+        var found = rows
+        for row in page?.rows ?? [] { found[row.identity] = found[row.identity]?.joined(row) ?? row }
+        // A row that is ours for certain shows that one with the same words is another client's.
+        let certain = found.values.filter { $0.tie == .certain }
+        let own = certain.isEmpty && began.isEmpty ? Array(found.values) : certain
+        guard !own.isEmpty else {
+            if page?.isShared == true { verdict.marks.insert(.shared) }
+            return
+        }
+        verdict.delivery = .stored
+        verdict.tie = certain.isEmpty ? .likely : .certain
+        verdict.work = Verdict.Work(own.compactMap(\.end).max())
+        if own.count > 1 { verdict.marks.insert(.again) }
+    }
+
+    private func readRuns(into verdict: inout Verdict) {
+        if !began.isEmpty {
+            (verdict.delivery, verdict.tie) = (.stored, .certain)
+            if [.none, .queued].contains(verdict.work) { verdict.work = .running }
+        }
+        guard let end = ends.values.max() else { return }
+        switch end {
+        case .answered: (verdict.delivery, verdict.tie, verdict.work) = (.stored, .certain, .answered)
+        case .failed where [.none, .queued, .running].contains(verdict.work): verdict.work = .failed
+        case .refused where verdict.work != .answered: verdict.work = .turnedAway
+        case .empty, .injected, .refused, .failed, .stopped: break
+        }
+    }
+}
+
+extension Fact.Row {
+    fileprivate func joined(_ other: Fact.Row) -> Fact.Row {
+        Fact.Row(identity, max(tie, other.tie), [end, other.end].compactMap { $0 }.max())
+    }
+}
+
+extension Fact.Answer {
+    fileprivate var delivery: Verdict.Delivery {
+        switch self {
+        case .taken, .remembered: .taken
+        case .joined: .joined
+        case .refused: .refused
+        }
+    }
+}
+
+extension Verdict.Work {
+    /// How the rows behind a message's own row end.
+    fileprivate init(_ end: Fact.End?) {
+        self =
+            switch end {
+            case .answered: .answered
+            case .stopped: .stopped
+            case .failed: .failed
+            case .refused, .injected: .turnedAway
+            case .empty, nil: .running
+            }
+    }
+}

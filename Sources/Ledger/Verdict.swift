@@ -1,0 +1,67 @@
+/// What the facts of one turn show. Its four axes are independent, and the table (`Decision`) reads nothing else.
+package struct Verdict: Sendable, Hashable {
+    package enum Delivery: Sendable, Hashable, CaseIterable {
+        /// Not sent.
+        case none
+        /// Sent, and the gateway has not shown whether it has the message.
+        case inFlight
+        /// The gateway has the message in memory.
+        case taken
+        /// The gateway dropped the message, because it is at work on equal words.
+        case joined
+        /// The gateway will not run the message under this key.
+        case refused
+        /// The gateway's transcript has the message, or a run of it was seen at work.
+        case stored
+        /// The process that got the message is gone, and the transcript does not have the message.
+        case absent
+    }
+
+    package enum Work: Sendable, Hashable, CaseIterable {
+        case none
+        /// The gateway put the message behind another run.
+        case queued
+        case running
+        case answered
+        case failed
+        /// The gateway refused to run a message that it had acknowledged. Its row may stand, and be read with the next message.
+        case turnedAway
+        case stopped
+    }
+
+    /// Further facts that single rows of the table need.
+    package struct Marks: OptionSet, Sendable, Hashable {
+        package let rawValue: UInt16
+        package init(rawValue: UInt16) { self.rawValue = rawValue }
+        /// A whole page was read over the present contact.
+        package static let fresh = Marks(rawValue: 1)
+        /// A fresh page that was asked for after the newest answer shows no run.
+        package static let idle = Marks(rawValue: 2)
+        /// A fresh page names this turn as being at work.
+        package static let active = Marks(rawValue: 4)
+        /// A fresh page was asked for after the gateway had confirmed the stop.
+        package static let afterStop = Marks(rawValue: 8)
+        /// A fresh page was asked for after the gateway had said, to the only stop, that it has no such run.
+        package static let nothingToStop = Marks(rawValue: 16)
+        /// The bound of the present contact has passed.
+        package static let waited = Marks(rawValue: 32)
+        /// Another turn may claim the row too.
+        package static let shared = Marks(rawValue: 64)
+        /// The gateway ran the message more than once.
+        package static let again = Marks(rawValue: 128)
+        /// The newest frame went out over the present contact.
+        package static let askedHere = Marks(rawValue: 256)
+    }
+
+    package var delivery: Delivery = .none
+    package var work: Work = .none
+    package var process: Continuity = .same
+    package var will: Fact.Will = .run
+    package var tie: Tie = .certain
+    package var marks: Marks = []
+    package var receipt: Fact.Receipt?
+    /// The last statement about the turn that people know.
+    package var told: Statement?
+
+    package init() {}
+}
