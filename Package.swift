@@ -129,7 +129,9 @@ let package = Package(
         layer("Discovery", uses: ["POSIX", "JSONBytes", "Basics"]),
         layer(
             "Upstream",
-            uses: ["Gateway", "Observability", "JSONBytes", "WebSocket", "TLS", "EventLoops", "POSIX", "Basics"]
+            uses: [
+                "Ledger", "Gateway", "Observability", "JSONBytes", "WebSocket", "TLS", "EventLoops", "POSIX", "Basics",
+            ]
         ),
         layer(
             "DemoGateway",
@@ -145,7 +147,7 @@ let package = Package(
         layer(
             "API",
             uses: [
-                "Service", "ReadableText", "Server", "Outbox", "Access", "Runs", "Documents", "Notifications",
+                "Service", "ReadableText", "Server", "Ledger", "Outbox", "Access", "Runs", "Documents", "Notifications",
                 "EventStream",
                 "Observability", "TLS", "EventLoops", "HTTPModel", "JSONBytes", "COpenAPI", "POSIX", "Basics",
             ]
@@ -158,7 +160,7 @@ let package = Package(
             name: "ladle",
             dependencies: [
                 "Runs", "Labels", "Commands", "Configuration", "API", "Service", "Server", "Upstream",
-                "DemoGateway", "Discovery", "Store", "Outbox", "Notifications", "Gateway", "EventStream", "Access",
+                "DemoGateway", "Discovery", "Store", "Ledger", "Outbox", "Notifications", "Gateway", "EventStream", "Access",
                 "Observability", "EventLoops", "TLS", "JSONBytes", "POSIX", "Basics",
             ],
             swiftSettings: strict
@@ -177,7 +179,7 @@ let package = Package(
         tests(
             "ServiceTests",
             uses: [
-                "FaultyGateway", "ReadableText", "Runs", "Labels", "Documents", "Outbox", "Notifications", "Gateway",
+                "FaultyGateway", "ReadableText", "Runs", "Ledger", "Labels", "Documents", "Outbox", "Notifications", "Gateway",
                 "EventStream", "WebSocket", "HTTP2", "HTTP1", "HTTPModel", "JSONBytes", "SQLite", "Compression", "TLS",
                 "EventLoops",
                 "POSIX", "Basics",

@@ -1,4 +1,4 @@
-/// An idempotency key in which a gateway mistook some letters for a secret. Gateways from 2026.6.11 write such rows
+/// An idempotency key in which a gateway mistook some letters for a secret. Gateways since June write such rows
 /// masked: three stars for a short secret, the ends of a long one around an ellipsis.
 package struct MaskedKey: Sendable, Equatable {
     private let start: Substring

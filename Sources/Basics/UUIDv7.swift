@@ -1,6 +1,6 @@
 /// RFC 9562 §5.7 identifiers: 48 bits of milliseconds, then random bits. They sort by creation time.
 package enum UUIDv7 {
-    /// Gateways from 2026.6.11 mask `fc-` and ten letters or digits as a provider's key, even in transcripts: a message
+    /// Gateways since June mask `fc-` and ten letters or digits as a provider's key, even in transcripts: a message
     /// whose id has a fourth group ending like that would not be found again.
     private static let likeSecret: UInt8 = 0xFC
 

@@ -153,6 +153,7 @@ struct Delivery: Sendable {
             let isFree = isFree(outcome, context)
             wasBroughtForward = false
             run.markBusy(entry, after: outcome, &context)
+            run.answered(entry, outcome, context)
             switch outcome {
             case .acknowledged(let answer) where answer.status.isOfEarlierRun:
                 search.rowShouldBeThere()
@@ -215,10 +216,10 @@ struct Delivery: Sendable {
         if let due = dueAtMs, due > context.now.monotonicMs { return }
         guard !context.writes.isResting else { return }
         switch context.link {
-        case .online(let facts):
+        case .online(let profile, _):
             guard !mustSearchFirst(&context) else { return }
             if !queue.isControl {
-                guard !context.mustWaitForRun(queue, facts), context.queues.takeRoomOnWire(id, queue) else { return }
+                guard !context.mustWaitForRun(queue, profile), context.queues.takeRoomOnWire(id, queue) else { return }
             }
             send(isRepeat: false, &context)
         case .offline(let detail):
@@ -230,7 +231,7 @@ struct Delivery: Sendable {
         }
     }
 
-    /// 2026.6.11 writes the row of a message that it refuses to run, and may process that row after a restart. So the
+    /// June gateways write the row of a message that they refuse to run, and may process that row after a restart. So the
     /// history is searched for the row before the message goes out under its new key.
     private mutating func mustSearchFirst(_ context: inout DispatcherContext) -> Bool {
         guard entry.kind.startsRun, entry.wasRefused, !search.hasSearched(over: context.connection) else {
@@ -242,8 +243,8 @@ struct Delivery: Sendable {
 
     /// Writes `sending`; the dispatch follows that write.
     private mutating func send(isRepeat: Bool, _ context: inout DispatcherContext) {
-        run.dispatching(entry, context.now)
-        let uptime = context.gatewayAge.uptimeMs(at: context.now)
+        run.dispatching(entry, context)
+        let uptime = context.process?.ageMs(atMonotonic: context.now.monotonicMs)
         let skew = context.now.gatewaySkewMs
         let change = context.rules.dispatching(entry, now: context.wall, uptimeMs: uptime, skewMs: skew)
         writer.write(change, then: .dispatch(isRepeat: isRepeat), &context)
@@ -277,15 +278,17 @@ struct Delivery: Sendable {
 
     // MARK: The link
 
-    /// The gateway process that acknowledged the entry still has it; another process knows only the rows on disk.
+    /// The gateway's process that acknowledged the entry still has it, unless it was restarted inside; another one knows only the rows on
+    /// disk.
     private mutating func linkOpened(_ context: inout DispatcherContext) {
         guard context.isOnline else { return }
         if entry.state == .accepted {
-            guard run.gatewayProcess(entry, context) == .same else {
+            guard run.gatewayProcess(entry, context) != .other else {
                 return writer.write(context.rules.gatewayChanged(entry, now: context.wall), &context)
             }
             run.markBusy(entry, &context)
         }
+        search.linkOpened()
         search.want(entry, &context)
     }
 
@@ -347,7 +350,7 @@ struct Delivery: Sendable {
             search.searchedBeforeSending(over: context.connection)
             return context.queues.markChanged(queue)
         }
-        let situation = run.situation(of: entry, mayGoOut: withdrawal == nil, context)
+        let situation = run.situation(of: entry, isWithdrawn: withdrawal != nil, context)
         if let ask = search.received(report, entry.state, situation, policy: context.policy) { follow(ask, &context) }
     }
 
@@ -368,6 +371,8 @@ struct Delivery: Sendable {
             writer.write(rules.absent(entry, now: now, vary: context.vary()), &context)
         case .searchAgain(let wait):
             search.wait(wait, id, &context)
+        case .doubt:
+            writer.write(context.rules.unseen(entry, now: context.wall), &context)
         }
     }
 

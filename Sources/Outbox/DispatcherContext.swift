@@ -1,4 +1,5 @@
 import Basics
+import Ledger
 
 /// The state shared by all deliveries: rules and clocks, the link, the queues of sessions and their runs, the timers,
 /// the disk, and the resulting orders.
@@ -6,9 +7,13 @@ struct DispatcherContext: Sendable {
     let rules: OutboxRules
     var now = Moment(wallMs: 0, monotonicMs: 0)
     private(set) var link = LinkCondition.connecting
-    private(set) var gatewayAge = GatewayAge()
+    /// The gateway's process; nil while there is no link.
+    private(set) var process: GatewayProcess?
+    /// A run that was not resumed ends some seconds after its time, with a page. Messages of its session are sent after that end.
+    private static let decisionMs: Int64 = 15_000
     /// The number of connections to the gateway so far.
     private(set) var connection: Int64 = 0
+    private(set) var connectedAtMs: Int64 = 0
     var queues: SessionQueues
     var runs = BusySessions()
     var timers = DispatcherTimers()
@@ -29,7 +34,7 @@ struct DispatcherContext: Sendable {
 
     var policy: OutboxPolicy { rules.policy }
     var wall: Timestamp { Timestamp(milliseconds: now.wallMs) }
-    var isOnline: Bool { link.facts != nil }
+    var isOnline: Bool { link.profile != nil }
 
     // MARK: Orders
 
@@ -54,7 +59,8 @@ struct DispatcherContext: Sendable {
             queues.forgetOverLimit()
         }
         link = condition
-        gatewayAge = GatewayAge(uptimeMs: condition.facts?.uptimeMs, sinceMs: now.monotonicMs)
+        process = if case .online(_, let process) = condition { process } else { nil }
+        connectedAtMs = now.monotonicMs
         queues.markAllChanged()
         guard isOnline else { return }
         connection += 1
@@ -66,7 +72,7 @@ struct DispatcherContext: Sendable {
     }
 
     mutating func ended(_ run: String, in session: String) {
-        runs.ended(run, in: session, atMs: now.monotonicMs, pauseMs: link.facts?.pauseAfterRunMs ?? 0)
+        runs.ended(run, in: session, atMs: now.monotonicMs, pauseMs: link.profile?.pauseAfterRunMs ?? 0)
         queues.markChanged(QueueKey(session: session, isControl: false))
     }
 
@@ -75,27 +81,33 @@ struct DispatcherContext: Sendable {
     }
 
     /// Whether the session's run must end before its next message is sent.
-    mutating func mustWaitForRun(_ queue: QueueKey, _ facts: LinkFacts) -> Bool {
-        guard let until = busyUntilMs(queue.session, facts) else { return false }
+    mutating func mustWaitForRun(_ queue: QueueKey, _ profile: GatewayProfile) -> Bool {
+        guard let until = busyUntilMs(queue.session, profile) else { return false }
         timers.wake(.queue(queue), atMs: until)
         return true
     }
 
     func waitsForInterruptedRun(_ session: String) -> Bool {
-        runs.isInterrupted(session, nowMs: now.monotonicMs, patienceMs: link.facts?.resumesRunsMs ?? 0)
+        runs.isInterrupted(session, nowMs: now.monotonicMs, patienceMs: link.profile.map(Self.resumeMs) ?? 0)
     }
 
-    private mutating func busyUntilMs(_ session: String, _ facts: LinkFacts) -> Int64? {
+    /// How long a session waits for the gateway to go on with a run that a restart interrupted. A message that comes first takes the
+    /// interrupted one into its own prompt, which then gets no answer.
+    private static func resumeMs(_ profile: GatewayProfile) -> Int64 {
+        profile.resumesRuns ? GatewayProfile.resumeMs + decisionMs : 0
+    }
+
+    private mutating func busyUntilMs(_ session: String, _ profile: GatewayProfile) -> Int64? {
         let nowMs = now.monotonicMs
         // The gateway goes on with an interrupted run by itself if no message comes before that.
-        if let until = runs.interruptedUntilMs(session, nowMs: nowMs, patienceMs: facts.resumesRunsMs) { return until }
-        // Protocol 3 answers a message to a busy session under another run's id; other gateways may refuse to run it.
-        guard facts.protocolVersion <= 3 || refusesRuns else { return nil }
+        if let until = runs.interruptedUntilMs(session, nowMs: nowMs, patienceMs: Self.resumeMs(profile)) { return until }
+        // Some gateways answer a message to a busy session under another run's id; others may refuse to run it.
+        guard profile.hasOwnIDForQueued || refusesRuns else { return nil }
         return runs.busyUntilMs(
             session,
             nowMs: nowMs,
             patienceMs: policy.runPatienceMs,
-            pauseMs: facts.pauseAfterRunMs
+            pauseMs: profile.pauseAfterRunMs
         )
     }
 

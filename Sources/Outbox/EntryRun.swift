@@ -1,7 +1,14 @@
+import Basics
+import Ledger
+
 /// An entry's message at the gateway, as far as this process saw it: its dispatch, and the progress of its run.
 struct EntryRun: Sendable {
     /// Monotonic time of the first dispatch under the present key, if this process made it.
     private var dispatchedAtMs: Int64?
+    /// The gateway's process at that dispatch.
+    private var process: GatewayProcess?
+    /// The connection over which the gateway got the message, or said that its run is in progress.
+    private var heldOver: Int64?
     /// The gateway showed that it has the message before its answer to the dispatch came.
     private(set) var isTaken = false
     /// The run has begun, so the gateway refuses the message no more.
@@ -11,9 +18,17 @@ struct EntryRun: Sendable {
     /// The time until which a delivered entry waits for the run that really answers it (protocol 3, busy session).
     private(set) var awaitedUntilMs: Int64?
 
-    mutating func dispatching(_ entry: OutboxEntry, _ now: Moment) {
+    mutating func dispatching(_ entry: OutboxEntry, _ context: DispatcherContext) {
         (isTaken, hasBegun, hasEnded) = (false, false, false)
-        if entry.firstDispatchAt == nil { dispatchedAtMs = now.monotonicMs }
+        guard entry.firstDispatchAt == nil else { return }
+        (dispatchedAtMs, process, heldOver) = (context.now.monotonicMs, context.process, context.connection)
+    }
+
+    mutating func answered(_ entry: OutboxEntry, _ outcome: AttemptOutcome, _ context: DispatcherContext) {
+        guard case .acknowledged(let answer) = outcome, answer.status == .inFlight,
+            answer.runID == nil || answer.runID == entry.upstreamKey
+        else { return }
+        heldOver = context.connection
     }
 
     mutating func taken() { isTaken = true }
@@ -48,20 +63,28 @@ struct EntryRun: Sendable {
 
     // MARK: The gateway
 
-    private func firstDispatch(of entry: OutboxEntry) -> FirstDispatch? {
-        FirstDispatch(of: entry, monotonicMs: dispatchedAtMs)
+    /// Whether the gateway still has the process that got the message.
+    func gatewayProcess(_ entry: OutboxEntry, _ context: DispatcherContext) -> Continuity {
+        guard let now = context.process else { return .either }
+        if heldOver == context.connection { return .same }
+        return (process ?? GatewayProcess(dispatchOf: entry))?.continuity(to: now) ?? .either
     }
 
-    /// Whether the gateway still has the process that got the message.
-    func gatewayProcess(_ entry: OutboxEntry, _ context: DispatcherContext) -> GatewayContinuity {
-        firstDispatch(of: entry).map { context.gatewayAge.process(since: $0, at: context.now) } ?? .unknown
+    /// The time since the first dispatch, as a range: the wall clock may have been set, and the monotonic clock stops while the machine
+    /// sleeps. Nil if unknown.
+    private func passedMs(_ entry: OutboxEntry, _ now: Moment) -> ClosedRange<Int64>? {
+        guard let sent = entry.firstDispatchAt else { return nil }
+        let byWall = now.wallMs - sent.milliseconds
+        let byMonotonic = dispatchedAtMs.map { now.monotonicMs - $0 } ?? byWall
+        guard max(byWall, byMonotonic) >= 0 else { return nil }
+        return max(0, min(byWall, byMonotonic))...max(byWall, byMonotonic)
     }
 
     /// The facts that decide how doubt about the message is settled.
-    func situation(of entry: OutboxEntry, mayGoOut: Bool, _ context: DispatcherContext) -> Reconciliation.Situation {
-        let dispatch = firstDispatch(of: entry)
-        let passed = dispatch?.passedMs(context.now)
-        let growth = dispatch.flatMap { context.gatewayAge.growthMs(since: $0, at: context.now) }
+    func situation(of entry: OutboxEntry, isWithdrawn: Bool, _ context: DispatcherContext) -> Reconciliation.Situation {
+        let passed = passedMs(entry, context.now)
+        let age = context.process?.ageMs(atMonotonic: context.now.monotonicMs)
+        let growth = age.flatMap { age in entry.dispatchUptimeMs.map { age - $0 } }
         return Reconciliation.Situation(
             mayOnlyBeProven: entry.isSlashCommand || context.policy.ambiguous == .hold,
             process: gatewayProcess(entry, context),
@@ -69,8 +92,10 @@ struct EntryRun: Sendable {
             leastSinceDispatchMs: passed.map { min($0.lowerBound, growth ?? .max) },
             mostSinceDispatchMs: passed.map { max($0.upperBound, growth ?? 0) },
             // After a reset, a gateway that lacks the message would put it into the new session.
-            mayGoOut: entry.attemptCount < context.policy.maxAttempts && mayGoOut && entry.expiresAt > context.wall,
-            isBusy: context.isBusy(entry.session)
+            mayGoOut: entry.attemptCount < context.policy.maxAttempts && !isWithdrawn && entry.expiresAt > context.wall,
+            isWithdrawn: isWithdrawn,
+            isBusy: context.isBusy(entry.session),
+            sinceContactMs: context.now.monotonicMs - context.connectedAtMs
         )
     }
 
@@ -96,12 +121,20 @@ struct EntryRun: Sendable {
     /// The time until which a gateway at rest may refuse this message, although it acknowledged it. A later message of
     /// the session would run before it. Nil if the gateway cannot refuse it any more.
     func lateRefusalMs(_ entry: OutboxEntry, _ context: DispatcherContext) -> Int64? {
-        guard context.link.facts?.refusesLate == true, !hasBegun, let sent = dispatchedAtMs,
+        guard context.link.profile?.refusesInOldSessions == true, !hasBegun, let sent = dispatchedAtMs,
             !context.isBusy(entry.session, besides: entry.runID ?? entry.upstreamKey)
         else {
             return nil
         }
         let until = sent + context.policy.lateRefusalMs
         return context.now.monotonicMs < until ? until : nil
+    }
+}
+
+extension GatewayProcess {
+    /// The gateway's process at an entry's first dispatch, which an earlier process of Ladle made.
+    init?(dispatchOf entry: OutboxEntry) {
+        guard let sent = entry.firstDispatchAt, let skewMs = entry.dispatchSkewMs else { return nil }
+        self.init(ageMs: entry.dispatchUptimeMs, gatewayTime: sent.adding(milliseconds: skewMs), monotonicMs: nil)
     }
 }

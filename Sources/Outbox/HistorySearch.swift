@@ -1,3 +1,5 @@
+import Ledger
+
 /// The progress of the search for one entry in its session's history: the next one, the current one, and the step after
 /// one that found nothing.
 ///
@@ -104,6 +106,8 @@ struct HistorySearch: Sendable, Equatable {
         return true
     }
 
+    mutating func linkOpened() { reconciliation.repeatFailed() }
+
     /// The current search ended with the link.
     mutating func linkLost() { current = nil }
 
@@ -119,9 +123,14 @@ struct HistorySearch: Sendable, Equatable {
             return reconciliation.received(report, situation, policy: policy)
         case .accepted:
             if report.hasFailed { return policy.failedSearchesMs.last.map { .searchAgain(afterMs: $0) } }
-            // The same gateway process acknowledged the entry, and its row may be late. Search again, less often.
-            checks += 1
             guard !policy.proofChecksMs.isEmpty else { return nil }
+            // The gateway may have been restarted inside its process, which loses messages without a trace.
+            if situation.process == .either, report.isComplete, !report.hasActiveRun, !situation.isBusy {
+                let left = policy.doubtPatienceMs - situation.sinceContactMs
+                return left <= 0 ? .doubt : .searchAgain(afterMs: min(left, policy.proofChecksMs[0]))
+            }
+            // The same process acknowledged the entry, and its row may be late. Search again, less often.
+            checks += 1
             return .searchAgain(afterMs: policy.proofChecksMs[min(checks, policy.proofChecksMs.count - 1)])
         case .queued, .sending, .retrying, .delivered, .failed, .cancelled, .expired:
             return nil

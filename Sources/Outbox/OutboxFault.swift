@@ -1,4 +1,5 @@
 package import JSONBytes
+import Ledger
 
 /// The reason why an entry does not move on, or failed the last time.
 package struct OutboxFault: Sendable, Equatable, JSONWritable {
@@ -28,14 +29,14 @@ extension OutboxFault {
     static func unsupported(_ kind: OutboxKind) -> OutboxFault {
         OutboxFault(code: "UNSUPPORTED_KIND", detail: "this version does not know commands of kind \(kind.rawValue)")
     }
-    /// The gateway acknowledged the message and then refused to run it, as 2026.6.11 does in older sessions after a
+    /// The gateway acknowledged the message and then refused to run it, as June gateways do in older sessions after a
     /// restart.
     package static func sessionConflict(_ reason: String) -> OutboxFault {
         OutboxFault(
             code: sessionConflictCode,
             detail:
-                "The gateway refused to run the message (\(reason)). Versions around 2026.6.11 do that in older sessions "
-                + "after a restart. A message to a new session cures it, and this one follows then: \(sessionConflictCure)"
+                "The gateway refused to run the message (\(reason)). Versions around \(GatewayProfile.refusingRelease) "
+                + "do that in older sessions after a restart. A message to a new session cures it, and this one follows then: \(sessionConflictCure)"
         )
     }
     package static let sessionConflictCode = "SESSION_CONFLICT"

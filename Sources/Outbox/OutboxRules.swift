@@ -277,6 +277,16 @@ package struct OutboxRules: Sendable {
         return unconfirmed(entry, now: now, fault: fault, attempted: false)
     }
 
+    /// The link was lost, and neither the transcript nor a run shows the entry since. A restart inside the gateway's process loses
+    /// messages without a trace.
+    func unseen(_ entry: OutboxEntry, now: Timestamp) -> OutboxChange {
+        let fault = OutboxFault.noAnswer(
+            "the gateway acknowledged the message, but since the connection was lost nothing shows it; the gateway may have been "
+                + "restarted. If no answer comes, cancel the message and send it anew"
+        )
+        return unconfirmed(entry, now: now, fault: fault, attempted: false)
+    }
+
     /// The entry may have arrived. `attempted`: this ends an attempt, rather than casting doubt on an old answer.
     package func unconfirmed(
         _ entry: OutboxEntry,

@@ -1,3 +1,5 @@
+import Ledger
+
 /// The range of a search in the history.
 package enum SearchDepth: Sendable, Equatable {
     /// Only the newest page.
@@ -44,20 +46,26 @@ package struct Reconciliation: Sendable, Equatable {
         case repeatSameKey
         case settleAbsent
         case searchAgain(afterMs: Int64)
+        /// Nothing shows an accepted entry any more.
+        case doubt
     }
 
     struct Situation: Sendable, Equatable {
         /// A slash command, or `ambiguous=hold`: only proof or a person may settle it.
         var mayOnlyBeProven: Bool
-        var process: GatewayContinuity
+        var process: Continuity
         /// The least time since the dispatch, by all clocks; nil if unknown.
         var leastSinceDispatchMs: Int64?
         /// The most time since the dispatch.
         var mostSinceDispatchMs: Int64?
         /// Whether the entry has attempts and time left, and its target still exists.
         var mayGoOut: Bool
+        /// The entry must not go out again.
+        var isWithdrawn: Bool
         /// Whether runs of the session gave signs of life and have not ended.
         var isBusy: Bool
+        /// The time since the link was opened.
+        var sinceContactMs: Int64
     }
 
     private var isReadingBack = false
@@ -72,13 +80,13 @@ package struct Reconciliation: Sendable, Equatable {
         return .search(.recent)
     }
 
-    /// The last repeat did not reach the gateway, or was refused before the gateway checked its key.
+    /// The last repeat did not reach the gateway, or was refused before the gateway checked its key; or the connection is a new one.
     mutating func repeatFailed() { hasRepeated = false }
 
     /// The report of a search that found no proof.
     mutating func received(_ report: SearchReport, _ situation: Situation, policy: OutboxPolicy) -> Ask {
         if !isReadingBack {
-            if mayRepeat(situation, policy: policy) {
+            if situation.process == .same, mayRepeat(situation, policy: policy) {
                 hasRepeated = true
                 return .repeatSameKey
             }
@@ -90,7 +98,13 @@ package struct Reconciliation: Sendable, Equatable {
         }
         if report.hasFailed { return rest(policy.failedSearchesMs) }
         let isAtRest = report.isComplete && !report.hasActiveRun && !situation.mayOnlyBeProven
-        if isAtRest, situation.process == .other || isSafeToSendAgain(situation, policy) { return .settleAbsent }
+        if isAtRest, situation.process == .other { return .settleAbsent }
+        // Keys outlive a restart inside the process, and another process never had this one: either takes a message without a row once.
+        if isAtRest, situation.process == .either, !situation.isWithdrawn {
+            guard !situation.isBusy, mayRepeat(situation, policy: policy) else { return rest(policy.emptySearchesMs) }
+            hasRepeated = true
+            return .repeatSameKey
+        }
         guard isAtRest, !situation.isBusy, let passed = situation.leastSinceDispatchMs else {
             return rest(policy.emptySearchesMs)
         }
@@ -106,17 +120,11 @@ package struct Reconciliation: Sendable, Equatable {
 
     private static let longestRestMs: Int64 = 300_000
 
-    /// The process that got the message still knows its key, and the next one never had it. So a message without a row
-    /// may go to either.
-    private func isSafeToSendAgain(_ situation: Situation, _ policy: OutboxPolicy) -> Bool {
-        situation.process == .sameOrNext && !situation.isBusy
-            && situation.mostSinceDispatchMs.map { $0 < policy.safeRepeatWindowMs } ?? false
-    }
-
-    /// Only once: otherwise an unanswered repeat would be repeated as fast as the link comes and goes.
+    /// Once a connection, while the gateway remembers the key, or when a message that it has would have a row by now.
     private func mayRepeat(_ situation: Situation, policy: OutboxPolicy) -> Bool {
-        guard let passed = situation.mostSinceDispatchMs else { return false }
-        return !hasRepeated && !situation.mayOnlyBeProven && situation.process == .same && situation.mayGoOut
-            && passed < policy.safeRepeatWindowMs
+        guard !hasRepeated, !situation.mayOnlyBeProven, situation.mayGoOut, let most = situation.mostSinceDispatchMs,
+            let least = situation.leastSinceDispatchMs
+        else { return false }
+        return most < policy.safeRepeatWindowMs || (situation.process == .either && least >= policy.absenceAfterMs)
     }
 }

@@ -42,7 +42,7 @@ struct HistoryTurn: Sendable {
 
     private var isCommand: Bool { user.map { $0.words.hasPrefix("/") || $0.words.hasPrefix("!") } ?? false }
 
-    /// Whether the row is the answer before this turn once more. 2026.6.11 writes it so, as by a command-line model, where the next
+    /// Whether the row is the answer before this turn once more. June gateways write it so, as by a command-line model, where the next
     /// message's row stands before the answer is complete.
     private func repeatsAnswer(_ row: HistoryRow) -> Bool {
         guard let before, row.isByCommandLine, !before.isByCommandLine else { return false }

@@ -1,10 +1,11 @@
 import Basics
 import Gateway
+import Ledger
 
 /// Gives the rows of a session's transcript to their runs, and ends the runs that a page of it shows to be over.
 struct PageReader: Sendable {
     let ties: RunTies
-    let traits: GatewayTraits
+    let profile: GatewayProfile
 
     /// The rows of each run.
     struct Found {
@@ -31,7 +32,7 @@ struct PageReader: Sendable {
         // The session's last end is only about the run of the last turn.
         let lastEnd = RunJudge.state(page.lastRunEnd)
         for id in found.rows.keys where memory[id]?.message.isStored == true {
-            memory.prove(id, byRow: .row, mayBeOfRefused: traits.pagesTellRuns, to: &changes)
+            memory.prove(id, byRow: .row, mayBeOfRefused: profile.pagesTellRuns, to: &changes)
         }
         for id in memory[session: session]?.active ?? [] {
             // After our clock was set back, an event from before the question may seem to come from the future.
@@ -104,7 +105,7 @@ struct PageReader: Sendable {
         in memory: inout RunMemory,
         to changes: inout [RunChange]
     ) {
-        let judge = RunJudge(page: page, rows: rows, end: end, isInFlight: isInFlight, traits: traits, now: now)
+        let judge = RunJudge(page: page, rows: rows, end: end, isInFlight: isInFlight, profile: profile, now: now)
         switch memory[id].map({ judge.verdict(on: $0) }) {
         case .dropped?: memory.drop(id, to: &changes)
         case .judged(let reducer, let isInterrupted)?:

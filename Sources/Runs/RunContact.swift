@@ -1,4 +1,5 @@
 import Basics
+import Ledger
 
 /// The gateway's contact with one run: when it last reported something, whether Ladle may have missed events since, and whether the
 /// process that worked on the run is gone. Each report begins a new contact.
@@ -25,14 +26,14 @@ struct RunContact: Sendable {
 
     /// Whether the process was found gone so recently that the next one may still go on with the run.
     func mayContinueLate(now: Timestamp) -> Bool {
-        goneAt.map { now.milliseconds - $0.milliseconds < Self.lateMilliseconds } ?? false
+        goneAt.map { now.milliseconds - $0.milliseconds < GatewayProfile.lateResumeMs } ?? false
     }
 
     /// Whether a process of the gateway that began at this time, by our clock, may lack the stop with which the run ended: the one
     /// before was killed before the stop was on its disk.
     func mayHaveLostItsStop(process: Timestamp) -> Bool {
-        let pause = process.milliseconds - heardAt.milliseconds
-        return pause >= -RunTimes.processTolerance && pause <= Self.stopMilliseconds
+        !GatewayProcess.began(heardAt, after: process)
+            && process.milliseconds - heardAt.milliseconds <= Self.stopMilliseconds
     }
 
     /// Whether pages have called the run over for some time without showing its end. Its last row may still be on its way.
@@ -58,6 +59,4 @@ struct RunContact: Sendable {
     private static let stopMilliseconds: Int64 = 120_000
     /// Gateways write the row of an aborted run up to 3 s after its end.
     private static let lastRowMilliseconds: Int64 = 3_000
-    /// 2026.6.11 went on with a run nine minutes after its start, when several restarts had interrupted many sessions.
-    private static let lateMilliseconds: Int64 = 3_600_000
 }

@@ -1,5 +1,6 @@
 import Basics
 import Gateway
+import Ledger
 
 /// Decides whether a page of the transcript shows that a run is over, and how it ended.
 struct RunJudge: Sendable {
@@ -17,7 +18,7 @@ struct RunJudge: Sendable {
     let end: Run.State?
     /// The page says that this run is under way.
     let isInFlight: Bool
-    let traits: GatewayTraits
+    let profile: GatewayProfile
     let now: Timestamp
 
     func verdict(on reducer: RunReducer) -> Verdict {
@@ -61,15 +62,15 @@ struct RunJudge: Sendable {
         let beganUnseen = !reducer.hasBegun
         if beganUnseen {
             // The outbox first asks whether the message ran: the gateway also writes the row of a message that it refuses.
-            if reducer.message.awaitsDelivery, !reducer.message.isStored || traits.pagesTellRuns {
+            if reducer.message.awaitsDelivery, !reducer.message.isStored || profile.pagesTellRuns {
                 return .judged(judged, isInterrupted: false)
             }
             guard reducer.message.isStored else { return .dropped }
             // The run began while Ladle was away. The gateway may resume it.
             judged.began(at: reducer.times.start)
         }
-        let mayResume = traits.resumesRuns && page.lastRunEnd == nil && reducer.message.isInTranscript
-        let hasTime = now.milliseconds - gone.milliseconds < GatewayTraits.resumeMilliseconds
+        let mayResume = profile.resumesRuns && page.lastRunEnd == nil && reducer.message.isInTranscript
+        let hasTime = now.milliseconds - gone.milliseconds < GatewayProfile.resumeMs
         if !reducer.message.awaitsDelivery, !(mayResume && hasTime) { judged.end(.processGone, now: now) }
         return .judged(judged, isInterrupted: beganUnseen)
     }

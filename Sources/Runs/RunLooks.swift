@@ -51,7 +51,7 @@ struct RunLooks: Sendable {
 
     /// For rows that no event brings.
     private static let rowsWait: Int64 = 500
-    /// For steps of other clients' runs on 2026.3.1, which sends tool events to the sender alone.
+    /// For steps of other clients' runs on March, which sends tool events to the sender alone.
     private static let stepsWait: Int64 = 1_000
     private static let lastRowsWait: Int64 = 2_000
     /// A gateway that resumes a run sends events, so pages can wait. Many pages at a time would keep the gateway from its work.

@@ -1,6 +1,7 @@
 import Basics
 import Gateway
 import Labels
+import Ledger
 
 /// The runs that Ladle remembers, by id and by session. Their number and size have limits: a run that has to make room is ended.
 struct RunMemory: Sendable {
@@ -197,34 +198,39 @@ struct RunMemory: Sendable {
     // MARK: The link
 
     /// - Parameters:
-    ///   - process: the start of the gateway's process, by the gateway's clock.
+    ///   - startedAt: the start of the gateway's process, by the gateway's clock.
     ///   - clockSkewMs: how far that clock is ahead of ours.
-    mutating func reconnected(isSameProcess: Bool?, process: Timestamp?, clockSkewMs: Int64, now: Timestamp) {
-        let processOnOurClock = process?.adding(milliseconds: -clockSkewMs)
+    mutating func reconnected(
+        process: Continuity,
+        startedAt: Timestamp?,
+        clockSkewMs: Int64,
+        now: Timestamp
+    ) {
+        let startOnOurClock = startedAt?.adding(milliseconds: -clockSkewMs)
         for (session, runs) in sessions {
             // The old process had the messages of other clients in memory only, as it had ours.
-            if isSameProcess == false { self[session: session]?.forgetOthers() }
+            if process == .other { self[session: session]?.forgetOthers() }
             let stopped = runs.ended.filter {
-                self[$0]?.mayHaveLostItsStop(isSameProcess: isSameProcess, process: processOnOurClock, now: now) == true
+                self[$0]?.mayHaveLostItsStop(process: process, startedAt: startOnOurClock, now: now) == true
             }
             guard !runs.active.isEmpty || !runs.interrupted.isEmpty || !stopped.isEmpty else { continue }
-            let gone = runs.active.filter { isSameProcess == false || self[$0]?.times.began(before: process) == true }
+            let gone = runs.active.filter { process == .other || self[$0]?.times.began(before: startedAt) == true }
             for id in runs.active + stopped {
                 self[id]?.reconnected(
                     isGone: gone.contains(id) || stopped.contains(id),
-                    isNewProcess: isSameProcess == false,
-                    process: process,
+                    isNewProcess: process == .other,
+                    process: startedAt,
                     now: now
                 )
             }
             self[session: session]?.lookAgain()
             // The old process had its deferred messages in memory only.
-            if isSameProcess == false { self[session: session]?.deferred = [] }
+            if process == .other { self[session: session]?.deferred = [] }
             let interrupted = stopped + gone.filter { self[$0]?.hasBegun == true }
             let late = runs.interrupted.filter {
                 !interrupted.contains($0) && self[$0]?.mayContinueLate(now: now) == true
             }
-            if isSameProcess == false || !interrupted.isEmpty {
+            if process == .other || !interrupted.isEmpty {
                 self[session: session]?.interrupted = late + interrupted
             }
         }

@@ -12,9 +12,9 @@ struct RunMessage: Sendable {
     var awaitsDelivery = false
     /// The transcript was seen to hold the message's row.
     private(set) var isStored = false
-    /// Sent over this connection: 2026.3.1 sends tool events to the sender alone.
+    /// Sent over this connection: March sends tool events to the sender alone.
     private(set) var isSenderHere = false
-    /// The gateway announced that it took the message, as 2026.4.26 does for every client's.
+    /// The gateway announced that it took the message, as April does for every client's.
     private(set) var isAnnounced = false
     /// The agent was seen at work on the message.
     private var wasSeenAtWork = false

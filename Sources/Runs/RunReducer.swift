@@ -1,6 +1,7 @@
 import Basics
 import Gateway
 import Labels
+import Ledger
 
 /// Collects the facts about one run from agent events, chat events and transcript rows, which come in any order, repeated and with
 /// gaps. The run is computed from these facts, and its differences from the published run become changes.
@@ -27,7 +28,7 @@ struct RunReducer: Sendable {
     private var wasHeld = false
     private var hasGap = false
     private var needsRows = false
-    /// The gateway began the run after it had said that it stopped it, as 2026.4.26 does in the first 100 ms of a run. Only the
+    /// The gateway began the run after it had said that it stopped it, as April does in the first 100 ms of a run. Only the
     /// transcript shows what comes of it.
     private(set) var beganAfterStop = false
     /// The answer of a run that began after its stop may be in the transcript.
@@ -65,10 +66,10 @@ struct RunReducer: Sendable {
     var mayContinue: Bool { isActive || evidence.wasGivenUp || wasStopped }
     /// Whether the next process of the gateway may go on with this run, which was stopped. A run that began in spite of its stop was
     /// under way until the process was gone.
-    func mayHaveLostItsStop(isSameProcess: Bool?, process: Timestamp?, now: Timestamp) -> Bool {
+    func mayHaveLostItsStop(process: Continuity, startedAt: Timestamp?, now: Timestamp) -> Bool {
         guard wasStopped, !contact.isProcessGone || contact.mayContinueLate(now: now) else { return false }
-        if beganAfterStop { return isSameProcess == false }
-        return process.map { contact.mayHaveLostItsStop(process: $0) } ?? false
+        if beganAfterStop { return process == .other }
+        return startedAt.map { contact.mayHaveLostItsStop(process: $0) } ?? false
     }
     func mayContinueLate(now: Timestamp) -> Bool { isClosed && mayContinue && contact.mayContinueLate(now: now) }
     var isEndHeld: Bool { endHeldUntil != nil }

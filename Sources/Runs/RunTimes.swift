@@ -1,5 +1,6 @@
 import Basics
 import Gateway
+import Ledger
 
 /// When one run started, was last seen and ended, out of reports that come in any order.
 struct RunTimes: Sendable {
@@ -13,8 +14,6 @@ struct RunTimes: Sendable {
     private var lastEvent: Timestamp
 
     private static let mostStarts = 8
-    /// The start of a process is computed from its age, which the gateway sends some time after it read it.
-    static let processTolerance: Int64 = 1_000
 
     init(createdAt now: Timestamp) {
         createdAt = now
@@ -36,7 +35,7 @@ struct RunTimes: Sendable {
     /// Whether the run started before this process of the gateway. Ladle's earlier process may have seen the gateway restart.
     func began(before process: Timestamp?) -> Bool {
         guard let process, let start = starts.first else { return false }
-        return start.adding(milliseconds: Self.processTolerance) < process
+        return GatewayProcess.began(process, after: start)
     }
 
     // MARK: Reports

@@ -1,13 +1,14 @@
 package import Basics
 package import Gateway
 package import Labels
+package import Ledger
 
 /// Follows all runs of the gateway, also the runs that other clients started. Events, transcript pages and answers go in, changes
 /// come out; the tracker does no I/O and has no clock. A run ends by evidence: its own terminal event, the rows of its own turn, or
 /// the gateway's statement that the run is over. If a run is silent, the tracker only has the gateway asked.
 package struct RunTracker: Sendable {
     package var defaults: SessionDefaults
-    package var traits = GatewayTraits()
+    package var profile = GatewayProfile(.june)
     /// How far the gateway's clock is ahead of ours now.
     package var clockSkewMs: Int64 = 0
 
@@ -31,9 +32,9 @@ package struct RunTracker: Sendable {
         self.defaults = defaults
     }
 
-    private var looks: RunLooks { RunLooks(seesAllToolEvents: seesAllToolEvents, sendsRows: traits.sendsRows) }
-    private var ties: RunTies { RunTies(clockSkewMs: clockSkewMs, pagesTellRuns: traits.pagesTellRuns) }
-    private var reader: PageReader { PageReader(ties: ties, traits: traits) }
+    private var looks: RunLooks { RunLooks(seesAllToolEvents: seesAllToolEvents, sendsRows: profile.sendsRows) }
+    private var ties: RunTies { RunTies(clockSkewMs: clockSkewMs, pagesTellRuns: profile.pagesTellRuns) }
+    private var reader: PageReader { PageReader(ties: ties, profile: profile) }
 
     // MARK: Reading
 
@@ -70,11 +71,11 @@ package struct RunTracker: Sendable {
     // MARK: Busy sessions
 
     /// Runs that keep a session busy. A send that the gateway has only acknowledged does not.
-    package var busyRuns: [BusyRun] { memory.busyRuns(resumesRuns: traits.resumesRuns) }
+    package var busyRuns: [BusyRun] { memory.busyRuns(resumesRuns: profile.resumesRuns) }
 
     /// Busy runs that changed since the last call, and the deferred sends of their sessions.
     package mutating func takeChangedBusyRuns() -> [BusyRun] {
-        memory.takeChangedBusyRuns(resumesRuns: traits.resumesRuns)
+        memory.takeChangedBusyRuns(resumesRuns: profile.resumesRuns)
     }
 
     // MARK: Our own sends
@@ -217,11 +218,10 @@ package struct RunTracker: Sendable {
     }
 
     /// - Parameters:
-    ///   - isSameProcess: whether the gateway's process is that of the last connection; nil if the gateway does not say how long it
-    ///     has been running.
-    ///   - startedAt: the start of the process, by the gateway's clock.
-    package mutating func linkOpened(isSameProcess: Bool?, startedAt: Timestamp? = nil, now: Timestamp) {
-        memory.reconnected(isSameProcess: isSameProcess, process: startedAt, clockSkewMs: clockSkewMs, now: now)
+    ///   - process: the gateway's process, measured by that of the last connection.
+    ///   - startedAt: its start, by the gateway's clock.
+    package mutating func linkOpened(process: Continuity, startedAt: Timestamp? = nil, now: Timestamp) {
+        memory.reconnected(process: process, startedAt: startedAt, clockSkewMs: clockSkewMs, now: now)
     }
 
     /// Events were lost while the connection stayed open.
@@ -251,12 +251,12 @@ package struct RunTracker: Sendable {
     private mutating func receive(_ event: AgentEvent, now: Timestamp, to changes: inout [RunChange]) {
         guard let id = known(event) ?? adopt(event, opens: event.opensRun, now: now) else { return }
         let isFirst = memory[id]?.hasBegun == false
-        memory[id]?.take(event, resultsInRows: !traits.sendsRows, now: now)
+        memory[id]?.take(event, resultsInRows: !profile.sendsRows, now: now)
         // A page alone shows in which conversation our run begins. Another one later shows that somebody reset the session.
-        if isFirst, !traits.sendsRows, let run = memory[id], run.hasBegun, run.message.text != nil { wantRows(id) }
+        if isFirst, !profile.sendsRows, let run = memory[id], run.hasBegun, run.message.text != nil { wantRows(id) }
         if let proof = memory[id]?.message.proveBySeenRow() { changes.append(.proven(id, proof)) }
         if event.stream == .item { seesAllToolEvents = true }
-        if !traits.sendsRows, event.stream == .tool { wantRows(id) }
+        if !profile.sendsRows, event.stream == .tool { wantRows(id) }
         memory.publish(id, to: &changes)
     }
 
@@ -277,9 +277,9 @@ package struct RunTracker: Sendable {
         }
         let opens = state == .delta || (state == .final && event.message != nil)
         guard let id = known(event) ?? adopt(event, opens: opens, now: now) else { return }
-        memory[id]?.take(event, triesAgain: traits.triesAgainAfterError, now: now)
+        memory[id]?.take(event, triesAgain: profile.triesAgainAfterError, now: now)
         if state == .final, let session = memory[id]?.session { memory[session: session]?.hasTranscript = true }
-        if !traits.sendsRows, memory[id]?.holdEnd(until: now.adding(milliseconds: Self.holdMilliseconds)) == true {
+        if !profile.sendsRows, memory[id]?.holdEnd(until: now.adding(milliseconds: Self.holdMilliseconds)) == true {
             wantRows(id)
         }
         memory.publish(id, to: &changes)
@@ -344,7 +344,7 @@ package struct RunTracker: Sendable {
     /// former one without a word.
     package mutating func conversationEnded(_ session: SessionKey, now: Timestamp) -> [RunChange] {
         var changes: [RunChange] = []
-        guard !traits.sendsRows else { return changes }
+        guard !profile.sendsRows else { return changes }
         for id in memory[session: session]?.active ?? [] {
             guard let reducer = memory[id], reducer.hasBegun, !reducer.contact.isProcessGone else { continue }
             endWithConversation(id, now: now)
@@ -376,7 +376,7 @@ package struct RunTracker: Sendable {
         if event.beginsConversation { memory[session: session]?.hasTranscript = false }
         guard memory[session: session]?.hasTranscript == true else { return }
         for id in found.rows.keys {
-            memory.prove(id, byRow: .rowEvent, mayBeOfRefused: traits.pagesTellRuns, to: &changes)
+            memory.prove(id, byRow: .rowEvent, mayBeOfRefused: profile.pagesTellRuns, to: &changes)
         }
     }
 
@@ -456,9 +456,9 @@ package struct RunTracker: Sendable {
         guard let runs = memory[session: session] else { return [] }
         return runs.active.filter { id in
             guard let reducer = memory[id], !reducer.contact.isProcessGone, !reducer.isOver,
-                traits.waitsForRetry || !reducer.isAwaitingRetry
+                profile.saysFailedAfterTheLastTry || !reducer.isAwaitingRetry
             else { return false }
-            let isOpen = traits.pagesTellRuns ? reducer.message.mayBeRefused : reducer.publication.isStartPublished
+            let isOpen = profile.pagesTellRuns ? reducer.message.mayBeRefused : reducer.publication.isStartPublished
             return isOpen && (reducer.contact.isUncertain || reducer.contact.isSilent(now: now))
         }
     }
@@ -472,12 +472,12 @@ package struct RunTracker: Sendable {
             refuse(id, error ?? "", now: now, to: &changes)
         // The run is in the gateway's memory. Its row is no proof yet: the gateway may still refuse the message.
         case .running: memory[id]?.heard(at: now)
-        case _ where traits.pagesTellRuns && answer != .unknown:
+        case _ where profile.pagesTellRuns && answer != .unknown:
             if reducer.message.isStored { memory.prove(id, byRow: .row, mayBeOfRefused: false, to: &changes) }
         // The gateway also calls a message over that still waits.
         case _ where !reducer.hasBegun: break
         // The gateway may be in the pause before its next try.
-        case .failed(let error) where !traits.waitsForRetry: memory[id]?.failed(error, now: now)
+        case .failed(let error) where !profile.saysFailedAfterTheLastTry: memory[id]?.failed(error, now: now)
         case .ended, .failed:
             if case .failed(let error) = answer { memory[id]?.failed(error, now: now) }
             memory[id]?.end(.reported, now: now)

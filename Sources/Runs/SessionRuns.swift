@@ -11,7 +11,7 @@ struct SessionRuns: Sendable {
     /// Messages of other clients with which the gateway has not begun yet, as hash values of their words.
     private var othersWords: [Int] = []
     private(set) var touchedAt: Timestamp
-    /// The transcript is known to be on disk. A new session of 2026.3.1 and 2026.6.11 has nothing there before its first answer
+    /// The transcript is known to be on disk. A new session of March and June has nothing there before its first answer
     /// is complete, whatever the gateway's events say.
     var hasTranscript = false
     /// The conversation of the last page; a reset replaces it.

@@ -1,4 +1,5 @@
 package import Basics
+package import Ledger
 
 /// The approvals or the questions that wait at the gateway, and those that ended recently, by id. Events, lists and answers go in.
 /// Each item comes out twice, when it is asked for and when it ends. The register does no I/O and has no clock: times are the
@@ -219,14 +220,14 @@ package struct WaitingRegister<Item: WaitingItem>: Sendable {
         isStopping = true
     }
 
-    /// - Parameter isSameProcess: whether the gateway's process is that of the last connection; nil if that is not known.
+    /// - Parameter process: the gateway's process, measured by that of the last connection.
     /// - Parameter hasList: whether the gateway has a list of waiting items.
-    package mutating func linkOpened(isSameProcess: Bool?, hasList: Bool, now: Timestamp) -> [Item] {
+    package mutating func linkOpened(process: Continuity, hasList: Bool, now: Timestamp) -> [Item] {
         defer { isStopping = false }
-        if isSameProcess != false || !isStopping {
+        if process != .other || !isStopping {
             for id in records.keys { records[id]?.wasWaitingAtShutdown = false }
         }
-        guard isSameProcess == false, !hasList else { return [] }
+        guard process == .other, !hasList else { return [] }
         // The process that is gone had its items in memory only.
         return waiting.flatMap { endMissing($0.item.id, at: now) }
     }

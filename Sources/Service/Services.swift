@@ -2,6 +2,7 @@ package import EventLoops
 package import Gateway
 import JSONBytes
 package import Labels
+import Ledger
 package import Observability
 package import Outbox
 import Runs
@@ -269,7 +270,7 @@ package final class Services: ServiceEventReceiver {
     package var messageBodyLimit: Int { gateway.hello?.policy.maxPayload ?? 24 << 20 }
 
     /// The attachment limits from the gateway's last hello.
-    package var attachmentLimits: AttachmentLimits { AttachmentLimits(gateway.hello) }
+    package var attachmentLimits: AttachmentLimits { AttachmentLimits(gateway.hello, gateway.profile) }
 
     /// Loads the state of an earlier process.
     /// - Parameter completion: called when the link may open, after the earlier process's runs and messages are read.
@@ -306,9 +307,11 @@ package final class Services: ServiceEventReceiver {
             usageReports.linkOpened()
             usage.linkOpened()
             runs.linkOpened(hello, on: loop)
-            approvals.linkOpened(hello, on: loop)
+            approvals.linkOpened(on: loop)
             questions.linkOpened(on: loop)
-            outbox.linkIs(.online(LinkFacts(hello)), on: loop)
+            if let profile = gateway.profile, let process = runs.process {
+                outbox.linkIs(.online(profile, process), on: loop)
+            }
             sessionModel.linkOpened(on: loop)
             automations.linkOpened(hello, on: loop)
             nodes.linkOpened(on: loop)
@@ -378,30 +381,5 @@ extension LinkCondition {
         case .waitingForApproval, .refused: self = .blocked(reason: status.code ?? status.detail)
         case .offline: self = .offline(detail: status.detail)
         }
-    }
-}
-
-extension LinkFacts {
-    /// A run that was not resumed ends some seconds after its time, with a page. Messages of its session are sent after that end.
-    private static let decisionMilliseconds: Int64 = 15_000
-
-    init(_ hello: Hello) {
-        let traits = GatewayTraits(hello)
-        self.init(
-            protocolVersion: hello.protocolVersion,
-            uptimeMs: hello.uptimeMs,
-            pauseAfterRunMs: hello.protocolVersion <= 3 && traits.sendsRows ? 500 : 0,
-            refusesLate: hello.serverVersion?.hasPrefix("2026.6.") ?? false,
-            resumesRunsMs: traits.resumesRuns ? GatewayTraits.resumeMilliseconds + Self.decisionMilliseconds : 0
-        )
-    }
-}
-
-extension GatewayTraits {
-    init(_ hello: Hello) {
-        self.init(
-            sendsRows: hello.methods.contains(SessionsSubscribe.method),
-            pagesTellRuns: hello.protocolVersion >= 4
-        )
     }
 }

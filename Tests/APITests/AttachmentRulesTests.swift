@@ -6,7 +6,7 @@ import Testing
 @testable import Service
 
 struct AttachmentRulesTests {
-    private static let rules = AttachmentRules(AttachmentLimits(nil))
+    private static let rules = AttachmentRules(AttachmentLimits(nil, nil))
 
     private static func list(_ type: String, _ data: String) throws -> JSONValue {
         try JSONDocument(parsing: Array(#"[{"mimeType":"\#(type)","data":"\#(data)"}]"#.utf8)).root

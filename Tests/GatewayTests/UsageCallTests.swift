@@ -94,14 +94,4 @@ struct UsageCallTests {
         #expect(params["startDate"]?.string == "2026-11-23")
         #expect(params["timeZone"] == nil && params["key"] == nil)
     }
-
-    @Test(arguments: [
-        (4, "2026.10.2", true), (4, "2026.9.3-beta.1", true), (4, "2027.1.1", true), (4, "2026.6.11", false),
-        (4, "dev", false), (3, "2026.10.2", false), (4, "2026", false),
-    ])
-    func `a release takes time zones by its age`(_ version: Int, _ name: String, _ takes: Bool) throws {
-        let text = #"{"type":"hello-ok","protocol":\#(version),"server":{"version":"\#(name)"}}"#
-        let hello = try #require(Hello(try json(text), requested: []))
-        #expect(hello.takesTimeZones == takes)
-    }
 }

@@ -214,10 +214,9 @@ struct `An entry that may have arrived` {
         world.online(uptimeMs: uptimeMs)
         world.enqueue("a")
         world.answer(.noAnswer(detail: "timeout"), to: "a")
-        let isKnown = uptimeMs != nil
         world.report(SearchReport(isComplete: true))
-        if isKnown { world.answer(.noAnswer(detail: "timeout"), to: "a") }
-        #expect(world.sent.count == (isKnown ? 2 : 1))
+        world.answer(.noAnswer(detail: "timeout"), to: "a")
+        #expect(world.sent.count == 2)
         for step in [Int64](repeating: 1_000, count: 599) + [999] {
             world.pass(step)
             if world.searches.count > world.reported { world.report(SearchReport(isComplete: true)) }

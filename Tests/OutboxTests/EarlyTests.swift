@@ -1,4 +1,5 @@
 import Basics
+import Ledger
 import Outbox
 import Testing
 
@@ -28,12 +29,12 @@ struct `Before what waits has been read` {
 
     @Test func `a run that ends meanwhile does not hold up its session afterwards`() {
         var world = World()
-        world.online(protocol: 3)
+        world.online(.march)
         world.enqueue("a")
         world.acknowledge("a")
         world.enqueue("b")
         world.restart { world in
-            world.online(protocol: 3)
+            world.online(.march)
             world.run("a", .ended)
         }
         #expect(world.sent == ["a", "b"])

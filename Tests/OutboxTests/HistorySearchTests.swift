@@ -1,3 +1,4 @@
+import Ledger
 import Testing
 
 @testable import Outbox
@@ -7,14 +8,20 @@ struct HistorySearchTests {
     private let now = Moment(wallMs: 1_000_000, monotonicMs: 50_000)
     private let number = SearchID(number: 7)
 
-    private func situation(_ process: GatewayContinuity) -> Reconciliation.Situation {
+    private func situation(
+        _ process: Continuity,
+        isBusy: Bool = false,
+        sinceContactMs: Int64 = 5_000
+    ) -> Reconciliation.Situation {
         Reconciliation.Situation(
             mayOnlyBeProven: false,
             process: process,
             leastSinceDispatchMs: 5_000,
             mostSinceDispatchMs: 5_000,
             mayGoOut: true,
-            isBusy: false
+            isWithdrawn: false,
+            isBusy: isBusy,
+            sinceContactMs: sinceContactMs
         )
     }
 
@@ -72,6 +79,21 @@ struct HistorySearchTests {
         #expect(search.received(empty, .unconfirmed, situation(.same), policy: policy) == .repeatSameKey)
         search.repeatFailed()
         #expect(search.received(empty, .unconfirmed, situation(.same), policy: policy) == .repeatSameKey)
+    }
+
+    @Test func `an accepted entry is doubted a minute after the reconnect if neither row nor run shows it`() {
+        var search = HistorySearch()
+        let nothing = SearchReport(isComplete: true)
+        func ask(_ report: SearchReport, isBusy: Bool = false, sinceContactMs: Int64) -> Reconciliation.Ask? {
+            let situation = situation(.either, isBusy: isBusy, sinceContactMs: sinceContactMs)
+            return search.received(report, .accepted, situation, policy: policy)
+        }
+        #expect(ask(nothing, sinceContactMs: 0) == .searchAgain(afterMs: 30_000))
+        #expect(ask(nothing, sinceContactMs: 45_000) == .searchAgain(afterMs: 15_000))
+        #expect(ask(nothing, sinceContactMs: 60_000) == .doubt)
+        #expect(ask(nothing, isBusy: true, sinceContactMs: 60_000) != .doubt)
+        #expect(ask(SearchReport(isComplete: true, hasActiveRun: true), sinceContactMs: 60_000) != .doubt)
+        #expect(ask(SearchReport(isComplete: false), sinceContactMs: 60_000) != .doubt)
     }
 
     @Test func `a history without the row shows absence once the gateway is another`() {

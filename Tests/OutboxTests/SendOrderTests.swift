@@ -1,3 +1,4 @@
+import Ledger
 import Outbox
 import Testing
 
@@ -48,7 +49,7 @@ struct `Order` {
 
     @Test func `where an acknowledged message may still be refused, the next one waits for its delivery`() {
         var world = World()
-        world.online(refusesLate: true)
+        world.online(version: "2026.6.11")
         world.enqueue("a")
         world.enqueue("b")
         world.enqueue("x", session: "other")
@@ -70,7 +71,7 @@ struct `Order` {
     @Test func `a late refusal is waited for ten seconds, and not behind a run that goes on`() {
         for (isBusy, sent) in [(false, ["a"]), (true, ["a", "b"])] {
             var world = World()
-            world.online(refusesLate: true)
+            world.online(version: "2026.6.11")
             if isBusy { world.run("foreign", .active) }
             world.enqueue("a")
             world.enqueue("b")
@@ -126,17 +127,17 @@ struct `Order` {
     @Test func `behind a restart a message waits for the run that the gateway may go on with`() {
         for end in [RunPhase.ended, .continued(as: "own"), nil] {
             var world = World()
-            world.online(resumesRunsMs: 60_000)
+            world.online()
             world.enqueue("a")
             world.acknowledge("a")
             world.run("a", .active)
             world.offline()
             world.enqueue("b")
-            world.online(uptimeMs: 100, resumesRunsMs: 60_000)
+            world.online(uptimeMs: 100)
             world.report(SearchReport(proof: .history, isComplete: true))
             #expect(world.state("a") == .delivered)
             #expect(world.sent == ["a"])
-            world.pass(59_999)
+            world.pass(74_999)
             #expect(world.sent == ["a"])
             if let end { world.run("a", end) } else { world.pass(1) }
             #expect(world.sent == ["a", "b"])
@@ -147,7 +148,7 @@ struct `Order` {
     @Test func `a message waits for a run that a restart interrupted, also one that was delivered before`() {
         var world = World()
         world.run("elsewhere", .interrupted)
-        world.online(resumesRunsMs: 60_000)
+        world.online()
         world.enqueue("a")
         #expect(world.sent == [])
         world.run("elsewhere", .active)
@@ -157,7 +158,7 @@ struct `Order` {
 
     @Test func `a message whose run has begun is refused no more`() {
         var world = World()
-        world.online(refusesLate: true)
+        world.online(version: "2026.6.11")
         world.enqueue("a")
         world.enqueue("b")
         world.acknowledge("a")
@@ -274,7 +275,7 @@ struct `Order` {
 
     @Test func `on protocol 3 the next entry waits until the session's run has ended`() {
         var world = World()
-        world.online(protocol: 3)
+        world.online(.march)
         world.enqueue("a")
         world.enqueue("b")
         world.enqueue("x", session: "other")
@@ -289,7 +290,7 @@ struct `Order` {
 
     @Test func `on protocol 3 a run of somebody else's is waited for too, though not for ever`() {
         var world = World()
-        world.online(protocol: 3)
+        world.online(.march)
         world.run("foreign", .active)
         world.enqueue("a")
         #expect(world.sent.isEmpty)
@@ -303,7 +304,7 @@ struct `Order` {
 
     @Test func `on protocol 3 a run that ends before its acknowledgement is on disk does not block`() {
         var world = World()
-        world.online(protocol: 3)
+        world.online(.march)
         world.enqueue("a")
         world.enqueue("b")
         world.holdsWrites = true
@@ -319,7 +320,7 @@ struct `Order` {
     @Test func `on protocol 3 the late end of a refused run does not free the session for what is behind its message`()
     {
         var world = World()
-        world.online(protocol: 3)
+        world.online(.march)
         world.enqueue("a")
         world.acknowledge("a")
         let fault = OutboxFault(code: "SESSION_CONFLICT", detail: "conflicted")
@@ -339,7 +340,7 @@ struct `Order` {
     /// Another client's run began while ours was on its way.
     private func deferred() -> World {
         var world = World()
-        world.online(protocol: 3)
+        world.online(.march)
         world.enqueue("a")
         world.run("foreign", .active)
         world.acknowledge("a")
@@ -384,7 +385,7 @@ struct `Order` {
 
     @Test func `a busy send that is answered before its delivery is on disk takes the answer's id there`() {
         var world = World()
-        world.online(protocol: 3)
+        world.online(.march)
         world.enqueue("a")
         world.holdsWrites = true
         world.acknowledge("a")
@@ -409,12 +410,12 @@ struct `Order` {
 
     @Test func `a busy send that was taken back is forgotten when its answer comes`() {
         var world = World()
-        world.online(protocol: 3, uptimeMs: 1_000_000)
+        world.online(.march, uptimeMs: 1_000_000)
         world.enqueue("a")
         world.acknowledge("a")
         world.run("a", .deferred)
         world.offline()
-        world.online(protocol: 3, uptimeMs: 5_000)
+        world.online(.march, uptimeMs: 5_000)
         world.send(.cancel(id: "a", force: true, CommandToken(1)))
         #expect(world.state("a") == .cancelled)
         #expect(world.dispatcher.count == 1)
@@ -454,7 +455,7 @@ struct `Order` {
         world.enqueue("b")
         world.run("foreign", .active)
         world.run("a", .deferred)
-        world.online(protocol: 3)
+        world.online(.march)
         world.run("foreign", .ended)
         #expect(world.sent == ["a"])
         world.run("a", .continued(as: "answer"))
@@ -465,7 +466,7 @@ struct `Order` {
 
     @Test func `on protocol 4 the next goes once the one before is accepted`() {
         var world = World()
-        world.online(protocol: 4)
+        world.online(.june)
         world.run("foreign", .active)
         world.enqueue("a")
         world.enqueue("b")

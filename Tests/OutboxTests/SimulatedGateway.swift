@@ -1,4 +1,5 @@
 import Basics
+import Ledger
 import Outbox
 
 /// A gateway as the recordings of three releases show it. Rows are on disk and survive its crashes; keys, messages that
@@ -8,8 +9,14 @@ struct SimulatedGateway {
     enum Release: CaseIterable {
         case march, april, june
 
-        var protocolVersion: Int { self == .june ? 4 : 3 }
-        var showsKeys: Bool { self == .june }
+        var profile: GatewayProfile {
+            switch self {
+            case .march: GatewayProfile(.march)
+            case .april: GatewayProfile(.april)
+            case .june: GatewayProfile(.june)
+            }
+        }
+        var showsKeys: Bool { profile.keysInRows }
         /// From the acknowledgement to the start of the run.
         var startMs: ClosedRange<Int64> { self == .april ? 1_000...7_000 : 5...600 }
         /// The time after a run within which a message is answered behind later ones.

@@ -1,4 +1,5 @@
 import Basics
+import Ledger
 import Outbox
 
 /// The dispatcher between a disk, a link and a gateway that all take time and may all fail between any two steps. One
@@ -264,13 +265,13 @@ struct Simulation {
         guard connection == nil else { return }
         lastConnection += 1
         connection = lastConnection
-        let facts = LinkFacts(
-            protocolVersion: gateway.release.protocolVersion,
-            uptimeMs: nowMs - gateway.startedMs,
-            pauseAfterRunMs: gateway.release == .april ? 500 : 0
-        )
         for (session, run) in gateway.running { tell(.run(session: session, run: run, phase: .active)) }
-        tell(.link(.online(facts)))
+        let process = GatewayProcess(
+            ageMs: nowMs - gateway.startedMs,
+            gatewayTime: Timestamp(milliseconds: nowMs),
+            monotonicMs: nowMs
+        )
+        tell(.link(.online(gateway.release.profile, process)))
         let events = missed
         missed = []
         for input in events { at(300, .hear(connection: lastConnection, input)) }

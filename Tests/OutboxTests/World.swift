@@ -1,4 +1,5 @@
 import Basics
+import Ledger
 import Outbox
 
 /// A dispatcher with a clock that stands still until moved, a disk that is a dictionary, and a link that records its
@@ -136,20 +137,18 @@ struct World {
     }
 
     mutating func online(
-        protocol version: Int = 4,
+        _ generation: GatewayProfile.Generation = .june,
+        version: String? = nil,
         uptimeMs: Int64? = 1_000_000,
-        pauseMs: Int64 = 0,
-        refusesLate: Bool = false,
-        resumesRunsMs: Int64 = 0
+        bootID: String? = nil
     ) {
-        let facts = LinkFacts(
-            protocolVersion: version,
-            uptimeMs: uptimeMs,
-            pauseAfterRunMs: pauseMs,
-            refusesLate: refusesLate,
-            resumesRunsMs: resumesRunsMs
+        let process = GatewayProcess(
+            bootID: bootID,
+            ageMs: uptimeMs,
+            gatewayTime: Timestamp(milliseconds: now.wallMs),
+            monotonicMs: now.monotonicMs
         )
-        send(.link(.online(facts)))
+        send(.link(.online(GatewayProfile(generation, version: version), process)))
     }
 
     mutating func offline() { send(.link(.offline(detail: "connection refused"))) }

@@ -1,6 +1,7 @@
 import Basics
 import Gateway
 import JSONBytes
+import Ledger
 import TestSupport
 import Testing
 
@@ -166,15 +167,15 @@ struct ApprovalRegisterTests {
             _ = register.requested(try approval("a"), now: at(0))
             if says { register.gatewayStops() }
             register.mayHaveMissed()
-            #expect(register.linkOpened(isSameProcess: false, hasList: false, now: at(9)).map(\.state) == [state])
+            #expect(register.linkOpened(process: .other, hasList: false, now: at(9)).map(\.state) == [state])
         }
         var same = ApprovalRegister()
         _ = same.requested(try approval("a"), now: at(0))
         same.mayHaveMissed()
-        #expect(same.linkOpened(isSameProcess: true, hasList: false, now: at(9)) == [])
-        #expect(same.linkOpened(isSameProcess: nil, hasList: false, now: at(9)) == [])
+        #expect(same.linkOpened(process: .same, hasList: false, now: at(9)) == [])
+        #expect(same.linkOpened(process: .either, hasList: false, now: at(9)) == [])
         // A list decides, whatever became of the process: the newest releases keep approvals on disk.
-        #expect(same.linkOpened(isSameProcess: false, hasList: true, now: at(9)) == [])
+        #expect(same.linkOpened(process: .other, hasList: true, now: at(9)) == [])
         let number = same.askList()
         #expect(same.listed([try approval("a")], asked: number, now: at(10)) { $0.kind == .exec } == [])
         #expect(same.tick(now: at(121_000)).map(\.state) == [.expired])
@@ -405,7 +406,7 @@ struct ApprovalRegisterTests {
                 case 8:
                     register.mayHaveMissed()
                     if random.next() % 2 == 0 { register.gatewayStops() }
-                    note(register.linkOpened(isSameProcess: random.next() % 2 == 0, hasList: false, now: at(now)))
+                    note(register.linkOpened(process: random.next() % 2 == 0 ? .same : .other, hasList: false, now: at(now)))
                 default: note(register.tick(now: at(now)))
                 }
             }

@@ -2,6 +2,7 @@ import Basics
 import Gateway
 import JSONBytes
 import Labels
+import Ledger
 import TestSupport
 
 @testable import Runs
@@ -24,11 +25,10 @@ struct Capture {
     }
 
     var entries: [(at: Int64, entry: Entry)] = []
-    let traits: GatewayTraits
+    let profile: GatewayProfile
 
     init(named name: String) throws {
-        let isMarch = name.contains("v2026.3")
-        traits = GatewayTraits(sendsRows: !isMarch, pagesTellRuns: !isMarch)
+        profile = GatewayProfile(name.contains("v2026.3") ? .march : name.contains("v2026.4") ? .april : .june)
         var sessions: [String: String] = [:]
         var sends: [String: String] = [:]
         for root in try TestData.capture(name) {
@@ -57,7 +57,7 @@ struct Capture {
 
     /// All of it through one tracker; time stands still but for the entries' own.
     func replay(labels: LabelTable = .extended) -> Replay {
-        var replay = Replay(labels: labels, traits: traits)
+        var replay = Replay(labels: labels, profile: profile)
         for (at, entry) in entries { replay.take(entry, at: at) }
         replay.finish()
         return replay
@@ -74,15 +74,15 @@ struct Replay {
     var ended: [String: Run] = [:]
     private var now = Timestamp(milliseconds: 1_795_183_000_000)
 
-    init(labels: LabelTable = .extended, traits: GatewayTraits = GatewayTraits()) {
+    init(labels: LabelTable = .extended, profile: GatewayProfile = GatewayProfile(.june)) {
         tracker = RunTracker(labels: labels)
-        tracker.traits = traits
+        tracker.profile = profile
     }
 
     mutating func take(_ entry: Capture.Entry, at: Int64) {
         now = Timestamp(milliseconds: 1_795_183_000_000 + at)
         // A recorder asks for pages at times of its own; Ladle asks before it lets a run of the oldest release end.
-        if tracker.traits.sendsRows { follow(tracker.tick(now: now)) }
+        if tracker.profile.sendsRows { follow(tracker.tick(now: now)) }
         switch entry {
         case .sent(let id, let session, let text):
             tracker.sent(id, session: tracker.defaults.tolerant(session), text: text, now: now)

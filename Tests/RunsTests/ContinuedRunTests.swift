@@ -1,6 +1,7 @@
 import Basics
 import Gateway
 import JSONBytes
+import Ledger
 import Testing
 
 @testable import Runs
@@ -26,7 +27,7 @@ struct ContinuedRunTests: EvidenceScene {
             payload: AgentFrame.start("k2", now.milliseconds + 5_000),
             now: after(5_000)
         )
-        tracker.relink(isSameProcess: false, now: after(10_000))
+        tracker.relink(process: .other, now: after(10_000))
         let first = goOn(&tracker, takenUp("story", at: 16_000), at: 16_000)
         #expect(first.contains(.reassigned(from: "k2", to: "g")), "\(first)")
         #expect(stopFollows(first) == [])
@@ -42,10 +43,10 @@ struct ContinuedRunTests: EvidenceScene {
 
     /// The second of two equal messages waits behind the stopped one.
     @Test func `a prompt that may be another message's of ours is shared`() {
-        var tracker = half(GatewayTraits())
+        var tracker = half(GatewayProfile(.june))
         tracker.sent("k2", session: main, text: "story", now: after(1_000))
         stop(&tracker)
-        tracker.relink(isSameProcess: false, now: after(10_000))
+        tracker.relink(process: .other, now: after(10_000))
         let changes = goOn(&tracker, takenUp("story", at: 16_000), at: 16_000)
         #expect(stopFollows(changes) == [], "\(changes)")
     }
@@ -55,9 +56,9 @@ struct ContinuedRunTests: EvidenceScene {
     func `another client's equal words hours later are not stopped`(isPage: Bool) {
         var tracker = stopped()
         let hours: Int64 = 36_000_000
-        tracker.relink(isSameProcess: true, now: after(60_000))
-        tracker.relink(isSameProcess: true, now: after(hours - 600_000))
-        tracker.relink(isSameProcess: false, startedAt: after(hours - 5_000), now: after(hours))
+        tracker.relink(process: .same, now: after(60_000))
+        tracker.relink(process: .same, now: after(hours - 600_000))
+        tracker.relink(process: .other, startedAt: after(hours - 5_000), now: after(hours))
         if isPage {
             let rows = [user("story", at: 0, key: "k"), user("story", at: hours - 60_000, key: "theirs")]
             _ = tracker.receive(history: page(rows), session: main, now: after(hours + 100))
@@ -70,7 +71,7 @@ struct ContinuedRunTests: EvidenceScene {
     /// 2026.4.26: the page shows that another turn followed the stopped one. The prompt names no message.
     @Test func `a prompt without words goes on with the last turn, not with the stopped one`() {
         var tracker = stopped(april)
-        tracker.relink(isSameProcess: false, startedAt: after(17_000), now: after(20_000))
+        tracker.relink(process: .other, startedAt: after(17_000), now: after(20_000))
         let rows = [user("story", at: 0, key: "k"), user("something else", at: 10_000)]
         _ = tracker.receive(history: page(rows), session: main, now: after(20_100))
         let changes = goOn(&tracker, user(notice, at: 54_000), at: 54_000)
@@ -89,7 +90,7 @@ struct ContinuedRunTests: EvidenceScene {
         let next = AgentFrame.start("s", now.milliseconds + skew + 123_000)
         _ = tracker.receive(event: "agent", payload: next, now: after(123_000))
         _ = tracker.receive(event: "chat", payload: ChatFrame.final("s", 2, "done"), now: after(125_000))
-        tracker.relink(isSameProcess: false, now: after(130_000))
+        tracker.relink(process: .other, now: after(130_000))
         let start = AgentFrame.start("g", now.milliseconds + skew + 136_000)
         _ = tracker.receive(event: "agent", payload: start, now: after(136_000))
         let row = json(
@@ -105,7 +106,7 @@ struct ContinuedRunTests: EvidenceScene {
     @Test func `another client's answer does not become the stopped run's`() {
         var tracker = stopped()
         let hours: Int64 = 36_000_000
-        tracker.relink(isSameProcess: false, startedAt: after(hours - 30_000), now: after(hours))
+        tracker.relink(process: .other, startedAt: after(hours - 30_000), now: after(hours))
         let rows = [
             user("story", at: 0, key: "k"), user("story", at: hours - 60_000, key: "theirs"),
             takenUp("story", at: hours - 24_000), answer("Theirs.", at: hours - 20_000),
@@ -121,7 +122,7 @@ struct ContinuedRunTests: EvidenceScene {
     @Test(arguments: [true, false])
     func `a stop follows a run that Ladle joined late`(isStopped: Bool) {
         var tracker = isStopped ? stopped(april) : half(april)
-        tracker.relink(isSameProcess: false, startedAt: after(10_000), now: after(50_000))
+        tracker.relink(process: .other, startedAt: after(10_000), now: after(50_000))
         #expect(tracker.looks(after(50_000)) == [main])
         let rows = [user("story", at: 0), user(notice, at: 44_000)]
         var changes = tracker.receive(history: page(rows), session: main, now: after(50_100))
@@ -143,7 +144,7 @@ struct ContinuedRunTests: EvidenceScene {
     /// The gateway, which has just started, did not answer the one look.
     @Test func `a look that failed is repeated`() {
         var tracker = stopped()
-        tracker.relink(isSameProcess: false, now: after(6_000))
+        tracker.relink(process: .other, now: after(6_000))
         #expect(tracker.looks(after(6_000)) == [main])
         #expect(tracker.looks(after(7_000)).isEmpty)
         tracker.lookFailed(main)
@@ -157,11 +158,11 @@ struct ContinuedRunTests: EvidenceScene {
 
     /// The run was silent for five minutes when it was stopped; the event of its stop has no time.
     @Test func `the time of a stop is not that of the last event`() {
-        var tracker = half(GatewayTraits())
+        var tracker = half(GatewayProfile(.june))
         stop(&tracker, at: 300_000)
         let next = AgentFrame.start("s", now.milliseconds + 300_500)
         _ = tracker.receive(event: "agent", payload: next, now: after(300_500))
-        tracker.relink(isSameProcess: false, now: after(302_000))
+        tracker.relink(process: .other, now: after(302_000))
         let changes = goOn(&tracker, takenUp("story", at: 308_000), at: 308_000)
         let isTied = changes.contains { if case .reassigned(from: "k", to: "g", _) = $0 { true } else { false } }
         #expect(isTied, "\(changes)")
@@ -172,7 +173,7 @@ struct ContinuedRunTests: EvidenceScene {
     private func resumed() -> RunTracker {
         var tracker = RunTracker()
         tracker.resume("k", session: main, startedAt: now, message: "story", text: "Half of", now: after(540_000))
-        tracker.relink(isSameProcess: true, now: after(541_000))
+        tracker.relink(process: .same, now: after(541_000))
         return tracker
     }
 
@@ -235,8 +236,8 @@ struct ContinuedRunTests: EvidenceScene {
             let aborted = json(#"{"runId":"r\#(number)","sessionKey":"\#(session)","seq":3,"state":"aborted"}"#)
             _ = tracker.receive(event: "chat", payload: aborted, now: after(3_000))
         }
-        tracker.relink(isSameProcess: true, now: after(3_000_000))
-        tracker.relink(isSameProcess: false, now: after(36_000_000))
+        tracker.relink(process: .same, now: after(3_000_000))
+        tracker.relink(process: .other, now: after(36_000_000))
         let due = tracker.takeLooks(now: after(36_000_000), room: 5_000, except: [])
         #expect(due.count == 0)
     }
@@ -245,8 +246,8 @@ struct ContinuedRunTests: EvidenceScene {
 
     /// A note stands behind a prompt whose answer is not complete.
     @Test func `a note is no answer of the prompt before it`() {
-        var tracker = half(GatewayTraits())
-        tracker.relink(isSameProcess: false, now: after(6_000))
+        var tracker = half(GatewayProfile(.june))
+        tracker.relink(process: .other, now: after(6_000))
         let note = """
             {"role":"assistant","content":[{"type":"text","text":"note"}],"stopReason":"stop","model":"gateway-injected",\
             "timestamp":\(now.milliseconds + 15_000)}
@@ -281,7 +282,7 @@ struct ContinuedRunTests: EvidenceScene {
         var tracker = RunTracker()
         let text = String(repeating: "x", count: 1_000_000)
         for number in 0..<100 { tracker.remember(past(number, text: text), now: after(80_000_000)) }
-        tracker.relink(isSameProcess: false, now: after(80_001_000))
+        tracker.relink(process: .other, now: after(80_001_000))
         #expect(tracker.takeLooks(now: after(80_001_000), room: 1_000, except: []).count <= 32)
     }
 }

@@ -1,6 +1,7 @@
 import Basics
 import Gateway
 import JSONBytes
+import Ledger
 import Testing
 
 @testable import Runs
@@ -136,7 +137,7 @@ struct DeferredSendTests {
         var tracker = busy(["two"], now: now)
         let words = "text of two"
         for _ in 0..<2 { _ = tracker.receive(event: "session.message", payload: announce(words), now: now) }
-        tracker.relink(isSameProcess: true, now: now)
+        tracker.relink(process: .same, now: now)
         _ = tracker.receive(event: "agent", payload: start("g1", at: 5_000), now: now)
         let changes = tracker.receive(event: "session.message", payload: message(row(words, at: 5_000)), now: now)
         #expect(changes.contains(.reassigned(from: "two", to: "g1", isShared: true)))
@@ -190,7 +191,7 @@ struct DeferredSendTests {
 
     @Test func `what the gateway had put aside is gone with its process`() {
         var tracker = busy(["two"], now: now)
-        tracker.relink(isSameProcess: false, now: now)
+        tracker.relink(process: .other, now: now)
         #expect(tracker.busyRuns.isEmpty)
         tracker.sent("two", session: main, text: "text of two", now: now)
         _ = tracker.receive(event: "agent", payload: start("two", at: 9_000), now: now)

@@ -1,6 +1,7 @@
 import Basics
 import Gateway
 import JSONBytes
+import Ledger
 import Testing
 
 @testable import Runs
@@ -8,7 +9,7 @@ import Testing
 /// The evidence that the gateway has a message on disk.
 struct DeliveryProofTests: EvidenceScene {
     @Test func `in a new session only a page shows that a message is on disk`() {
-        var tracker = half(GatewayTraits(), isDelivered: false)
+        var tracker = half(GatewayProfile(.june), isDelivered: false)
         let row = json(
             #"{"sessionKey":"agent:main:main","messageId":"m","message":\#(user("story", at: 0, key: "k"))}"#
         )
@@ -64,7 +65,7 @@ struct DeliveryProofTests: EvidenceScene {
             let named = json(#"{"messages":[],"inFlightRun":{"runId":"k","text":""}}"#)
             #expect(tracker.receive(history: named, session: main, now: after(100)).count == 1)
         }
-        tracker.linkOpened(isSameProcess: false, now: after(1_000))
+        tracker.linkOpened(process: .other, now: after(1_000))
         tracker.sent("k", session: main, text: "story", now: after(2_000))
         let words = "Error: reply session initialization conflicted for agent:main:main"
         let error = ChatFrame.make("k", 1, "error", #","errorMessage":"\#(words)""#)
@@ -78,7 +79,7 @@ struct DeliveryProofTests: EvidenceScene {
     @Test func `a message that was written and refused while nobody listened has a run that failed`() {
         var tracker = RunTracker()
         tracker.recover("k", session: main, text: "story", sentAt: now)
-        tracker.linkOpened(isSameProcess: true, now: after(1_000))
+        tracker.linkOpened(process: .same, now: after(1_000))
         let rows = page(
             [user("one", at: -900), answer("One.", at: -500), user("story", at: 0, key: "k")],
             status: "failed"
@@ -131,9 +132,9 @@ struct DeliveryProofTests: EvidenceScene {
 
     /// A page or an event that begins behind its user's row, of a run that began while nobody listened.
     @Test func `a row of the next process is not the work of a run whose process is gone`() {
-        var tracker = half(GatewayTraits())
+        var tracker = half(GatewayProfile(.june))
         tracker.linkLost()
-        tracker.linkOpened(isSameProcess: false, startedAt: after(4_000), now: after(5_000))
+        tracker.linkOpened(process: .other, startedAt: after(4_000), now: after(5_000))
         for (time, owner) in [(Int64(3_900), "k" as String?), (4_100, nil)] {
             let turns = HistoryTurn.split([HistoryRow(json(answer("Of another.", at: time)))].compactMap(\.self))
             #expect(tracker.owners(of: turns, session: main)[0] == owner)
@@ -154,7 +155,7 @@ struct DeliveryProofTests: EvidenceScene {
     func `a message that an earlier process of Ladle saw at work is proven by its row`(text: String) {
         var tracker = RunTracker()
         tracker.resume("k", session: main, startedAt: now, message: "story", text: text, awaitsDelivery: true, now: now)
-        tracker.linkOpened(isSameProcess: false, now: after(5_000))
+        tracker.linkOpened(process: .other, now: after(5_000))
         let rows = page([user("story", at: -100, key: "k"), user("and this", at: 900, key: "k2")], status: "killed")
         let changes = tracker.receive(history: rows, session: main, now: after(5_100))
         #expect(changes.contains(.proven("k", .row)) != text.isEmpty)

@@ -1,6 +1,7 @@
 import Basics
 import Gateway
 import JSONBytes
+import Ledger
 
 @testable import Runs
 
@@ -10,8 +11,8 @@ protocol EvidenceScene {}
 extension EvidenceScene {
     var main: SessionKey { SessionKey(canonical: "agent:main:main") }
     var now: Timestamp { Timestamp(milliseconds: 1_795_000_000_000) }
-    var march: GatewayTraits { GatewayTraits(sendsRows: false, pagesTellRuns: false) }
-    var april: GatewayTraits { GatewayTraits(sendsRows: true, pagesTellRuns: false) }
+    var march: GatewayProfile { GatewayProfile(.march) }
+    var april: GatewayProfile { GatewayProfile(.april) }
 
     func after(_ milliseconds: Int64) -> Timestamp { now.adding(milliseconds: milliseconds) }
 
@@ -34,9 +35,9 @@ extension EvidenceScene {
     }
 
     /// A run of ours that has said "Half of".
-    func half(_ traits: GatewayTraits, isDelivered: Bool = true) -> RunTracker {
+    func half(_ profile: GatewayProfile, isDelivered: Bool = true) -> RunTracker {
         var tracker = RunTracker()
-        tracker.traits = traits
+        tracker.profile = profile
         tracker.sent("k", session: main, text: "story", now: now)
         if isDelivered { tracker.deliveryIsOver("k") }
         _ = tracker.receive(event: "agent", payload: AgentFrame.start("k", now.milliseconds), now: now)
@@ -55,8 +56,8 @@ extension EvidenceScene {
     // MARK: A restart of the gateway
 
     /// The run of `half`, which is stopped 3 s after its start.
-    func stopped(_ traits: GatewayTraits = GatewayTraits()) -> RunTracker {
-        var tracker = half(traits)
+    func stopped(_ profile: GatewayProfile = GatewayProfile(.june)) -> RunTracker {
+        var tracker = half(profile)
         stop(&tracker)
         return tracker
     }

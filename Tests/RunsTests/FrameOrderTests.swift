@@ -57,7 +57,7 @@ struct FrameOrderTests {
         // Behind its end nothing more of a run is taken.
         let ends = events.filter { Self.isEnd($0.entry) }
         let rest = events.filter { !Self.isEnd($0.entry) }
-        var ordered = Replay(labels: .extended, traits: capture.traits)
+        var ordered = Replay(labels: .extended, profile: capture.profile)
         for (at, entry) in sent + rest + pages + ends { ordered.take(entry, at: at) }
         ordered.finish()
         let expected = Self.outcomes(ordered)
@@ -74,7 +74,7 @@ struct FrameOrderTests {
                 for place in frames.indices.dropLast() where random.next() % 3 == 0 { frames.swapAt(place, place + 1) }
             default: frames.shuffle(using: &random)
             }
-            var replay = Replay(labels: .extended, traits: capture.traits)
+            var replay = Replay(labels: .extended, profile: capture.profile)
             for (at, entry) in sent + frames + pages + ends { replay.take(entry, at: at) }
             replay.finish()
             let outcome = Self.outcomes(replay)

@@ -1,6 +1,7 @@
 import Basics
 import Gateway
 import JSONBytes
+import Ledger
 
 @testable import Runs
 
@@ -146,10 +147,10 @@ extension RunTracker {
     mutating func looks(_ now: Timestamp) -> [SessionKey] { takeLooks(now: now, room: 100, except: []) }
 
     /// The link was lost and is there again.
-    mutating func relink(isSameProcess: Bool? = true, startedAt: Timestamp? = nil, now: Timestamp) {
+    mutating func relink(process: Continuity = .same, startedAt: Timestamp? = nil, now: Timestamp) {
         linkLost()
-        let process = isSameProcess == false ? now.adding(milliseconds: clockSkewMs - 1_000) : nil
-        linkOpened(isSameProcess: isSameProcess, startedAt: startedAt ?? process, now: now)
+        let start = process == .other ? now.adding(milliseconds: clockSkewMs - 1_000) : nil
+        linkOpened(process: process, startedAt: startedAt ?? start, now: now)
     }
 }
 

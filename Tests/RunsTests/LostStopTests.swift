@@ -1,6 +1,7 @@
 import Basics
 import Gateway
 import JSONBytes
+import Ledger
 import Testing
 
 @testable import Runs
@@ -27,7 +28,7 @@ struct LostStopTests: EvidenceScene {
     @Test(arguments: [false, true])
     func `a stopped run names the run in which the gateway goes on with it`(isRemembered: Bool) {
         var tracker = isRemembered ? remembered() : stopped()
-        tracker.relink(isSameProcess: false, now: after(6_000))
+        tracker.relink(process: .other, now: after(6_000))
         let changes = goOn(&tracker, takenUp("story", at: 12_000), at: 12_000)
         #expect(changes.contains(.reassigned(from: "k", to: "g")), "\(changes)")
         let run = corrected(changes)
@@ -39,7 +40,7 @@ struct LostStopTests: EvidenceScene {
     @Test(arguments: [true, false])
     func `a prompt that names no message goes on with the turn before it`(isOwn: Bool) {
         var tracker = stopped(april)
-        tracker.relink(isSameProcess: false, startedAt: after(5_000), now: after(6_000))
+        tracker.relink(process: .other, startedAt: after(5_000), now: after(6_000))
         let prompt = user(notice, at: 34_000)
         #expect(!goOn(&tracker, prompt, at: 34_000).contains { if case .reassigned = $0 { true } else { false } })
         #expect(tracker.looks(after(34_600)) == [main])
@@ -52,7 +53,7 @@ struct LostStopTests: EvidenceScene {
     @Test(arguments: [false, true])
     func `the whole answer that the gateway wrote unseen corrects the end`(isRemembered: Bool) {
         var tracker = isRemembered ? remembered() : stopped()
-        tracker.relink(isSameProcess: false, startedAt: after(9_000), now: after(20_000))
+        tracker.relink(process: .other, startedAt: after(9_000), now: after(20_000))
         #expect(tracker.takeLooks(now: after(20_000), room: 5, except: []) == [main])
         let rows = [user("story", at: 0, key: "k"), takenUp("story", at: 12_000), answer("Whole.", at: 15_000)]
         let run = corrected(tracker.receive(history: page(rows), session: main, now: after(20_100)))
@@ -64,7 +65,7 @@ struct LostStopTests: EvidenceScene {
         var tracker = stopped()
         let start = AgentFrame.start("s", now.milliseconds + 3_100)
         _ = tracker.receive(event: "agent", payload: start, now: after(3_100))
-        tracker.relink(isSameProcess: false, now: after(90_000))
+        tracker.relink(process: .other, now: after(90_000))
         let changes = goOn(&tracker, takenUp("story", at: 96_000), at: 96_000)
         #expect(changes.contains(.reassigned(from: "k", to: "g", isShared: true)), "\(changes)")
     }
@@ -73,7 +74,7 @@ struct LostStopTests: EvidenceScene {
     @Test(arguments: [true, false])
     func `a process that began long after the stop goes on with another run`(isRemembered: Bool) {
         var tracker = isRemembered ? remembered() : stopped()
-        tracker.relink(isSameProcess: false, now: after(200_000))
+        tracker.relink(process: .other, now: after(200_000))
         #expect(tracker.takeLooks(now: after(200_000), room: 5, except: []).isEmpty)
         let changes = goOn(&tracker, takenUp("story", at: 206_000), at: 206_000)
         #expect(!changes.contains { if case .reassigned = $0 { true } else { false } }, "\(changes)")
@@ -81,7 +82,7 @@ struct LostStopTests: EvidenceScene {
 
     @Test func `a stopped run of the same process is over`() {
         var tracker = stopped()
-        tracker.relink(isSameProcess: true, now: after(6_000))
+        tracker.relink(process: .same, now: after(6_000))
         #expect(tracker.takeLooks(now: after(6_000), room: 5, except: []).isEmpty)
         let changes = goOn(&tracker, takenUp("story", at: 12_000), at: 12_000)
         #expect(corrected(changes) == nil)
@@ -90,15 +91,15 @@ struct LostStopTests: EvidenceScene {
     /// Ladle was killed after it had reached the new process, and before that one went on with the run.
     @Test func `a stopped run is remembered over two kills of Ladle`() {
         var tracker = remembered()
-        tracker.relink(isSameProcess: true, startedAt: after(5_000), now: after(9_000))
+        tracker.relink(process: .same, startedAt: after(5_000), now: after(9_000))
         let changes = goOn(&tracker, takenUp("story", at: 12_000), at: 12_000)
         #expect(changes.contains(.reassigned(from: "k", to: "g")), "\(changes)")
     }
 
     @Test func `a stopped run is not continued an hour after its process was found gone`() {
         var tracker = stopped()
-        tracker.relink(isSameProcess: false, now: after(6_000))
-        tracker.relink(isSameProcess: false, now: after(3_610_000))
+        tracker.relink(process: .other, now: after(6_000))
+        tracker.relink(process: .other, now: after(3_610_000))
         let changes = goOn(&tracker, takenUp("story", at: 3_620_000), at: 3_620_000)
         #expect(corrected(changes) == nil)
     }

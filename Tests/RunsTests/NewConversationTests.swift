@@ -1,6 +1,7 @@
 import Basics
 import Gateway
 import JSONBytes
+import Ledger
 import Testing
 
 @testable import Runs
@@ -10,7 +11,7 @@ struct NewConversationTests: EvidenceScene {
     @Test(arguments: [false, true])
     func `a run whose conversation was replaced ends as its last row says`(isAnswered: Bool) {
         var tracker = RunTracker()
-        tracker.traits = april
+        tracker.profile = april
         let start = changed(#""phase":"start","runId":"k","ts":1795000000000,"session":{"sessionId":"c1"}"#)
         _ = tracker.receive(event: "sessions.changed", payload: start, now: now)
         _ = tracker.receive(event: "agent", payload: AgentFrame.start("k", now.milliseconds), now: now)
@@ -43,7 +44,7 @@ struct NewConversationTests: EvidenceScene {
 
     @Test func `a run of the oldest release that begins in a new conversation goes on`() {
         var tracker = RunTracker()
-        tracker.traits = march
+        tracker.profile = march
         _ = tracker.receive(history: page([]), session: main, now: now)
         tracker.sent("k", session: main, text: "story", now: now)
         _ = tracker.receive(event: "agent", payload: AgentFrame.start("k", now.milliseconds), now: now)
@@ -65,9 +66,9 @@ struct NewConversationTests: EvidenceScene {
 
     @Test func `what stands in a whole transcript without a user's row is nobody's answer`() {
         var tracker = RunTracker()
-        tracker.traits = april
+        tracker.profile = april
         tracker.resume("k", session: main, startedAt: now, message: "four", now: after(9_000))
-        tracker.linkOpened(isSameProcess: true, now: after(9_000))
+        tracker.linkOpened(process: .same, now: after(9_000))
         let other = page([answer("Hello! You said:", at: 8_000)], id: "c2")
         #expect(ends(tracker.receive(history: other, session: main, now: after(9_100))).isEmpty)
         #expect(tracker.run("k")?.text.isEmpty == true)
@@ -75,12 +76,12 @@ struct NewConversationTests: EvidenceScene {
 
     @Test func `of a run whose session was reset while nobody saw it the end is unknown`() {
         var tracker = RunTracker()
-        tracker.traits = april
+        tracker.profile = april
         let start = changed(#""phase":"start","runId":"k","ts":1795000000000,"session":{"sessionId":"c1"}"#)
         _ = tracker.receive(event: "sessions.changed", payload: start, now: now)
         _ = tracker.receive(event: "agent", payload: AgentFrame.start("k", now.milliseconds), now: now)
         tracker.linkLost()
-        tracker.linkOpened(isSameProcess: true, now: after(9_000))
+        tracker.linkOpened(process: .same, now: after(9_000))
         let other = page([user("five", at: 8_000), answer("Five.", at: 8_100)], id: "c2")
         let run = ends(tracker.receive(history: other, session: main, now: after(9_100))).first
         #expect(run?.state == .failed && run?.error == RunEvidence.unseenEnd)
@@ -88,13 +89,13 @@ struct NewConversationTests: EvidenceScene {
 
     @Test func `a run whose message the gateway lost with its conversation goes on when the message is sent again`() {
         var tracker = RunTracker()
-        tracker.traits = april
+        tracker.profile = april
         tracker.sent("k", session: main, text: "four", now: now)
         let start = changed(#""phase":"start","runId":"k","ts":1795000000000,"session":{"sessionId":"c1"}"#)
         _ = tracker.receive(event: "sessions.changed", payload: start, now: now)
         _ = tracker.receive(event: "agent", payload: AgentFrame.start("k", now.milliseconds), now: now)
         tracker.linkLost()
-        tracker.linkOpened(isSameProcess: false, now: after(9_000))
+        tracker.linkOpened(process: .other, now: after(9_000))
         #expect(ends(tracker.receive(history: page([], id: "c2"), session: main, now: after(9_100))).isEmpty)
         _ = tracker.awaitsResend("k")
         tracker.sent("k", session: main, text: "four", now: after(9_200))
@@ -108,13 +109,13 @@ struct NewConversationTests: EvidenceScene {
 
     @Test func `a message that is not sent again after its conversation was lost leaves no run behind`() {
         var tracker = RunTracker()
-        tracker.traits = april
+        tracker.profile = april
         tracker.sent("k", session: main, text: "four", now: now)
         let start = changed(#""phase":"start","runId":"k","ts":1795000000000,"session":{"sessionId":"c1"}"#)
         _ = tracker.receive(event: "sessions.changed", payload: start, now: now)
         _ = tracker.receive(event: "agent", payload: AgentFrame.start("k", now.milliseconds), now: now)
         tracker.linkLost()
-        tracker.linkOpened(isSameProcess: false, now: after(9_000))
+        tracker.linkOpened(process: .other, now: after(9_000))
         #expect(ends(tracker.receive(history: page([], id: "c2"), session: main, now: after(9_100))).isEmpty)
         let run = ends(tracker.isLost("k", now: after(9_200))).first
         #expect(run?.state == .failed && run?.code == .interrupted)
@@ -123,7 +124,7 @@ struct NewConversationTests: EvidenceScene {
     @Test func `a message that is lost before its run began leaves nothing that waits`() {
         var tracker = RunTracker()
         tracker.sent("k", session: main, text: "four", now: now)
-        tracker.relink(isSameProcess: false, now: after(9_000))
+        tracker.relink(process: .other, now: after(9_000))
         #expect(tracker.run("k")?.state == .queued)
         #expect(tracker.isLost("k", now: after(9_200)).isEmpty)
         #expect(tracker.run("k") == nil)

@@ -1,6 +1,7 @@
 import Basics
 import Gateway
 import JSONBytes
+import Ledger
 import Testing
 
 @testable import Runs
@@ -40,9 +41,9 @@ struct RetriedErrorTests: EvidenceScene {
 
     @Test func `in the pause between two tries the gateway's word of a failure is no end`() {
         var tracker = RunTracker()
-        tracker.traits = april
+        tracker.profile = april
         tracker.resume("k", session: main, startedAt: now, message: "story", now: after(3_000))
-        tracker.linkOpened(isSameProcess: true, now: after(3_000))
+        tracker.linkOpened(process: .same, now: after(3_000))
         let rows = page([user("story", at: 0), answer("", at: 900, "error")])
         _ = tracker.receive(history: rows, session: main, now: after(3_100))
         #expect(tracker.questions(main, now: after(3_100)) == ["k"])
@@ -65,7 +66,7 @@ struct RetriedErrorTests: EvidenceScene {
         } else {
             tracker.sent("k", session: main, text: "two", now: now)
         }
-        tracker.linkOpened(isSameProcess: true, now: after(1_000))
+        tracker.linkOpened(process: .same, now: after(1_000))
         let rows = page([user("one", at: -900), answer("One.", at: -500)], status: "done")
         #expect(tracker.receive(history: rows, session: main, now: after(1_100)).isEmpty)
         #expect(tracker.questions(main, now: after(1_100)) == ["k"])
@@ -79,7 +80,7 @@ struct RetriedErrorTests: EvidenceScene {
     @Test func `a turn that is taken up with another message's words is not the interrupted run's`() {
         var tracker = half(april)
         tracker.linkLost()
-        tracker.linkOpened(isSameProcess: false, now: after(9_000))
+        tracker.linkOpened(process: .other, now: after(9_000))
         _ = tracker.receive(event: "agent", payload: AgentFrame.start("g", now.milliseconds + 9_000), now: after(9_000))
         let opening = "[Queued user message that arrived while the previous turn was still active]"
         let note = "[System] Your previous turn was interrupted by a gateway restart while OpenClaw was waiting."

@@ -76,7 +76,7 @@ struct RubbishTests {
             }
             changes += tracker.receive(history: payload, session: session, now: now)
             changes += tracker.tick(now: now)
-            if round % 500 == 499 { tracker.relink(isSameProcess: round % 1000 < 500, now: now) }
+            if round % 500 == 499 { tracker.relink(process: round % 1000 < 500 ? .same : .other, now: now) }
             for change in changes {
                 switch change {
                 case .textAppended(let run, let offset, let text):

@@ -1,6 +1,7 @@
 import Basics
 import Gateway
 import JSONBytes
+import Ledger
 import Testing
 
 @testable import Runs
@@ -12,7 +13,7 @@ struct RunEvidenceTests: EvidenceScene {
     /// 2026.3.1, seen live: an abort of the run before, in its first moments, had the gateway write the answer before once more.
     @Test func `a row that the gateway writes by itself is no answer of an interrupted run`() {
         var tracker = half(march)
-        tracker.relink(isSameProcess: false, now: after(5_000))
+        tracker.relink(process: .other, now: after(5_000))
         let again =
             answer("The one before.", at: 20).dropLast() + #","provider":"openclaw","model":"gateway-injected"}"#
         let changes = tracker.receive(
@@ -27,9 +28,9 @@ struct RunEvidenceTests: EvidenceScene {
 
     @Test func `the answer to the message before is not the answer`() {
         var tracker = RunTracker()
-        tracker.traits = march
+        tracker.profile = march
         tracker.resume("k", session: main, startedAt: now, message: "story", now: after(3_000))
-        tracker.linkOpened(isSameProcess: true, now: after(3_000))
+        tracker.linkOpened(process: .same, now: after(3_000))
         let before = [user("hello", at: -900), answer("Hello!", at: -400)]
         for rows in [before, before + [user("story", at: 0)]] {
             #expect(ends(tracker.receive(history: page(rows), session: main, now: after(4_000))).isEmpty)
@@ -41,9 +42,9 @@ struct RunEvidenceTests: EvidenceScene {
 
     @Test func `a silent tool is no end, however long it takes`() {
         var tracker = RunTracker()
-        tracker.traits = march
+        tracker.profile = march
         tracker.resume("k", session: main, startedAt: now, message: "tool", now: after(3_000))
-        tracker.linkOpened(isSameProcess: true, now: after(3_000))
+        tracker.linkOpened(process: .same, now: after(3_000))
         let rows = page([user("tool", at: 0), answer("", at: 500, "toolUse")])
         for minute in Int64(1)...30 {
             #expect(ends(tracker.receive(history: rows, session: main, now: after(minute * 60_000))).isEmpty)
@@ -91,14 +92,14 @@ struct RunEvidenceTests: EvidenceScene {
     // MARK: The gateway was killed
 
     @Test func `a run whose process is gone is interrupted, with its partial text`() {
-        for (traits, rows) in [
+        for (profile, rows) in [
             (march, page([user("story", at: 0)])),
-            (GatewayTraits(), page([user("story", at: 0, key: "k")], status: "failed")),
+            (GatewayProfile(.june), page([user("story", at: 0, key: "k")], status: "failed")),
         ] {
-            var tracker = half(traits)
+            var tracker = half(profile)
             let call = AgentFrame.toolStart("k", 3, "c", "exec", #"{"command":"make test"}"#, at: 10)
             _ = tracker.receive(event: "agent", payload: call, now: now)
-            tracker.relink(isSameProcess: false, now: after(5_000))
+            tracker.relink(process: .other, now: after(5_000))
             let run = ends(tracker.receive(history: rows, session: main, now: after(5_100))).first
             #expect(run?.state == .failed && run?.code == .interrupted && run?.text == "Half of")
             #expect(run?.steps.map(\.state).contains(.done) == false)
@@ -107,7 +108,7 @@ struct RunEvidenceTests: EvidenceScene {
 
     @Test func `an answer that was whole before the kill is the answer`() {
         var tracker = half(march)
-        tracker.relink(isSameProcess: false, now: after(5_000))
+        tracker.relink(process: .other, now: after(5_000))
         let rows = page([user("story", at: 0), answer("Half of it and the rest.", at: 900)])
         let run = ends(tracker.receive(history: rows, session: main, now: after(5_100))).first
         #expect(run?.state == .completed && run?.text == "Half of it and the rest.")
@@ -115,8 +116,8 @@ struct RunEvidenceTests: EvidenceScene {
 
     @Test(arguments: [true, false])
     func `a run that the gateway takes up by itself goes on under its id`(namesWords: Bool) {
-        var tracker = half(namesWords ? GatewayTraits() : april)
-        tracker.relink(isSameProcess: false, now: after(5_000))
+        var tracker = half(namesWords ? GatewayProfile(.june) : april)
+        tracker.relink(process: .other, now: after(5_000))
         let left = page([user("story", at: 0, key: namesWords ? "k" : nil)], status: namesWords ? "running" : nil)
         for time in stride(from: Int64(5_000), to: 34_000, by: 2_000) {
             #expect(ends(tracker.receive(history: left, session: main, now: after(time))).isEmpty)
@@ -141,7 +142,7 @@ struct RunEvidenceTests: EvidenceScene {
 
     @Test func `a gateway that does not take the run up has had its time`() {
         var tracker = half(april)
-        tracker.relink(isSameProcess: false, now: after(5_000))
+        tracker.relink(process: .other, now: after(5_000))
         let left = page([user("story", at: 0)])
         #expect(ends(tracker.receive(history: left, session: main, now: after(64_000))).isEmpty)
         #expect(ends(tracker.receive(history: left, session: main, now: after(65_000))).first?.code == .interrupted)
@@ -149,18 +150,18 @@ struct RunEvidenceTests: EvidenceScene {
 
     @Test func `each process of the gateway has its time to take the run up`() {
         var tracker = half(april)
-        tracker.relink(isSameProcess: false, now: after(5_000))
+        tracker.relink(process: .other, now: after(5_000))
         let left = page([user("story", at: 0)])
         #expect(ends(tracker.receive(history: left, session: main, now: after(50_000))).isEmpty)
-        tracker.relink(isSameProcess: false, now: after(55_000))
+        tracker.relink(process: .other, now: after(55_000))
         #expect(ends(tracker.receive(history: left, session: main, now: after(114_000))).isEmpty)
         #expect(ends(tracker.receive(history: left, session: main, now: after(115_000))).first?.code == .interrupted)
     }
 
     /// Given up 60 s after the restart.
     private func givenUp() -> RunTracker {
-        var tracker = half(GatewayTraits())
-        tracker.relink(isSameProcess: false, now: after(5_000))
+        var tracker = half(GatewayProfile(.june))
+        tracker.relink(process: .other, now: after(5_000))
         #expect(tracker.takeLooks(now: after(5_000), room: 5, except: []) == [main])
         let left = page([user("story", at: 0, key: "k")], status: "running")
         #expect(ends(tracker.receive(history: left, session: main, now: after(65_000))).first?.code == .interrupted)
@@ -169,7 +170,7 @@ struct RunEvidenceTests: EvidenceScene {
 
     @Test func `a run that the gateway takes up after it was given up names the one that goes on`() {
         var tracker = givenUp()
-        tracker.relink(isSameProcess: false, now: after(200_000))
+        tracker.relink(process: .other, now: after(200_000))
         _ = tracker.receive(
             event: "agent",
             payload: AgentFrame.start("g", now.milliseconds + 540_000),
@@ -188,7 +189,7 @@ struct RunEvidenceTests: EvidenceScene {
     @Test func `a run that was given up and answered while the link was away is corrected`() {
         var tracker = givenUp()
         #expect(tracker.takeLooks(now: after(70_000), room: 5, except: []).isEmpty)
-        tracker.relink(isSameProcess: true, now: after(500_000))
+        tracker.relink(process: .same, now: after(500_000))
         #expect(tracker.takeLooks(now: after(500_000), room: 5, except: []) == [main])
         #expect(tracker.takeLooks(now: after(900_000), room: 5, except: []).isEmpty, "once is enough")
         let rows = [user("story", at: 0, key: "k"), takenUp("story", at: 400_000), answer("Whole.", at: 401_000)]
@@ -215,7 +216,7 @@ struct RunEvidenceTests: EvidenceScene {
     @Test func `a run that an earlier process gave up names the one that goes on`() {
         var tracker = remembered(goneAt: 5_000, now: 200_000)
         #expect(tracker.run("k") == nil && tracker.runs().isEmpty && tracker.busyRuns.isEmpty, "the database has it")
-        tracker.relink(isSameProcess: true, now: after(201_000))
+        tracker.relink(process: .same, now: after(201_000))
         _ = tracker.receive(
             event: "agent",
             payload: AgentFrame.start("g", now.milliseconds + 540_000),
@@ -232,7 +233,7 @@ struct RunEvidenceTests: EvidenceScene {
 
     @Test func `a run that an earlier process gave up and that was answered unseen is corrected`() {
         var tracker = remembered(goneAt: 5_000, now: 200_000)
-        tracker.relink(isSameProcess: false, now: after(500_000))
+        tracker.relink(process: .other, now: after(500_000))
         #expect(tracker.takeLooks(now: after(500_000), room: 5, except: []) == [main])
         let rows = [user("story", at: 0, key: "k"), takenUp("story", at: 400_000), answer("Whole.", at: 401_000)]
         let run = corrected(tracker.receive(history: page(rows), session: main, now: after(500_100)))
@@ -241,13 +242,13 @@ struct RunEvidenceTests: EvidenceScene {
 
     @Test func `a run that was given up long ago is not remembered`() {
         var tracker = remembered(goneAt: 5_000, now: 3_605_000)
-        tracker.relink(isSameProcess: true, now: after(3_606_000))
+        tracker.relink(process: .same, now: after(3_606_000))
         #expect(tracker.takeLooks(now: after(3_606_000), room: 5, except: []).isEmpty)
     }
 
     @Test func `a message without a trace may be sent again, and its run begins anew`() {
         var tracker = half(march, isDelivered: false)
-        tracker.relink(isSameProcess: false, now: after(5_000))
+        tracker.relink(process: .other, now: after(5_000))
         #expect(ends(tracker.receive(history: page([]), session: main, now: after(6_000))).isEmpty)
         #expect(tracker.busyRuns.isEmpty)
         tracker.sent("k", session: main, text: "story", now: after(7_000))
@@ -265,7 +266,7 @@ struct RunEvidenceTests: EvidenceScene {
 
     @Test func `a message that is given up ends the run that left no trace`() {
         var tracker = half(march, isDelivered: false)
-        tracker.relink(isSameProcess: false, now: after(5_000))
+        tracker.relink(process: .other, now: after(5_000))
         tracker.deliveryIsOver("k")
         #expect(ends(tracker.receive(history: page([]), session: main, now: after(8_000))).first?.code == .interrupted)
     }
@@ -273,8 +274,8 @@ struct RunEvidenceTests: EvidenceScene {
     // MARK: Behind the end
 
     @Test func `nothing of a run comes after its end, and a wrong end is corrected`() {
-        var tracker = half(GatewayTraits())
-        tracker.relink(isSameProcess: false, now: after(5_000))
+        var tracker = half(GatewayProfile(.june))
+        tracker.relink(process: .other, now: after(5_000))
         let left = page([user("story", at: 0, key: "k")], status: "failed")
         #expect(ends(tracker.receive(history: left, session: main, now: after(5_100))).count == 1)
         for frame in [
@@ -292,7 +293,7 @@ struct RunEvidenceTests: EvidenceScene {
         var tracker = half(april, isDelivered: false)
         let start = changed(#""phase":"start","runId":"k","ts":1795000000000,"session":{"sessionId":"c1"}"#)
         _ = tracker.receive(event: "sessions.changed", payload: start, now: now)
-        tracker.relink(isSameProcess: true, now: after(5_000))
+        tracker.relink(process: .same, now: after(5_000))
         #expect(ends(tracker.receive(history: page([], id: "c2"), session: main, now: after(5_100))).count == 1)
         let changes = tracker.receive(event: "chat", payload: ChatFrame.final("k", 3, "Whole."), now: after(5_200))
         #expect(corrected(changes)?.text == "Whole.")
@@ -300,7 +301,7 @@ struct RunEvidenceTests: EvidenceScene {
     }
 
     @Test func `what a tool of an aborted run still reports changes nothing`() {
-        var tracker = half(GatewayTraits())
+        var tracker = half(GatewayProfile(.june))
         let call = AgentFrame.toolStart("k", 3, "c", "exec", #"{"command":"sleep 60"}"#, at: 10)
         _ = tracker.receive(event: "agent", payload: call, now: now)
         _ = tracker.receive(event: "chat", payload: ChatFrame.make("k", 4, "aborted"), now: now)

@@ -2,6 +2,7 @@ import Basics
 import Gateway
 import JSONBytes
 import Labels
+import Ledger
 import Testing
 
 @testable import Runs
@@ -173,7 +174,7 @@ struct RunTrackerTests {
 
     @Test func `on the oldest release the steps of others' runs are only in their history`() {
         var tracker = RunTracker()
-        tracker.traits = GatewayTraits(sendsRows: false, pagesTellRuns: false)
+        tracker.profile = GatewayProfile(.march)
         tracker.sent("a", session: main, text: "x", now: now)
         _ = tracker.receive(event: "agent", payload: AgentFrame.start("a"), now: now)
         // One page shows in which conversation the run began.
@@ -203,7 +204,7 @@ struct RunTrackerTests {
 
     private func quietBook() -> RunTracker {
         var tracker = RunTracker()
-        tracker.traits = GatewayTraits(sendsRows: false, pagesTellRuns: false)
+        tracker.profile = GatewayProfile(.march)
         tracker.sent("a", session: main, text: "x", now: now)
         _ = tracker.receive(event: "agent", payload: AgentFrame.start("a"), now: now)
         return tracker
@@ -295,10 +296,10 @@ struct RunTrackerTests {
         let row = #",{"role":"assistant","content":"Half","stopReason":"aborted","timestamp":1795000002000}"#
         for (last, expected) in [(row, Run.State.aborted), ("", .failed)] {
             var tracker = RunTracker()
-            tracker.traits = GatewayTraits(sendsRows: true, pagesTellRuns: true)
+            tracker.profile = GatewayProfile(.june)
             tracker.sent("a", session: main, text: "x", now: now)
             _ = tracker.receive(event: "agent", payload: AgentFrame.start("a"), now: now)
-            tracker.relink(isSameProcess: true, now: now)
+            tracker.relink(process: .same, now: now)
             for milliseconds: Int64 in [0, 1_000, 2_999] {
                 let at = now.adding(milliseconds: milliseconds)
                 _ = tracker.receive(history: page(""), session: main, now: at)
@@ -338,7 +339,7 @@ struct RunTrackerTests {
 
     @Test func `two equal questions in a row keep their steps apart`() {
         var tracker = RunTracker()
-        tracker.traits = GatewayTraits(sendsRows: false, pagesTellRuns: false)
+        tracker.profile = GatewayProfile(.march)
         for (id, start) in [("a", Int64(1_795_000_000_000)), ("b", 1_795_000_004_000)] {
             tracker.sent(id, session: main, text: "weather?", now: Timestamp(milliseconds: start))
             _ = tracker.receive(

@@ -1,6 +1,7 @@
 import Basics
 import Gateway
 import JSONBytes
+import Ledger
 import Testing
 
 @testable import Runs
@@ -24,7 +25,7 @@ struct StoppedInVainTests {
     /// The run is stopped before its work, and begins all the same.
     private func stopped(begins: Bool = true) -> (tracker: RunTracker, ends: [RunChange]) {
         var tracker = RunTracker()
-        tracker.traits = GatewayTraits(sendsRows: true, pagesTellRuns: true)
+        tracker.profile = GatewayProfile(.june)
         tracker.sent("one", session: main, text: "tell it", now: sent)
         let aborted = json(
             #"{"runId":"one","sessionKey":"agent:main:main","seq":1,"state":"aborted","stopReason":"rpc"}"#
@@ -91,7 +92,7 @@ struct StoppedInVainTests {
         var (tracker, _) = stopped()
         tracker.deliveryIsOver("one")
         tracker.linkLost()
-        tracker.linkOpened(isSameProcess: false, startedAt: later(3_000), now: later(4_000))
+        tracker.linkOpened(process: .other, startedAt: later(3_000), now: later(4_000))
         _ = tracker.receive(
             event: "agent",
             payload: AgentFrame.start("own", later(9_000).milliseconds),

@@ -2,6 +2,7 @@ import Basics
 import Gateway
 import JSONBytes
 import Labels
+import Ledger
 import Testing
 
 @testable import Runs
@@ -76,9 +77,9 @@ struct UnseenRunTests {
 
     @Test func `a message whose run nobody has seen is no run yet`() {
         var tracker = RunTracker()
-        tracker.traits = GatewayTraits(sendsRows: true, pagesTellRuns: false)
+        tracker.profile = GatewayProfile(.april)
         tracker.recover(own, session: main, text: "hi", sentAt: now, awaitsDelivery: true)
-        tracker.linkOpened(isSameProcess: true, now: now)
+        tracker.linkOpened(process: .same, now: now)
         let rows = turn(other, "The one before.", at: -9000).joined(separator: ",")
         let page = json(#"{"messages":[\#(rows)]}"#)
         #expect(tracker.receive(history: page, session: main, now: now).isEmpty)
@@ -88,10 +89,10 @@ struct UnseenRunTests {
 
     @Test func `a message that was put aside before Ladle's restart is tied to the run that answers it`() {
         var tracker = RunTracker()
-        tracker.traits = GatewayTraits(sendsRows: true, pagesTellRuns: false)
+        tracker.profile = GatewayProfile(.april)
         tracker.recover(own, session: main, text: "hi", sentAt: now, awaitsDelivery: true)
         tracker.resume("late", session: main, startedAt: now.adding(milliseconds: 5000), now: now)
-        tracker.linkOpened(isSameProcess: true, now: now)
+        tracker.linkOpened(process: .same, now: now)
         let rows = [
             #"{"role":"user","content":"hi","timestamp":\#(1_795_000_005_000)}"#,
             #"{"role":"assistant","content":"Late.","stopReason":"stop","timestamp":\#(1_795_000_005_100)}"#,
@@ -105,7 +106,7 @@ struct UnseenRunTests {
     func `a message is found by the clocks of its dispatch, even if one is set afterwards`(stepMs: Int64) {
         let later = now.adding(milliseconds: 1_000 - stepMs)
         var tracker = RunTracker()
-        tracker.traits = GatewayTraits(sendsRows: false, pagesTellRuns: false)
+        tracker.profile = GatewayProfile(.march)
         tracker.sent(own, session: main, text: "hi", now: now)
         tracker.clockSkewMs = stepMs
         tracker.relink(now: later)
@@ -125,7 +126,7 @@ struct UnseenRunTests {
     @Test func `a message whose row stands and whose process is gone is a run that was interrupted`() {
         let row = turn(own, "", at: 10)[0]
         var tracker = RunTracker()
-        tracker.traits = GatewayTraits(sendsRows: true, pagesTellRuns: true)
+        tracker.profile = GatewayProfile(.june)
         tracker.recover(own, session: main, text: "hi", sentAt: now, goneAt: now)
         let changes = tracker.receive(history: page([row]), session: main, now: now)
         #expect(published(changes) == ["started"])
@@ -142,7 +143,7 @@ struct UnseenRunTests {
         let mark = #"[Queued user message that arrived while the previous turn was still active]\n"#
         let again = #"{"role":"user","content":"\#(mark)hi\n\n\#(note)","timestamp":\#(1_795_000_009_000)}"#
         var tracker = RunTracker()
-        tracker.traits = GatewayTraits(sendsRows: true, pagesTellRuns: true)
+        tracker.profile = GatewayProfile(.june)
         tracker.recover(own, session: main, text: "hi", sentAt: now, goneAt: now)
         _ = tracker.receive(history: page([row]), session: main, now: now)
         let start = AgentFrame.start(answer, 1_795_000_009_000)
@@ -163,7 +164,7 @@ struct UnseenRunTests {
         var rows = [turn(own, "", at: 10)[0]]
         for (number, run) in ["first", "second"].enumerated() {
             let at = Int64(number + 1) * 10_000
-            tracker.relink(isSameProcess: false, now: now.adding(milliseconds: at))
+            tracker.relink(process: .other, now: now.adding(milliseconds: at))
             rows.append(prompt("hi", restarts: number + 1, at: at + 6_000))
             let start = AgentFrame.start(run, now.milliseconds + at + 6_000)
             _ = tracker.receive(event: "agent", payload: start, now: now.adding(milliseconds: at + 6_000))
@@ -178,19 +179,19 @@ struct UnseenRunTests {
     /// 2026.6.11, seen live: the gateway went on with a run between two processes of Ladle.
     @Test func `a run that the gateway went on with while Ladle was away names the run that Ladle joins`() {
         var tracker = RunTracker()
-        tracker.traits = GatewayTraits(sendsRows: true, pagesTellRuns: true)
+        tracker.profile = GatewayProfile(.june)
         let later = now.adding(milliseconds: 60_000)
         tracker.resume("before", session: main, startedAt: now, message: "hi", text: "Half", now: later)
-        tracker.linkOpened(isSameProcess: true, startedAt: now.adding(milliseconds: 40_000), now: later)
+        tracker.linkOpened(process: .same, startedAt: now.adding(milliseconds: 40_000), now: later)
         let rows = [prompt("hi", restarts: 1, at: 57_000)]
         let changes = tracker.receive(history: page(rows, active: "joined", text: "Go"), session: main, now: later)
         #expect(changes.contains(.reassigned(from: "before", to: "joined")))
         #expect(tracker.run("before")?.continuedAs == "joined")
         // A run that another client began later works on its own message.
         var other = RunTracker()
-        other.traits = tracker.traits
+        other.profile = tracker.profile
         other.resume("before", session: main, startedAt: now, message: "hi", text: "Half", now: later)
-        other.linkOpened(isSameProcess: true, startedAt: now.adding(milliseconds: 40_000), now: later)
+        other.linkOpened(process: .same, startedAt: now.adding(milliseconds: 40_000), now: later)
         let more = rows + [turn("foreign", "", at: 59_000)[0]]
         let told = other.receive(history: page(more, active: "joined", text: "Go"), session: main, now: later)
         #expect(!told.contains { if case .reassigned = $0 { true } else { false } })
@@ -200,11 +201,11 @@ struct UnseenRunTests {
     @Test(arguments: [true, false])
     func `a run of ours and a later one of another client may have the same words`(isOthers: Bool) {
         var tracker = RunTracker()
-        tracker.traits = GatewayTraits(sendsRows: true, pagesTellRuns: true)
+        tracker.profile = GatewayProfile(.june)
         tracker.sent(own, session: main, text: "hi", now: now)
         _ = tracker.receive(event: "agent", payload: AgentFrame.start(own), now: now)
         tracker.deliveryIsOver(own)
-        tracker.relink(isSameProcess: false, now: now.adding(milliseconds: 1_000))
+        tracker.relink(process: .other, now: now.adding(milliseconds: 1_000))
         for wait in [2_000, 70_000] as [Int64] {
             let rows = [turn(own, "", at: 10)[0]]
             _ = tracker.receive(history: page(rows), session: main, now: now.adding(milliseconds: wait))
@@ -215,7 +216,7 @@ struct UnseenRunTests {
         let prompt = isOthers ? turn("foreign", "", at: 80_000)[0] : self.prompt("other words", restarts: 1, at: 80_000)
         let told = json(#"{"sessionKey":"agent:main:main","messageId":"f","message":\#(prompt)}"#)
         _ = tracker.receive(event: "session.message", payload: told, now: now.adding(milliseconds: 80_000))
-        tracker.relink(isSameProcess: false, now: now.adding(milliseconds: 90_000))
+        tracker.relink(process: .other, now: now.adding(milliseconds: 90_000))
         let start = now.adding(milliseconds: 96_000)
         _ = tracker.receive(event: "agent", payload: AgentFrame.start("own", start.milliseconds), now: start)
         let row = json(
@@ -230,14 +231,14 @@ struct UnseenRunTests {
         let notice = "[System] Your previous turn was interrupted by a gateway restart. Go on."
         for text in [notice, #"hi\n\n"# + notice] {
             var tracker = RunTracker()
-            tracker.traits = GatewayTraits(sendsRows: true, pagesTellRuns: false)
+            tracker.profile = GatewayProfile(.april)
             _ = tracker.receive(event: "agent", payload: AgentFrame.start("earlier"), now: now)
             _ = tracker.receive(event: "chat", payload: ChatFrame.final("earlier", 9, "The one before."), now: now)
             let sent = now.adding(milliseconds: 30_000)
             tracker.sent(own, session: main, text: "hi", now: sent)
             _ = tracker.receive(event: "agent", payload: AgentFrame.start(own, sent.milliseconds), now: sent)
             tracker.deliveryIsOver(own)
-            tracker.relink(isSameProcess: false, now: now.adding(milliseconds: 40_000))
+            tracker.relink(process: .other, now: now.adding(milliseconds: 40_000))
             let rows = [
                 #"{"role":"user","content":"\#(text)","timestamp":\#(now.milliseconds)}"#,
                 turn(other, "The one before.", at: 10)[1],
@@ -254,7 +255,7 @@ struct UnseenRunTests {
             var tracker = RunTracker()
             tracker.sent(own, session: main, text: "hi", now: now)
             _ = tracker.receive(event: "agent", payload: AgentFrame.start(own), now: now)
-            tracker.relink(isSameProcess: false, now: now.adding(milliseconds: 10_000))
+            tracker.relink(process: .other, now: now.adding(milliseconds: 10_000))
             let start = now.adding(milliseconds: 16_000 + late)
             _ = tracker.receive(event: "agent", payload: AgentFrame.start("answer", start.milliseconds), now: start)
             let row = json(
@@ -271,7 +272,7 @@ struct UnseenRunTests {
         tracker.sent(own, session: main, text: "hi", now: now)
         _ = tracker.receive(event: "agent", payload: AgentFrame.start(own), now: now)
         tracker.deliveryIsOver(own)
-        tracker.relink(isSameProcess: false, now: now.adding(milliseconds: 35_000))
+        tracker.relink(process: .other, now: now.adding(milliseconds: 35_000))
         let rows = [prompt("hi", restarts: 2, at: 30_000)]
         let early = tracker.receive(history: page(rows), session: main, now: now.adding(milliseconds: 36_000))
         #expect(!published(early).contains { $0.hasPrefix("failed") })
@@ -285,13 +286,13 @@ struct UnseenRunTests {
         let notice =
             "[Wed 2026-11-25 04:33 UTC] [System] Your previous turn was interrupted by a gateway restart. Go on."
         var tracker = RunTracker()
-        tracker.traits = GatewayTraits(sendsRows: true, pagesTellRuns: false)
+        tracker.profile = GatewayProfile(.april)
         tracker.sent(own, session: main, text: "hi", now: now)
         _ = tracker.receive(event: "agent", payload: AgentFrame.start(own), now: now)
         var before = own
         for (number, run) in ["first", "second", "third"].enumerated() {
             let at = Int64(number + 1) * 30_000
-            tracker.relink(isSameProcess: false, now: now.adding(milliseconds: at))
+            tracker.relink(process: .other, now: now.adding(milliseconds: at))
             let notices = Array(repeating: notice, count: number + 1).joined(separator: #"\n\n"#)
             let text = String(repeating: mark, count: number) + notices
             let start = now.adding(milliseconds: at + 20_000)
@@ -313,7 +314,7 @@ struct UnseenRunTests {
         tracker.sent(own, session: main, text: "hi", now: now)
         _ = tracker.receive(event: "agent", payload: AgentFrame.start(own), now: now)
         _ = tracker.receive(event: "agent", payload: AgentFrame.text(own, 2, "Half"), now: now)
-        tracker.relink(isSameProcess: false, now: now.adding(milliseconds: 20_000))
+        tracker.relink(process: .other, now: now.adding(milliseconds: 20_000))
         let answer = turn(own, "Whole.", at: 9_000)[1]
         let changes = tracker.receive(
             history: page([row, again, answer]),
@@ -336,7 +337,7 @@ struct UnseenRunTests {
         var tracker = RunTracker()
         tracker.resume(own, session: main, startedAt: now, message: "hi", now: now)
         tracker.resume("gateways", session: main, startedAt: late, text: "Who", now: late)
-        tracker.linkOpened(isSameProcess: true, startedAt: now.adding(milliseconds: 25_000), now: late)
+        tracker.linkOpened(process: .same, startedAt: now.adding(milliseconds: 25_000), now: late)
         let rows = [prompt("hi", restarts: 2, at: 30_000), turn(own, "Whole.", at: 30_100)[1]]
         let asked = now.adding(milliseconds: 44_000)
         var changes = tracker.receive(history: page(rows), session: main, now: asked)
@@ -367,7 +368,7 @@ struct UnseenRunTests {
         var tracker = RunTracker()
         tracker.sent(own, session: main, text: "hi", now: now)
         _ = tracker.receive(event: "agent", payload: AgentFrame.start(own), now: now)
-        tracker.relink(isSameProcess: false, now: now.adding(milliseconds: 20_000))
+        tracker.relink(process: .other, now: now.adding(milliseconds: 20_000))
         let answer = turn(own, "Whole.", at: 9_000)[1]
         return tracker.receive(
             history: page([prompt, answer]),
@@ -382,7 +383,7 @@ struct UnseenRunTests {
         _ = tracker.receive(event: "agent", payload: AgentFrame.start(own), now: now)
         _ = tracker.receive(event: "agent", payload: AgentFrame.text(own, 2, "Half"), now: now)
         #expect(tracker.awaitsResend(own).isEmpty, "its process is there")
-        tracker.relink(isSameProcess: false, now: now.adding(milliseconds: 20_000))
+        tracker.relink(process: .other, now: now.adding(milliseconds: 20_000))
         #expect(published(tracker.awaitsResend(own)) == ["replaced "])
         #expect(tracker.run(own)?.state == .queued)
         let again = now.adding(milliseconds: 30_000)
@@ -401,7 +402,7 @@ struct UnseenRunTests {
         var tracker = RunTracker()
         tracker.sent(own, session: main, text: "hi", now: now)
         _ = tracker.receive(event: "agent", payload: AgentFrame.start(own), now: now)
-        tracker.relink(isSameProcess: false, now: now.adding(milliseconds: 20_000))
+        tracker.relink(process: .other, now: now.adding(milliseconds: 20_000))
         let rows = page(earlier + [turn(own, "", at: 10)[0]])
         let changes = tracker.receive(history: rows, session: main, now: now.adding(milliseconds: 20_100))
         #expect(!published(changes).contains { $0.hasPrefix("completed") })
@@ -465,9 +466,9 @@ struct UnseenRunTests {
         var tracker = RunTracker()
         let step = published("c1", 3, state)
         tracker.resume(own, session: main, startedAt: now, message: "hi", steps: [step], now: now)
-        tracker.linkOpened(isSameProcess: false, now: now)
+        tracker.linkOpened(process: .other, now: now)
         let rows = [#"{"role":"user","content":"hi","timestamp":\#(now.milliseconds),"idempotencyKey":"\#(own)"}"#]
-        let late = now.adding(milliseconds: GatewayTraits.resumeMilliseconds)
+        let late = now.adding(milliseconds: GatewayProfile.resumeMs)
         let changes = tracker.receive(history: page(rows), session: main, now: late)
         let ended = changes.compactMap { change -> Step? in
             if case .stepChanged(let step) = change, step.kind != .error { step } else { nil }

@@ -3,6 +3,7 @@ import Basics
 import EventLoops
 import HTTPModel
 import JSONBytes
+import Ledger
 import Runs
 import Server
 import Service
@@ -128,7 +129,7 @@ enum ApprovalLinkOperations {
             case .failed(.unanswered): call.fail(Problem(.gatewayTimeout, ApprovalOperations.unanswered), on: loop)
             case .notFound: call.fail(.noLink, on: loop)
             case .notOffered(let decisions): call.fail(.notOffered(decisions), on: loop)
-            case .unsupported: call.fail(.unsupported("approvals", needs: "2026.3", api), on: loop)
+            case .unsupported: call.fail(.unsupported(.approvals, api), on: loop)
             case .notReady: call.fail(.notAsked, on: loop)
             case .failed(let fault): call.fail(Problem(fault, doing: "decide"), on: loop)
             }

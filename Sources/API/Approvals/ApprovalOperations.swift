@@ -3,6 +3,7 @@ import Basics
 import EventLoops
 import HTTPModel
 import JSONBytes
+import Ledger
 import Observability
 import Runs
 import Server
@@ -183,7 +184,7 @@ enum ApprovalOperations {
         case .changed(let approval): call.fail(.approvalChanged(approval), on: loop)
         case .notFound: call.fail(.noApproval, on: loop)
         case .notOffered(let decisions): call.fail(.notOffered(decisions), on: loop)
-        case .unsupported: call.fail(.unsupported("approvals", needs: "2026.3", api), on: loop)
+        case .unsupported: call.fail(.unsupported(.approvals, api), on: loop)
         case .notReady: call.fail(.notAsked, on: loop)
         case .failed(.unanswered):
             let path = "GET /v1/approvals/\(PercentCoding.encode(call.pathID)) shows how it ended"

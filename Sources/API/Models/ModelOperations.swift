@@ -2,6 +2,7 @@ import Access
 import EventLoops
 import HTTPModel
 import JSONBytes
+import Ledger
 import Server
 import Service
 
@@ -14,7 +15,7 @@ enum ModelOperations {
     static func list(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
         if call.answersWarm(api, on: loop) { return }
         let view: ModelView? = try call.choice("view")
-        guard api.services.models.isSupported else { throw .unsupported("models", needs: "2026.3", api) }
+        guard api.services.models.isSupported else { throw .unsupported(.models, api) }
         api.services.models.read(view, on: loop) { result in
             switch result {
             case .success(let answer):

@@ -3,6 +3,7 @@ import Basics
 import EventLoops
 import HTTPModel
 import JSONBytes
+import Ledger
 import Runs
 import Server
 import Service
@@ -132,7 +133,7 @@ enum QuestionOperations {
 
 extension Problem {
     fileprivate static func noQuestions(_ api: HTTPAPI) -> Problem {
-        .unsupported("questions", needs: "2026.7", api)
+        .unsupported(.questions, api)
     }
 
     fileprivate static let noQuestion = Problem(.questionNotFound, "There is no question of this whole id.")

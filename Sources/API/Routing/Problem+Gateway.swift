@@ -2,6 +2,7 @@ import Basics
 import EventLoops
 import HTTPModel
 import JSONBytes
+import Ledger
 import Observability
 import Server
 import Service
@@ -70,8 +71,9 @@ extension Problem {
         if let capability { self = adding(member: "capability") { $0.string(capability) } }
     }
 
-    static func unsupported(_ capability: String, needs release: String, _ api: HTTPAPI) -> Problem {
-        Problem(unsupported: capability, needs: release, by: api.services.gateway.status.gatewayVersion)
+    static func unsupported(_ capability: Capability, _ api: HTTPAPI) -> Problem {
+        let version = api.services.gateway.status.gatewayVersion
+        return Problem(unsupported: capability.rawValue, needs: capability.firstRelease, by: version)
     }
 
     private init(unsupported capability: String, needs: String, by gateway: String?) {

@@ -3,6 +3,7 @@ import Basics
 import EventLoops
 import HTTPModel
 import JSONBytes
+import Ledger
 import ReadableText
 import Server
 import Service
@@ -34,7 +35,7 @@ enum UsageOperations {
         api.services.usage.read(on: loop) { result in
             switch result {
             case .success(let usage): answer(call, usage, api, on: loop)
-            case .failure(.unsupported): call.fail(.unsupported("usage.limits", needs: "2026.3", api), on: loop)
+            case .failure(.unsupported): call.fail(.unsupported(.usageLimits, api), on: loop)
             case .failure(.gateway(let fault)): call.fail(Problem(fault, doing: "read the usage"), on: loop)
             }
         }
@@ -166,8 +167,8 @@ enum UsageOperations {
         on loop: isolated EventLoop
     ) {
         switch fault {
-        case .unsupported: call.fail(.unsupported("usage.cost", needs: "2026.3", api), on: loop)
-        case .allAgentsOnly: call.fail(.unsupported("usage.agents", needs: "2026.5", api), on: loop)
+        case .unsupported: call.fail(.unsupported(.usageCost, api), on: loop)
+        case .allAgentsOnly: call.fail(.unsupported(.usageAgents, api), on: loop)
         case .gateway(let fault): call.fail(Problem(fault, doing: "read the usage"), on: loop)
         }
     }

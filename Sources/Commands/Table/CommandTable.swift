@@ -48,7 +48,7 @@ package enum CommandTable {
             $0.options = [
                 OptionSpec("--port", "PORT", "Port on loopback; 0 takes a free one"),
                 OptionSpec("--protocol", "VERSION", "Protocol version", values: .words(["3", "4"])),
-                OptionSpec("--release", "NAME", "Gateway release to imitate; one like 2026.6.11 with its faults"),
+                OptionSpec("--release", "NAME", "Gateway release to imitate; a whole version with its faults"),
                 OptionSpec("--token", "TOKEN", "Token of the demo; not a secret"),
                 OptionSpec("--password", "PASSWORD", "Password of the demo; not a secret"),
                 OptionSpec("--speed", "FACTOR", "Pace of scripted runs; 0 plays them at once"),

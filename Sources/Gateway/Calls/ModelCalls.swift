@@ -30,8 +30,6 @@ package struct ModelsList: GatewayCall {
     }
 
     package static let method = "models.list"
-    /// Gateways of protocol 3 refuse a call with a view.
-    package static let firstProtocolWithViews = 4
     package var view: View?
 
     package init(view: View?) { self.view = view }

@@ -140,8 +140,6 @@ package struct UsageCost: GatewayCall {
     }
 
     package static let method = "usage.cost"
-    /// Earlier protocols count only the default agent.
-    package static let firstProtocolWithAgents = 4
     package var dates: UsageDates
     /// Nil for all agents.
     package var agent: String?
@@ -238,17 +236,6 @@ private enum UsageCache {
     /// Earlier releases count again for each answer, and report no cache.
     static func isComplete(_ payload: JSONValue) -> Bool {
         payload["cacheStatus"]?["status"]?.string.map { $0 == "fresh" } ?? true
-    }
-}
-
-extension Hello {
-    /// Whether the release itself counts days in a named time zone. Only its version shows that; a development build
-    /// names none.
-    package var takesTimeZones: Bool {
-        guard protocolVersion >= UsageCost.firstProtocolWithAgents, let version = serverVersion else { return false }
-        let numbers = version.split(separator: ".", maxSplits: 2).prefix(2).compactMap { Int64($0) }
-        guard numbers.count == 2 else { return false }
-        return (numbers[0], numbers[1]) >= (2026, 9)
     }
 }
 

@@ -25,6 +25,8 @@ package struct Hello: Sendable {
 
     package let protocolVersion: Int
     package let serverVersion: String?
+    /// The id of the gateway's process; the newest gateways name it.
+    package let bootID: String?
     package let policy: Policy
     /// The scopes of this connection: the requested ones that the gateway's grant covers.
     package let scopes: [String]
@@ -43,6 +45,7 @@ package struct Hello: Sendable {
         }
         protocolVersion = Int(version)
         serverVersion = payload["server"]?["version"]?.string
+        bootID = payload["server"]?["bootId"]?.wholeIdentifier
         methods = Set(payload["features"]?["methods"]?.elements.compactMap(\.string) ?? [])
         let snapshot = payload["snapshot"]
         uptimeMs = snapshot?["uptimeMs"]?.int.flatMap { Policy.uptimes.contains($0) ? $0 : nil }

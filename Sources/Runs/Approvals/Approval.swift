@@ -139,7 +139,7 @@ package struct Approval: Sendable, Equatable {
         expiresAt = min(event.expiresAt ?? now.adding(milliseconds: ApprovalLimits.usualLifeMs), longest)
     }
 
-    /// 2026.3.1 does not say which decisions it offers, and accepts `allow-always` even if it asks each time.
+    /// March gateways do not say which decisions they offer, and accept `allow-always` even if they ask each time.
     private static func decisions(_ request: ApprovalRequest) -> [Decision] {
         let offered =
             request.allowedDecisions.map { names in Decision.allCases.filter { names.contains($0.rawValue) } }

@@ -13,7 +13,7 @@ package struct SentMessage: Sendable {
     package var written: ClosedRange<Timestamp>?
     /// The row in which an earlier page showed the message.
     package var row: String?
-    /// The outbox will send the message, although its row may be there: 2026.6.11 writes the row of a message that it refuses.
+    /// The outbox will send the message, although its row may be there: June gateways write the row of a message that they refuse.
     package var isToBeSent: Bool
     /// False if the outbox has forgotten the message or another Ladle sent it. Then the message's id comes from its key alone.
     package var isKept: Bool

@@ -2,6 +2,7 @@ package import Basics
 package import EventLoops
 import Gateway
 import JSONBytes
+import Ledger
 package import Runs
 import Store
 import TLS
@@ -130,7 +131,7 @@ package final class ApprovalService {
             case .offline: return completion(.failed(.notConnected))
             case .scopeMissing: return completion(.failed(lists.missingScope))
             }
-            guard offers(Self.method(for: approval.kind)) || offers(ApprovalResolve.method) else {
+            guard resolves(approval.kind) || gateway.profile?.resolvesAnyApproval ?? true else {
                 return completion(.unsupported)
             }
         }
@@ -160,9 +161,9 @@ package final class ApprovalService {
         }
         let text = decision.rawValue
         switch approval.kind {
-        case .exec where offers(ExecApprovalResolve.method):
+        case .exec where resolves(.exec):
             gateway.call(ExecApprovalResolve(id: id, decision: text), on: loop, completion: completion)
-        case .plugin where offers(PluginApprovalResolve.method):
+        case .plugin where resolves(.plugin):
             gateway.call(PluginApprovalResolve(id: id, decision: text), on: loop, completion: completion)
         case .exec, .plugin:
             let kind = approval.kind == .plugin ? ApprovalEvent.Kind.plugin : .exec
@@ -174,15 +175,15 @@ package final class ApprovalService {
         }
     }
 
-    private static func method(for kind: Approval.Kind) -> String {
-        kind == .exec ? ExecApprovalResolve.method : PluginApprovalResolve.method
+    /// Whether the gateway lists the call for this kind of approval, or is not known yet.
+    private func resolves(_ kind: Approval.Kind) -> Bool {
+        guard let profile = gateway.profile else { return true }
+        return kind == .exec ? profile.resolvesCommandApprovals : profile.resolvesPluginApprovals
     }
-
-    private func offers(_ method: String) -> Bool { gateway.hello?.methods.contains(method) ?? true }
 
     /// Asks the gateway how these approvals ended, if its release remembers.
     private func remember(_ ids: [String], on loop: isolated EventLoop, completion: @escaping () -> Void) {
-        guard !ids.isEmpty, lists.hello?.methods.contains(ApprovalGet.method) == true else {
+        guard !ids.isEmpty, lists.isConnected, gateway.profile?.tellsEndedApprovals == true else {
             return completion()
         }
         var left = ids.count
@@ -253,11 +254,11 @@ package final class ApprovalService {
         register.mayHaveMissed()
     }
 
-    func linkOpened(_ hello: Hello, on loop: isolated EventLoop) {
+    func linkOpened(on loop: isolated EventLoop) {
         lists.linkOpened()
-        let hasList = hello.methods.contains(ExecApprovalList.method)
+        let hasList = gateway.profile?.listsCommandApprovals ?? false
         let now = gatewayTime(on: loop)
-        publish(register.linkOpened(isSameProcess: runs.isGatewayTheSame, hasList: hasList, now: now), on: loop)
+        publish(register.linkOpened(process: runs.continuity, hasList: hasList, now: now), on: loop)
         readLists(on: loop)
         tick(on: loop)
     }
@@ -269,10 +270,9 @@ package final class ApprovalService {
     }
 
     private func readLists(on loop: isolated EventLoop) {
-        guard let hello = lists.hello else { return }
-        let hasExec = hello.methods.contains(ExecApprovalList.method)
-        let hasPlugin = hello.methods.contains(PluginApprovalList.method)
-        guard let current = lists.begin(hello, lists: hasExec || hasPlugin) else { return }
+        guard let profile = gateway.profile else { return }
+        let (hasExec, hasPlugin) = (profile.listsCommandApprovals, profile.listsPluginApprovals)
+        guard let current = lists.begin(lists: hasExec || hasPlugin) else { return }
         listsDue = (hasExec ? 1 : 0) + (hasPlugin ? 1 : 0)
         wasListAnswered = true
         let number = register.askList()
@@ -328,7 +328,7 @@ package final class ApprovalService {
             return lists.unanswered(current, on: loop) { [weak self] in self?.readLists(on: loop) }
         }
         // Without the list method for commands, the gateway lists only plugin approvals.
-        lists.settle(as: gateway.hello?.methods.contains(ExecApprovalList.method) == true ? .whole : .unlisted)
+        lists.settle(as: gateway.profile?.listsCommandApprovals == true ? .whole : .unlisted)
     }
 
     // MARK: Events
@@ -386,10 +386,10 @@ package final class ApprovalService {
 
     /// The kinds of approval that the gateway can list now.
     private var listedKinds: Set<Approval.Kind> {
-        guard sight != .scopeMissing, let hello = lists.hello else { return [] }
+        guard sight != .scopeMissing, lists.isConnected, let profile = gateway.profile else { return [] }
         var kinds: Set<Approval.Kind> = []
-        if hello.methods.contains(ExecApprovalList.method) { kinds.insert(.exec) }
-        if hello.methods.contains(PluginApprovalList.method) { kinds.insert(.plugin) }
+        if profile.listsCommandApprovals { kinds.insert(.exec) }
+        if profile.listsPluginApprovals { kinds.insert(.plugin) }
         return kinds
     }
 

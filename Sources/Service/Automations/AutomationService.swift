@@ -2,6 +2,7 @@ import Basics
 package import EventLoops
 import Gateway
 package import JSONBytes
+import Ledger
 import Runs
 import Store
 
@@ -325,7 +326,7 @@ package final class AutomationService {
             if let timer { loop.cancel(timer) }
             completion(result)
         }
-        if gateway.hello.map({ $0.protocolVersion < 4 }) ?? false {
+        if gateway.profile?.answersJobsAtOnce == false {
             starting[id, default: []].append { settle(.success(Started(runID: nil))) }
             timer = loop.after(milliseconds: Self.startWaitMs) { [weak self] in
                 self?.starting[id] = nil

@@ -1,5 +1,6 @@
 package import EventLoops
 package import Gateway
+package import Ledger
 
 extension GatewayCalls {
     /// Sends a call that changes something at once, or that not every release supports. Such calls never use the
@@ -18,8 +19,8 @@ extension GatewayCalls {
 
     /// The reason why a call is bound to fail now; nil if it may be sent.
     func obstacle(to capability: Capability) -> GatewayFault? {
-        guard isOnline, let hello else { return .notConnected }
-        return capability.works(with: hello) ? nil : GatewayFault(lacking: capability, hello)
+        guard isOnline, let profile else { return .notConnected }
+        return profile.offers(capability) ? nil : GatewayFault(lacking: capability, profile)
     }
 }
 
@@ -27,7 +28,7 @@ extension GatewayFault {
     init(_ failure: CallFailure, of capability: Capability, over gateway: any GatewayCalls) {
         // Admin links get "unknown method"; others get a missing scope.
         if case .gateway(let error, _) = failure, error.message.hasPrefix("unknown method") {
-            self.init(lacking: capability, gateway.hello)
+            self.init(lacking: capability, gateway.profile)
             return
         }
         self.init(failure, over: gateway)
@@ -35,11 +36,11 @@ extension GatewayFault {
         self = .missingScope(scope, required: required, hint: hint, capability: capability.rawValue)
     }
 
-    init(lacking capability: Capability, _ hello: Hello?) {
+    init(lacking capability: Capability, _ profile: GatewayProfile?) {
         self = .unsupported(
             capability: capability.rawValue,
             needs: capability.firstRelease,
-            gateway: hello?.serverVersion
+            gateway: profile?.version
         )
     }
 }

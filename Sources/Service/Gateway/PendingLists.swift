@@ -44,9 +44,6 @@ package final class PendingLists {
         self.scope = scope
     }
 
-    /// The hello of the open connection.
-    var hello: Hello? { isConnected ? gateway.hello : nil }
-
     var missingScope: GatewayFault {
         .missingScope(scope, required: [scope], hint: gateway.hint(toGain: scope))
     }
@@ -64,7 +61,8 @@ package final class PendingLists {
 
     /// Begins a request and returns its number. Nil if there is nothing to ask for.
     /// - Parameter lists: whether the gateway has any of the lists.
-    func begin(_ hello: Hello, lists: Bool) -> Int? {
+    func begin(lists: Bool) -> Int? {
+        guard isConnected, let hello = gateway.hello else { return nil }
         request += 1
         // Gateways of earlier releases do not report the granted scopes.
         guard hello.scopes.isEmpty || Scopes.covers(hello.scopes, scope) else {

@@ -1,4 +1,5 @@
 package import Gateway
+package import Ledger
 
 /// The gateway's size limits for attachments, in bytes.
 package struct AttachmentLimits: Sendable {
@@ -6,9 +7,9 @@ package struct AttachmentLimits: Sendable {
     /// The limit for files; nil if the gateway takes only pictures.
     package let file: Int?
 
-    /// Protocol 3 takes pictures of up to 5 MB, which is also safe before the first connection.
-    package init(_ hello: Hello?) {
-        guard let hello, hello.protocolVersion >= 4 else {
+    /// Pictures of up to 5 MB are taken by every release, and so are safe before the first connection.
+    package init(_ hello: Hello?, _ profile: GatewayProfile?) {
+        guard let hello, profile?.takesFiles == true else {
             picture = 5_000_000
             file = nil
             return

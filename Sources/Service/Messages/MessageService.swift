@@ -2,6 +2,7 @@ import Basics
 package import EventLoops
 package import Gateway
 import JSONBytes
+import Ledger
 package import Outbox
 package import Runs
 import Store
@@ -167,7 +168,7 @@ package final class MessageService {
                 rows: rows,
                 longTexts: longTexts,
                 to: question,
-                tellsOfRows: gateway.hello.map { Capability.eventsSessions.works(with: $0) } ?? false,
+                tellsOfRows: gateway.profile?.sendsRows ?? false,
                 on: loop
             )
             join(result, session, rows: rows, on: loop, then: use)

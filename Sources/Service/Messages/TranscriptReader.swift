@@ -1,6 +1,7 @@
 import Basics
 package import EventLoops
 package import Gateway
+import Ledger
 
 /// Asks the gateway for the newest rows of sessions. At most one page per session is requested at a time; questions
 /// that come meanwhile share the next page, which is long enough for all of them. A page requested earlier never
@@ -22,8 +23,8 @@ package final class TranscriptReader {
     private let conversations: Conversations
     private var waiting: [SessionKey: Questions] = [:]
     private var underWay: Set<SessionKey> = []
-    /// The release that refused the parameter for long texts.
-    private var refusing: String?
+    /// The gateway that refused the parameter for long texts.
+    private var refusing: GatewayProfile?
 
     init(gateway: any GatewayCalls, events: ServiceEvents, conversations: Conversations) {
         self.gateway = gateway
@@ -56,7 +57,7 @@ package final class TranscriptReader {
     }
 
     private func ask(_ session: String, _ questions: Questions, on loop: isolated EventLoop) {
-        let asksLong = questions.wantsLongTexts && takesLongTexts
+        let asksLong = questions.wantsLongTexts && gateway.profile?.takesLongTexts == true && refusing != gateway.profile
         let call = ChatHistory(
             sessionKey: session,
             limit: questions.rows,
@@ -65,7 +66,7 @@ package final class TranscriptReader {
         gateway.call(call, on: loop) { [weak self] page in
             guard let self else { return }
             if asksLong, case .failure(.gateway(let error, _)) = page, error.message.containsText("maxChars") {
-                self.refusing = self.gateway.hello?.serverVersion ?? ""
+                self.refusing = self.gateway.profile
                 return self.ask(session, questions, on: loop)
             }
             if case .success(let output) = page, let id = output.sessionId {
@@ -76,13 +77,6 @@ package final class TranscriptReader {
             for completion in questions.completions { completion(page) }
             self.askNext(session, on: loop)
         }
-    }
-
-    /// Whether the gateway takes the parameter for long texts: the oldest supported release takes no unknown
-    /// parameters, and has no subscriptions.
-    private var takesLongTexts: Bool {
-        guard let hello = gateway.hello, hello.methods.contains(SessionsSubscribe.method) else { return false }
-        return refusing != hello.serverVersion ?? ""
     }
 
     /// Whether the page was requested before its conversation was left. If the same conversation comes again, the

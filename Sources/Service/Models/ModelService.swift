@@ -2,6 +2,7 @@ import Basics
 package import EventLoops
 package import Gateway
 package import JSONBytes
+import Ledger
 
 /// A model as the list of models shows it.
 package struct ModelInfo: Sendable, Equatable, JSONWritable {
@@ -66,7 +67,7 @@ package final class ModelService {
     init(gateway: any GatewayCalls) { self.gateway = gateway }
 
     /// False if the connected gateway has no model list.
-    package var isSupported: Bool { gateway.hello.map { $0.methods.contains(ModelsList.method) } ?? true }
+    package var isSupported: Bool { gateway.profile?.offers(.models) ?? true }
 
     func linkOpened() { cache.expire() }
 
@@ -79,8 +80,7 @@ package final class ModelService {
         on loop: isolated EventLoop,
         completion: @escaping (Result<KeptAnswer<[ModelInfo]>, GatewayFault>) -> Void
     ) {
-        let takesViews = (gateway.hello?.protocolVersion ?? 0) >= ModelsList.firstProtocolWithViews
-        let view = takesViews ? view : nil
+        let view = gateway.profile?.takesModelViews == true ? view : nil
         cache.get(view, over: gateway, on: loop) { answer in
             self.ask(view, on: loop, completion: answer)
         } completion: {

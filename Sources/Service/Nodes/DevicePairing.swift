@@ -2,6 +2,7 @@ import Basics
 import EventLoops
 import Gateway
 import JSONBytes
+import Ledger
 import Store
 
 /// Devices that wait for the gateway's operator: to connect, or as nodes to use what they declare. Ladle counts and
@@ -59,11 +60,11 @@ package final class DevicePairing {
     func linkOpened(_ hello: Hello, on loop: isolated EventLoop) {
         forget()
         guard Scopes.covers(hello.scopes, Scopes.pairing) else { return }
-        ask(hello, on: loop)
+        ask(on: loop)
     }
 
     func framesLost(on loop: isolated EventLoop) {
-        if waiting != nil, let hello = gateway.hello { ask(hello, on: loop) }
+        if waiting != nil { ask(on: loop) }
     }
 
     private func forget() {
@@ -74,26 +75,21 @@ package final class DevicePairing {
         hasFailed = false
     }
 
-    private func ask(_ hello: Hello, on loop: isolated EventLoop) {
+    private func ask(on loop: isolated EventLoop) {
         asked += 1
         let number = asked
         isOutdated = false
-        guard hello.methods.contains(DevicePairList.method) else { return }
+        guard gateway.profile?.listsDeviceRequests == true else { return }
         isAsking = true
         gateway.call(DevicePairList(), on: loop) { [weak self] devices in
             guard let self, number == self.asked else { return }
             guard case .success(let devices) = devices else { return self.failed(on: loop) }
-            self.askNodes(devices, hello, number, on: loop)
+            self.askNodes(devices, number, on: loop)
         }
     }
 
-    private func askNodes(
-        _ devices: [DeviceRequest],
-        _ hello: Hello,
-        _ number: Int,
-        on loop: isolated EventLoop
-    ) {
-        guard hello.methods.contains(NodePairList.method) else { return listed(devices, on: loop) }
+    private func askNodes(_ devices: [DeviceRequest], _ number: Int, on loop: isolated EventLoop) {
+        guard gateway.profile?.listsNodeRequests == true else { return listed(devices, on: loop) }
         gateway.call(NodePairList(), on: loop) { [weak self] nodes in
             guard let self, number == self.asked else { return }
             guard case .success(let nodes) = nodes else { return self.failed(on: loop) }
@@ -110,7 +106,7 @@ package final class DevicePairing {
 
     private func listed(_ requests: [DeviceRequest], on loop: isolated EventLoop) {
         isAsking = false
-        if isOutdated, let hello = gateway.hello, gateway.isOnline { return ask(hello, on: loop) }
+        if isOutdated, gateway.isOnline { return ask(on: loop) }
         let now = Dictionary(requests.filter { !$0.isSilent }.map { ($0.id, $0) }) { first, _ in first }
         let before = waiting ?? [:]
         waiting = now
@@ -135,9 +131,7 @@ package final class DevicePairing {
         loop.after(milliseconds: Self.lookAgainMs) { [weak self] in
             guard let self else { return }
             self.isLooking = false
-            if self.hasFailed || self.waiting?.isEmpty == false, self.gateway.isOnline, let hello = self.gateway.hello {
-                self.ask(hello, on: loop)
-            }
+            if self.hasFailed || self.waiting?.isEmpty == false, self.gateway.isOnline { self.ask(on: loop) }
         }
     }
 

@@ -1,6 +1,7 @@
 package import EventLoops
 import Gateway
 import JSONBytes
+import Ledger
 
 /// Sends commands to nodes: one call at a time per node, after a look at its declarations. Nothing is stored for later,
 /// and nothing is sent twice.

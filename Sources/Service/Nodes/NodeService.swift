@@ -1,6 +1,7 @@
 package import EventLoops
 import Gateway
 import JSONBytes
+import Ledger
 import Notifications
 import Store
 

@@ -90,14 +90,14 @@ final class TranscriptSearch {
         // The run in progress may be this message's, continued by another gateway process.
         if page.hasActiveRun == true { return .report(unknown) }
         // A message without an answer, before others: it was stopped or cut off. Had it been refused, the session's next run
-        // would have got its words too, because 2026.6.11 puts such a row into the next prompt.
+        // would have got its words too, because June gateways put such a row into the next prompt.
         guard isUnrun(row, page) else { return .report(found) }
         // The message of an interrupted run may be older than the newest row.
         return page.lastRunEnd == nil ? .report(unknown) : .refused(reason: notRun)
     }
 
-    /// Whether no run has begun in the session since its newest message was sent. For a run that it refuses, 2026.6.11
-    /// gives the time of the message itself as the run's start.
+    /// Whether no run has begun in the session since its newest message was sent. For a run that it refuses, a June
+    /// gateway gives the time of the message itself as the run's start.
     private static func isUnrun(_ row: OwnRow, _ page: ChatHistory.Output) -> Bool {
         guard let start = page.lastRunStart, let sent = row.newestAt else { return false }
         return start < sent || (start == sent && page.lastRunEnd == .failed)

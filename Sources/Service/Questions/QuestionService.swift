@@ -2,6 +2,7 @@ import Basics
 package import EventLoops
 import Gateway
 import JSONBytes
+import Ledger
 package import Runs
 
 /// The agent's questions to people: pending ones, and our clients' answers. Only the newest gateways have them, in
@@ -58,9 +59,7 @@ package final class QuestionService {
     package var sight: PendingLists.Sight { list.sight }
 
     /// False if the connected gateway has no questions.
-    package var isSupported: Bool {
-        list.hello.map { Capability.questions.works(with: $0) } ?? true
-    }
+    package var isSupported: Bool { !list.isConnected || gateway.profile?.offers(.questions) ?? true }
 
     /// The gateway has more pending questions than Ladle keeps.
     package var isOverfull: Bool { register.isOverfull }
@@ -199,12 +198,12 @@ package final class QuestionService {
     }
 
     private func readList(on loop: isolated EventLoop) {
-        guard let hello = list.hello else { return }
+        guard list.isConnected else { return }
         guard isSupported else {
             list.settle(as: .whole)
             return publish(register.endAll(now: approvals.gatewayTime(on: loop)), on: loop)
         }
-        guard let current = list.begin(hello, lists: true) else { return }
+        guard let current = list.begin(lists: true) else { return }
         let number = register.askList()
         gateway.call(QuestionList(), on: loop) { [weak self] in self?.listed($0, number, current, on: loop) }
     }

@@ -3,6 +3,7 @@ package import EventLoops
 package import Gateway
 import JSONBytes
 package import Labels
+import Ledger
 package import Outbox
 package import Runs
 import Store
@@ -16,8 +17,8 @@ package final class RunService {
     private static let pageRows = RunTracker.pageRows
     /// The most histories requested at one time, to leave room for other requests.
     private static let mostLooks = 16
-    /// The work for looks that a gateway gets at one time. It answers one request after the other, 2026.6.11 in 70 ms
-    /// or more, and needs time for its own work.
+    /// The work for looks that a gateway gets at one time. It answers one request after the other, in 70 ms or more,
+    /// and needs time for its own work.
     private static let looksMilliseconds: Int64 = 250
 
     private unowned let gateway: any GatewayCalls
@@ -32,9 +33,9 @@ package final class RunService {
     private var lookMilliseconds: Int64 = 0
     private var ticker: TimerID?
     private var isOnline = false
-    /// Whether the last connection reached the same gateway process as the one before; nil if unknown.
-    private(set) var isGatewayTheSame: Bool?
-    private var process: GatewayProcess?
+    /// The gateway's process at the last connection, and what it was of the one before.
+    private(set) var process: GatewayProcess?
+    private(set) var continuity = Continuity.either
     /// The gateway refused a message because of a session conflict, and no cure was seen since.
     private var hasConflict = false
     private var afterRestart: TimerID?
@@ -130,11 +131,18 @@ package final class RunService {
             tracker.defaults = defaults
             events.notify(.defaultsChanged(defaults), on: loop)
         }
-        tracker.traits = GatewayTraits(hello)
+        if let profile = gateway.profile { tracker.profile = profile }
         tracker.clockSkewMs = gateway.clockSkewMs(on: loop)
-        isGatewayTheSame = isSameProcess(hello, on: loop)
-        tracker.linkOpened(isSameProcess: isGatewayTheSame, startedAt: process?.startedAt, now: loop.wallClock)
-        if isGatewayTheSame == false { sendRefusedAgain(on: loop) }
+        note(
+            GatewayProcess(
+                hello,
+                gatewayTime: gateway.gatewayTime(on: loop),
+                monotonicMs: Int64(clamping: loop.now / 1_000_000)
+            ),
+            on: loop
+        )
+        tracker.linkOpened(process: continuity, startedAt: process?.startedAt, now: loop.wallClock)
+        if continuity == .other { sendRefusedAgain(on: loop) }
         // The outbox waits for runs in progress, including runs that began before this connection.
         for run in tracker.busyRuns { report(run, on: loop) }
     }
@@ -145,22 +153,10 @@ package final class RunService {
         look(on: loop)
     }
 
-    /// Nil if the gateway does not report its uptime, if no earlier process is known, or if the times do not tell.
-    private func isSameProcess(_ hello: Hello, on loop: isolated EventLoop) -> Bool? {
-        guard let age = hello.uptimeMs else { return nil }
-        let now = GatewayProcess(
-            ageMs: age,
-            gatewayTime: gateway.gatewayTime(on: loop),
-            monotonicMs: Int64(clamping: loop.now / 1_000_000)
-        )
-        defer { process = now }
-        guard let known = process else {
-            now.keep(in: feed.journal, now: loop.wallClock)
-            return nil
-        }
-        let isSame = known.isSame(as: now)
-        if isSame != true { now.keep(in: feed.journal, now: loop.wallClock) }
-        return isSame
+    private func note(_ now: GatewayProcess, on loop: isolated EventLoop) {
+        continuity = process?.continuity(to: now) ?? .either
+        process = now
+        now.keep(in: feed.journal, now: loop.wallClock)
     }
 
     /// Called after the outbox has been told of the link.
@@ -238,8 +234,8 @@ package final class RunService {
 
     // MARK: A gateway that refuses to run messages
 
-    /// Looks for the cure of a session conflict. After a restart 2026.6.11 acknowledges the second message of each
-    /// older session and does not run it. A completed run in a session that is new to this gateway process cures all
+    /// Looks for the cure of a session conflict. After a restart such a gateway acknowledges the second message of
+    /// each older session and does not run it. A completed run in a session that is new to this gateway process cures all
     /// sessions.
     private func lookForCure(behind run: Run, on loop: isolated EventLoop) {
         guard hasConflict, run.state == .completed, gateway.isOnline else { return }
@@ -256,7 +252,7 @@ package final class RunService {
     /// also run them by itself, so Ladle waits for that first.
     private func sendRefusedAgain(on loop: isolated EventLoop) {
         if let afterRestart { loop.cancel(afterRestart) }
-        afterRestart = loop.after(milliseconds: GatewayTraits.resumeMilliseconds) { [weak self] in
+        afterRestart = loop.after(milliseconds: GatewayProfile.resumeMs) { [weak self] in
             guard let self else { return }
             self.afterRestart = nil
             guard self.hasConflict, self.isOnline else { return }
@@ -394,10 +390,11 @@ package final class RunService {
 
     /// Whether the message went to an earlier process of the gateway.
     private func wasTakenBefore(_ entry: OutboxEntry, on loop: isolated EventLoop) -> Bool {
-        guard isOnline, let process else { return false }
+        guard isOnline, let start = process?.startedAt else { return false }
         // After a refusal, or an apparent absence, the dispatch time is not known.
         let sent = entry.firstDispatchAt ?? entry.createdAt
-        return sent.adding(milliseconds: entry.dispatchSkewMs ?? gateway.clockSkewMs(on: loop)) < process.startedAt
+        let skewMs = entry.dispatchSkewMs ?? gateway.clockSkewMs(on: loop)
+        return GatewayProcess.began(start, after: sent.adding(milliseconds: skewMs))
     }
 
     private func recover(_ entry: OutboxEntry, on loop: isolated EventLoop) {

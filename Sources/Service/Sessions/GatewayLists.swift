@@ -1,6 +1,7 @@
 package import EventLoops
 import Gateway
 import JSONBytes
+import Ledger
 import Store
 
 /// The gateway's agents. The last list is stored in the database for times without the gateway.
@@ -82,9 +83,6 @@ package final class GatewayLists {
         fresh = nil
     }
 
-    /// Gateways of earlier protocols accept messages for unlisted agents.
-    private static let firstProtocolThatRefuses = 4
-
     /// Asks the gateway only about an agent it has not listed yet.
     /// - Parameters:
     ///   - agent: the lower-case name used in session keys.
@@ -95,9 +93,7 @@ package final class GatewayLists {
         on loop: isolated EventLoop,
         completion: @escaping ([String]?) -> Void
     ) {
-        guard gateway.isOnline, (gateway.hello?.protocolVersion ?? 0) >= Self.firstProtocolThatRefuses,
-            !agents.contains(agent)
-        else { return completion(nil) }
+        guard gateway.isOnline, gateway.profile?.refusesUnlistedAgents == true, !agents.contains(agent) else { return completion(nil) }
         var isOpen = true
         let settle = { (known: [String]?) in
             guard isOpen else { return }

@@ -1,6 +1,7 @@
 import Basics
 package import EventLoops
 import Gateway
+import Ledger
 import Outbox
 import Runs
 
@@ -210,7 +211,7 @@ package final class SessionControl {
         _ completion: @escaping Completion<Made>
     ) {
         let change = new.change
-        guard gateway.hello?.methods.contains(SessionsCreate.method) ?? false else {
+        guard gateway.profile?.createsSessions ?? false else {
             return complete(key, change, on: loop, completion)
         }
         let call = SessionsCreate(
@@ -390,7 +391,7 @@ package final class SessionControl {
 
     /// The condition on the conversation's id, which only the newest releases take.
     private func guardID(of info: SessionInfo) -> String? {
-        gateway.hello?.methods.contains("sessions.patchMany") ?? false ? info.sessionID : nil
+        gateway.profile?.comparesConversations == true ? info.sessionID : nil
     }
 
     private func check<Value>(

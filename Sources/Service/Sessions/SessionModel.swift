@@ -2,6 +2,7 @@ import Basics
 package import EventLoops
 import Gateway
 import JSONBytes
+import Ledger
 import Runs
 import Store
 
@@ -131,7 +132,7 @@ package final class SessionModel {
     // MARK: Reading
 
     private func isFresh(on loop: isolated EventLoop) -> Bool {
-        let tells = gateway.hello.map { Capability.eventsSessions.works(with: $0) } ?? false
+        let tells = gateway.profile?.offers(.eventsSessions) ?? false
         return list.isFresh(forMs: tells ? Self.lifeWithEventsMs : Self.lifeWithoutEventsMs, on: loop)
     }
 

@@ -2,6 +2,7 @@ package import Basics
 package import EventLoops
 package import Gateway
 package import JSONBytes
+import Ledger
 import Runs
 
 /// Tokens and cost by day and by session. The gateway reads transcripts to count them, so answers are cached.
@@ -83,12 +84,12 @@ package final class UsageReports {
         refusesAllAgents = false
     }
 
-    private var lacksCost: Bool { gateway.hello.map { !$0.methods.contains(UsageCost.method) } ?? false }
-    private var namesAgents: Bool { (gateway.hello?.protocolVersion ?? 0) >= UsageCost.firstProtocolWithAgents }
+    private var lacksCost: Bool { gateway.profile?.offers(.usageCost) == false }
+    private var namesAgents: Bool { gateway.profile?.offers(.usageAgents) ?? false }
 
     /// Whether the gateway itself counts days in the named zone.
     package func knowsZone(of period: UsagePeriod) -> Bool {
-        period.zone != nil && !refusesTimeZones && gateway.hello?.takesTimeZones == true
+        period.zone != nil && !refusesTimeZones && gateway.profile?.countsInTimeZones == true
     }
 
     package func cost(

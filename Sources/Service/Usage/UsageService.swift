@@ -2,6 +2,7 @@ import Basics
 package import EventLoops
 import Gateway
 package import JSONBytes
+import Ledger
 import Notifications
 
 /// The used share of the subscriptions and today's cost. Earlier gateways query every provider for each answer, so
@@ -102,7 +103,7 @@ package final class UsageService {
         on loop: isolated EventLoop,
         completion: @escaping (Result<Snapshot, Fault>) -> Void
     ) {
-        if let hello = gateway.hello, gateway.isOnline, !hello.methods.contains(UsageStatus.method) {
+        if gateway.isOnline, gateway.profile?.offers(.usageLimits) == false {
             return completion(.failure(.unsupported))
         }
         refresh(on: loop)
@@ -209,7 +210,7 @@ package final class UsageService {
 
     /// Follows the usage as long as a small display shows it.
     func glanced(on loop: isolated EventLoop) {
-        guard gateway.hello?.methods.contains(UsageStatus.method) ?? false else { return }
+        guard gateway.profile?.offers(.usageLimits) ?? false else { return }
         glancedAt = loop.now
         if !isLooking { follow(on: loop) }
     }

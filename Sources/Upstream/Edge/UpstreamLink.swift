@@ -3,6 +3,7 @@ import Dispatch
 package import EventLoops
 package import Gateway
 import JSONBytes
+package import Ledger
 package import Observability
 import POSIX
 package import TLS
@@ -65,6 +66,7 @@ package final class UpstreamLink {
     package var status: LinkStatus { machine.status }
     /// The last hello, kept while the gateway is away.
     package var hello: Hello? { machine.hello }
+    package var profile: GatewayProfile? { machine.profile }
     package var counters: LinkCounters { machine.counters }
     package var isOnline: Bool { machine.isOnline }
     package var pendingCalls: Int { completions.count }

@@ -1,6 +1,7 @@
 import Basics
 import Gateway
 import JSONBytes
+import Ledger
 import Observability
 import WebSocket
 
@@ -35,8 +36,9 @@ struct LinkMachine {
     }
 
     private(set) var target: LinkTarget
-    /// The last hello. It stays while the gateway is away, because it lists the methods that the gateway supports.
+    /// The last hello and what it shows of the release. They stay while the gateway is away.
     private(set) var hello: Hello?
+    private(set) var profile: GatewayProfile?
     private(set) var counters = LinkCounters()
     /// Nil while frame logging is off.
     private(set) var log: FrameLog?
@@ -356,13 +358,14 @@ struct LinkMachine {
         _ now: LinkTime
     ) -> [LinkAction] {
         counters.hellos += 1
-        self.hello = hello
+        let profile = GatewayProfile(hello)
+        (self.hello, self.profile) = (hello, profile)
         phase = .online
         backoff.opened(now: now.milliseconds)
         credentials.reset()
         connection.handshake = nil
         connection.deadlines = LinkDeadlines(tickIntervalMs: hello.policy.tickIntervalMs, now: now.milliseconds)
-        connection.sequence = SequenceTracker(protocolVersion: hello.protocolVersion)
+        connection.sequence = SequenceTracker(isOwnCount: profile.countsEventsPerConnection)
         socket.allow(.anyFrame(hello.policy.maxPayload))
         var actions: [LinkAction] = []
         if let token = hello.deviceToken, credentials.keep(token, from: configuration) {
@@ -371,7 +374,7 @@ struct LinkMachine {
         }
         // The subscription goes out before any snapshot request: otherwise changes between the two would be lost.
         if configuration.subscribesToSessions { actions += subscribe(now) }
-        actions += report(shown.online(hello, now: now))
+        actions += report(shown.online(hello, profile, now: now))
         actions.append(.hello(hello))
         return actions
     }

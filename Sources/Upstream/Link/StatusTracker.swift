@@ -1,5 +1,6 @@
 import Basics
 import Gateway
+import Ledger
 import Observability
 
 /// The status that users see. Each method returns the new status, or nil if a user sees no difference.
@@ -66,12 +67,12 @@ struct StatusTracker {
         )
     }
 
-    mutating func online(_ hello: Hello, now: LinkTime) -> LinkStatus? {
+    mutating func online(_ hello: Hello, _ profile: GatewayProfile, now: LinkTime) -> LinkStatus? {
         var next = LinkStatus(state: .online, detail: "Connected.", since: now.wall, url: current.url)
         next.protocolVersion = hello.protocolVersion
         next.gatewayVersion = hello.serverVersion
         next.scopes = hello.scopes
-        next.features = Capability.names(with: hello)
+        next.features = profile.features
         next.clockSkewMs = notableSkewMs(at: now)
         nameMissingScopes(in: &next)
         return show(next)

@@ -3,6 +3,7 @@ import Basics
 import Commands
 import Configuration
 import JSONBytes
+import Ledger
 import Outbox
 import POSIX
 import Service
@@ -122,8 +123,8 @@ struct Doctor {
         var findings: [Finding] = []
         if let refused = outbox?["refused"]?.int {
             let text =
-                "the gateway refuses to run \(refused == 1 ? "1 message" : "\(refused) messages"), as 2026.6.11 does after a "
-                + "restart; a message to a new session cures it"
+                "the gateway refuses to run \(refused == 1 ? "1 message" : "\(refused) messages"), as "
+                + "\(GatewayProfile.refusingRelease) does after a restart; a message to a new session cures it"
             findings.append(.wrong("outbox", text, OutboxFault.sessionConflictCure, .temporary))
         }
         let stuck = (outbox?["failed"]?.int ?? 0) + (outbox?["unconfirmed"]?.int ?? 0)

@@ -2,6 +2,7 @@ import Basics
 import EventLoops
 import Gateway
 import JSONBytes
+import Ledger
 import Observability
 import Service
 import Upstream
@@ -33,6 +34,7 @@ final class ScriptedGateway: GatewayCalls {
     var isOnline = false
     var status = LinkStatus(state: .offline, detail: "", since: Timestamp(milliseconds: 0), url: nil)
     var hello: Hello?
+    var profile: GatewayProfile? { hello.map(GatewayProfile.init) }
     /// How far the gateway's clock is ahead of ours when the link opens.
     var clockSkewMs: Int64 = 0
     /// The gateway's time and ours on the monotonic clock, when the link opened.

@@ -3,6 +3,7 @@ import Documents
 import EventLoops
 import Gateway
 import JSONBytes
+import Ledger
 import Observability
 import Outbox
 import Service
@@ -130,7 +131,7 @@ final class ServiceBench: ServiceEventReceiver {
         gateway.measureClock(on: loop)
         gateway.isOnline = true
         gateway.status = status(.online, on: loop)
-        gateway.status.features = Capability.names(with: hello)
+        gateway.status.features = GatewayProfile(hello).features
         services.events.notify(.linkChanged(gateway.status), on: loop)
         services.events.notify(.linkOpened(hello), on: loop)
         try await settle(on: loop)

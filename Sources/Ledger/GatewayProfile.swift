@@ -1,0 +1,205 @@
+package import Gateway
+
+/// What the connected gateway's release does, as its hello shows it. This file and `Capability` alone name releases and ask for methods;
+/// every difference that Ladle minds is a row, with the recording that shows it (`data/captures-faults` unless another set is named) or its source.
+///
+/// A release that nobody has seen yet gets the rows of the newest known one that offers the same methods and members.
+package struct GatewayProfile: Sendable, Equatable {
+    /// Releases that do the same, each known by what its hello has and the one before lacks.
+    /// Elsewhere they go by these names.
+    package enum Generation: Int, Sendable, CaseIterable, Comparable {
+        /// 2026.3.1. Recorded.
+        case march
+        /// From 2026.3.24, known by `sessions.subscribe`. Recorded: 2026.4.26.
+        case april
+        /// From 2026.5, known by protocol 4. Recorded: 2026.6.11.
+        case june
+        /// From 2026.9, known by `server.bootId`. Read in 2026.9.7, not recorded: `docs/gateway-newest.md`, here `newest`.
+        case autumn
+
+        package static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
+    }
+
+    package let generation: Generation
+    /// The version that the gateway names; a build from source names none that tells anything.
+    package let version: String?
+    private let methods: Set<String>
+
+    package init(_ hello: Hello) {
+        let generation: Generation =
+            if hello.bootID != nil {
+                .autumn
+            } else if hello.protocolVersion >= 4 {
+                .june
+            } else {
+                hello.methods.contains(SessionsSubscribe.method) ? .april : .march
+            }
+        self.init(generation, version: hello.serverVersion, methods: hello.methods)
+    }
+
+    package init(_ generation: Generation, version: String? = nil, methods: Set<String> = []) {
+        self.generation = generation
+        self.version = version
+        self.methods = methods
+    }
+
+    // MARK: What it offers
+
+    package func offers(_ capability: Capability) -> Bool {
+        switch capability {
+        // A member of `sessions.patch`, which no hello lists; the same releases added these methods.
+        case .sessionsArchive: isRelease(from: (2026, 7)) || lists(capability.row.methods)
+        // Members of `wake` and `usage.cost`, which no hello lists.
+        case .wakeSession, .usageAgents: generation >= .june && lists(capability.row.methods)
+        // Every release has this method, and none lists it.
+        case .usageSessions: true
+        default: lists(capability.row.methods)
+        }
+    }
+
+    /// The names of the capabilities for `link.features`, sorted.
+    package var features: [String] { Capability.allCases.filter(offers).map(\.rawValue).sorted() }
+
+    private func lists(_ names: [String]) -> Bool { names.contains(where: methods.contains) }
+
+    // MARK: Calls, by the method that the hello lists
+
+    package var listsCommandApprovals: Bool { lists([ExecApprovalList.method]) }
+    package var listsPluginApprovals: Bool { lists([PluginApprovalList.method]) }
+    package var resolvesCommandApprovals: Bool { lists([ExecApprovalResolve.method]) }
+    package var resolvesPluginApprovals: Bool { lists([PluginApprovalResolve.method]) }
+    package var resolvesAnyApproval: Bool { lists([ApprovalResolve.method]) }
+    /// It says of one approval how it ended.
+    package var tellsEndedApprovals: Bool { lists([ApprovalGet.method]) }
+    package var listsDeviceRequests: Bool { lists([DevicePairList.method]) }
+    /// 2026.7 removed it.
+    package var listsNodeRequests: Bool { lists([NodePairList.method]) }
+    /// Without it, a patch with a new key creates the session.
+    package var createsSessions: Bool { lists([SessionsCreate.method]) }
+    /// A change of a session may be bound to the id of its conversation: releases that list `sessions.patchMany`.
+    package var comparesConversations: Bool { lists(["sessions.patchMany"]) }
+
+    // MARK: Members of calls and answers
+
+    /// It takes attachments that are no pictures. `attachments.v2026.6.11`.
+    package var takesFiles: Bool { generation >= .june }
+    /// `models.list` takes a view. Earlier releases refuse unknown members.
+    package var takesModelViews: Bool { generation >= .june }
+    /// `chat.history` takes `maxChars`; later versions may still refuse it. `long-answer.v2026.4.26`.
+    package var takesLongTexts: Bool { generation >= .april }
+    /// `usage.cost` counts days in a named time zone (2026.9). Only the version shows that.
+    package var countsInTimeZones: Bool { generation >= .june && isRelease(from: (2026, 9)) }
+    /// It names the missing agent instead of accepting a message for it.
+    package var refusesUnlistedAgents: Bool { generation >= .june }
+    /// Its answer to `cron.run` comes before the run ends.
+    package var answersJobsAtOnce: Bool { generation >= .june }
+    /// Each connection counts its own events, so that a hole in the numbers is a loss.
+    package var countsEventsPerConnection: Bool { generation >= .june }
+
+    // MARK: Transcripts and runs
+
+    /// It sends each row of a transcript when it writes the row. March does not, and leaves the output of commands out of its
+    /// events. `poll-cost.v2026.3.1`.
+    package var sendsRows: Bool { generation >= .april }
+    /// It reports the first of several failed tries as the run's error, and says nothing of the later ones. `transient-error4.v2026.3.1`.
+    package var triesAgainAfterError: Bool { generation == .march }
+    /// Asked about a run, it answers `failed` only after the last try, which comes within seconds. April answers so already in the pause
+    /// before the next try, which takes up to a minute; the last try ends with an event. `provider-429.v2026.4.26`.
+    package var saysFailedAfterTheLastTry: Bool { generation == .march }
+    /// Its pages of a transcript say which run is under way. Gateways without this are asked about each run. `poll-cost.v2026.6.11`.
+    package var pagesTellRuns: Bool { generation >= .june }
+    /// Rows of users have our key: `<key>:user`. All recordings of June; no earlier one.
+    package var keysInRows: Bool { generation >= .june }
+    /// Our words are dropped if equal ones run: the answer names that other run. `captures-faults-2/same-words-running`.
+    package var dropsEqualWords: Bool { generation == .june }
+    /// A message that comes during a run waits behind it, and is run under an id of the gateway's own. `busy-sends`; newest §2.3.
+    package var hasOwnIDForQueued: Bool { generation != .june }
+    /// After a run, a message to its session that arrives within milliseconds is put behind later ones and answered with an empty
+    /// text. `busy-sends.v2026.4.26`.
+    package var pauseAfterRunMs: Int64 { generation == .april ? 500 : 0 }
+
+    // MARK: Stops
+
+    /// What a stop does before the run has begun. `captures-faults-2/stop-early`, `stop-early-more`, where April asks no model; but in the
+    /// first 100 ms it begins runs of which it said that it stopped them. Newest §2.4.
+    package var earlyStop: MessageTraits.EarlyStop {
+        switch generation {
+        case .march, .april: .asksModel
+        case .june: .leavesRow
+        case .autumn: .clean
+        }
+    }
+
+    /// What becomes of a message that is stopped while another runs. `stop-early-more` part 3, `stop-queued-breaks-run`; newest §2.4.
+    package var queuedStop: MessageTraits.QueuedStop {
+        switch generation {
+        case .march, .april: .runsAllTheSame
+        case .june: .breaksTheRun
+        case .autumn: .clean
+        }
+    }
+
+    /// The next prompt has the words of a stopped message too. `stop-early` part 4, `stop-then-merged`, `refused-rows-merged`.
+    package var carriesStoppedWords: Bool { generation == .march || generation == .june }
+
+    /// The next prompt has the words of a message that was refused or failed. `refused-rows-merged`; April and newest resume such a row.
+    package var readsRefusedRows: Bool { generation >= .april }
+
+    /// The part that the ledger's table reads.
+    package var messages: MessageTraits {
+        MessageTraits(
+            keysInRows: keysInRows,
+            earlyStop: earlyStop,
+            queuedStop: queuedStop,
+            resumesRuns: resumesRuns,
+            readsRefusedRows: readsRefusedRows
+        )
+    }
+
+    // MARK: Restarts
+
+    /// How long after its start it may go on with a run that a restart interrupted: June after 6 s, April after 34 s, or as a rule not
+    /// at all; March never. `gateway-kill-midrun`.
+    package static let resumeMs: Int64 = 60_000
+    /// June went on with a run nine minutes after its start, when several restarts had interrupted many sessions.
+    package static let lateResumeMs: Int64 = 3_600_000
+    package var resumesRuns: Bool { generation >= .april }
+    /// It acknowledges the second message of each session that is older than its process, and does not run it; it may run the refused
+    /// row after the next restart, or put it into the next prompt. `init-conflict.v2026.6.11`, `refused-rows-merged`. Only the version shows it.
+    package var refusesInOldSessions: Bool { version?.hasPrefix("2026.6.") ?? false }
+    /// A release that does so, for people.
+    package static let refusingRelease = "2026.6.11"
+
+    package enum Drain: Sendable {
+        /// It acknowledges a message and refuses it with an answer of its own; a queued one is lost as a rule.
+        case refusesByAnswer
+        /// It ends all work first and refuses nothing.
+        case endsWorkFirst
+        /// It refuses calls with a reason.
+        case refusesCalls
+        case unknown
+    }
+
+    /// What it does with messages before a restart. `captures-faults-2/restart-in-process`; newest §7.
+    package var drain: Drain {
+        switch generation {
+        case .march: .refusesByAnswer
+        case .april: .unknown
+        case .june: .endsWorkFirst
+        case .autumn: .refusesCalls
+        }
+    }
+
+    /// Its process has an id of its own; of others the start time must do, which a restart inside the process keeps. Newest §1.3.
+    package var hasBootID: Bool { generation >= .autumn }
+    /// It keeps messages on disk before it runs them, and its history answers with receipts. Newest §2.5.
+    package var hasCustody: Bool { generation >= .autumn }
+
+    // MARK: Versions
+
+    /// Builds from source have other version names, which give false.
+    private func isRelease(from first: (year: Int, month: Int)) -> Bool {
+        let parts = version?.split(separator: ".", maxSplits: 2).prefix(2).compactMap { Int($0) } ?? []
+        return parts.count == 2 && (parts[0], parts[1]) >= (first.year, first.month)
+    }
+}
