@@ -4,7 +4,7 @@ BUILD := swift build -debug-info-format none
 RELEASE := $(BUILD) -c release --static-swift-stdlib --product ladle
 export SWIFT_BACKTRACE := enable=no
 
-.PHONY: run build program check unit integration test lint format docs sanitize contract proof replay fuzz bench coverage release deb clean packages
+.PHONY: run build program check unit integration test lint format docs sanitize contract proof replay explore fuzz bench coverage release deb clean packages
 
 run: program
 	@deploy/run
@@ -50,7 +50,11 @@ replay: packages
 	$(BUILD) --build-tests
 	LADLE_REPLAY=all swift test --skip-build --disable-xctest --filter CutReplayTests
 
-proof: program sanitize replay
+# Every order of events in small worlds of each release, against the ledger.
+explore: packages
+	@Tests/Explore/run $(or $(STATES),100000)
+
+proof: program sanitize replay explore
 	$(BUILD) --product faulty-gateway
 	@LADLE=.build/ladle Tests/Proof/run --long
 

@@ -72,7 +72,8 @@ extension Decision {
         ) { v, _ in v.marks.contains(.afterStop) ? Statement(.cancelled) : nil },
         row("stopped", { v, _ in v.work == .stopped }, .nothing) { v, g in
             let marks: Statement.Marks = v.delivery == .stored ? [] : .mayHaveRun
-            return Statement(.aborted, g.mayBringBackStopped ? marks.union(.mayReturn) : marks)
+            let mayReturn = g.mayBringBackStopped(hasBegun: v.marks.contains(.begun))
+            return Statement(.aborted, mayReturn ? marks.union(.mayReturn) : marks)
         },
         row("turned away", { v, _ in v.work == .turnedAway && v.delivery == .stored }, .nothing) { _, g in
             Statement(.failed, g.readsRefusedRows ? .mayReturn : [])
@@ -129,9 +130,10 @@ extension Decision {
             { v, _ in v.delivery == .absent && v.will == .stop && v.told?.kind == .cancelled },
             .nothing
         ) { v, _ in v.told },
-        row("absent, and stopped", { v, _ in v.delivery == .absent && v.will == .stop }, .nothing) { _, g in
+        row("absent, and stopped", { v, _ in v.delivery == .absent && v.will == .stop }, .nothing) { v, g in
             if g.earlyStop == .clean { return Statement(.cancelled) }
-            return Statement(.aborted, g.mayBringBackStopped ? [.mayHaveRun, .mayReturn] : .mayHaveRun)
+            let mayReturn = g.mayBringBackStopped(hasBegun: v.marks.contains(.begun))
+            return Statement(.aborted, mayReturn ? [.mayHaveRun, .mayReturn] : .mayHaveRun)
         },
         row("absent", { v, _ in v.delivery == .absent }, .repeatKey),
 
@@ -145,7 +147,7 @@ extension Decision {
         ) { _, _ in Statement(.cancelled) },
         row("named at work", { v, _ in v.marks.contains(.active) }, .watch),
         row("unknown", { v, _ in v.marks.isSuperset(of: [.waited, .fresh]) }, .wait) { v, g in
-            Statement(.unknown, v.will == .stop && g.mayBringBackStopped ? .mayReturn : [])
+            Statement(.unknown, v.will == .stop && g.mayBringBackStopped(hasBegun: false) ? .mayReturn : [])
         },
         row(
             "asked again",
@@ -183,20 +185,27 @@ package struct MessageTraits: Sendable, Hashable {
     package var resumesRuns: Bool
     /// Rows of refused messages are read with the session's next message.
     package var readsRefusedRows: Bool
+    /// So are rows of messages that were stopped at work.
+    package var readsStoppedRows: Bool
 
     package init(
         keysInRows: Bool,
         earlyStop: EarlyStop,
         queuedStop: QueuedStop,
         resumesRuns: Bool,
-        readsRefusedRows: Bool
+        readsRefusedRows: Bool,
+        readsStoppedRows: Bool = false
     ) {
         self.keysInRows = keysInRows
         self.earlyStop = earlyStop
         self.queuedStop = queuedStop
         self.resumesRuns = resumesRuns
         self.readsRefusedRows = readsRefusedRows
+        self.readsStoppedRows = readsStoppedRows
     }
 
-    package var mayBringBackStopped: Bool { earlyStop != .clean || queuedStop == .runsAllTheSame }
+    /// Whether the gateway may still run the words of a stopped message, or read them with the session's next one.
+    package func mayBringBackStopped(hasBegun: Bool) -> Bool {
+        hasBegun ? readsStoppedRows : earlyStop != .clean || queuedStop == .runsAllTheSame
+    }
 }

@@ -2,7 +2,8 @@
 /// in any order.
 ///
 /// A key is counted from 1: a message goes out under its first key, and under the next one where the gateway may remember a refusal of
-/// the key before. A contact is one connection to the gateway, counted from 1 over the life of the turn.
+/// the key before. A contact is one connection to the gateway, up to a call that got no answer; contacts are counted over the life of the
+/// turn.
 package enum Fact: Sendable, Hashable {
     // MARK: Ours
 
@@ -52,6 +53,8 @@ package enum Fact: Sendable, Hashable {
         case remembered
         /// The message is the gateway's now.
         case taken
+        /// The gateway knows the key from before, and has not done with it.
+        case atWork
     }
 
     /// The run of one of our keys, or a run with an id of the gateway's own that was tied to the turn.

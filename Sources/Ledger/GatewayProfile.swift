@@ -139,8 +139,11 @@ package struct GatewayProfile: Sendable, Equatable {
         }
     }
 
-    /// The next prompt has the words of a stopped message too. `stop-early` part 4, `stop-then-merged`, `refused-rows-merged`.
-    package var carriesStoppedWords: Bool { generation == .march || generation == .june }
+    /// After an early stop it says the answer before once more, as the final event of the stopped run. `stop-early.v2026.3.1`.
+    package var saysAnswersAgain: Bool { generation == .march }
+
+    /// The next prompt has the words of a message that was stopped at work. `stop-early.v2026.3.1` part 4.
+    package var readsStoppedRows: Bool { generation == .march }
 
     /// The next prompt has the words of a message that was refused or failed. `refused-rows-merged`; April and newest resume such a row.
     package var readsRefusedRows: Bool { generation >= .april }
@@ -152,7 +155,8 @@ package struct GatewayProfile: Sendable, Equatable {
             earlyStop: earlyStop,
             queuedStop: queuedStop,
             resumesRuns: resumesRuns,
-            readsRefusedRows: readsRefusedRows
+            readsRefusedRows: readsRefusedRows,
+            readsStoppedRows: readsStoppedRows
         )
     }
 

@@ -124,7 +124,9 @@ package struct Turn: Sendable, Hashable {
     private func marks(_ newest: Attempt) -> Verdict.Marks {
         var marks: Verdict.Marks = []
         if waited.contains(contact) { marks.insert(.waited) }
+        if newest.contact == contact, answers[newest] == .atWork { marks.insert(.active) }
         if newest.contact == contact { marks.insert(.askedHere) }
+        if began.contains(.key(newest.key)) { marks.insert(.begun) }
         guard let page, page.contact == contact, page.isWhole else { return marks }
         marks.insert(.fresh)
         if page.activity == .own { marks.insert(.active) }
@@ -181,7 +183,7 @@ extension Fact.Row {
 extension Fact.Answer {
     fileprivate var delivery: Verdict.Delivery {
         switch self {
-        case .taken, .remembered: .taken
+        case .taken, .remembered, .atWork: .taken
         case .joined: .joined
         case .refused: .refused
         }

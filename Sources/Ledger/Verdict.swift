@@ -37,7 +37,7 @@ package struct Verdict: Sendable, Hashable {
         package static let fresh = Marks(rawValue: 1)
         /// A fresh page that was asked for after the newest answer shows no run.
         package static let idle = Marks(rawValue: 2)
-        /// A fresh page names this turn as being at work.
+        /// The gateway named this turn as being at work, over the present contact.
         package static let active = Marks(rawValue: 4)
         /// A fresh page was asked for after the gateway had confirmed the stop.
         package static let afterStop = Marks(rawValue: 8)
@@ -49,6 +49,8 @@ package struct Verdict: Sendable, Hashable {
         package static let shared = Marks(rawValue: 64)
         /// The gateway ran the message more than once.
         package static let again = Marks(rawValue: 128)
+        /// The run of the newest key was seen at work. A run with an id of the gateway's own may be the stopped message, brought back.
+        package static let begun = Marks(rawValue: 512)
         /// The newest frame went out over the present contact.
         package static let askedHere = Marks(rawValue: 256)
     }

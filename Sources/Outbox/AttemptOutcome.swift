@@ -1,3 +1,5 @@
+import Ledger
+
 /// The link's report about one dispatch. Every dispatch gets exactly one.
 package enum AttemptOutcome: Sendable, Equatable {
     /// The frame was never written: there was no socket, or it closed before.
@@ -27,6 +29,17 @@ package enum AttemptOutcome: Sendable, Equatable {
 
         package var status: Status
         package var runID: String?
+
+        /// Whether the gateway dropped the message, because it is at work on equal words in this other run.
+        func isOfOtherRun(than key: String) -> Bool { status == .inFlight && runID.map { $0 != key } ?? false }
+
+        func fact(of key: String) -> Fact.Answer {
+            switch status {
+            case .inFlight: isOfOtherRun(than: key) ? .joined : .atWork
+            case .finished, .failed: .remembered
+            case .started, .nothingRan: .taken
+            }
+        }
 
         package init(status: Status, runID: String? = nil) {
             self.status = status

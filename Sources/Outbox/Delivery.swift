@@ -1,4 +1,5 @@
 import Basics
+import Ledger
 
 /// The delivery of one entry, from its acceptance to its final state.
 ///
@@ -10,12 +11,22 @@ struct Delivery: Sendable {
     private var writer = EntryWriter()
     private var run = EntryRun()
     private var search = HistorySearch()
+    /// The facts about the message at the gateway.
+    private var turn: Turn
+    /// The connections since the entry was loaded, each up to a call that got no answer.
+    private var contact = 1
+    /// Stops of the run, and stops that were taken back.
+    private var wills = 0
+    /// Monotonic time since which the gateway could have shown the message: the last connection or answer.
+    private var quietSinceMs: Int64 = 0
+    /// The key was repeated since the entry came into doubt, or since the last connection.
+    private var hasRepeated = false
     /// The dispatch whose outcome is pending.
     private var attempt: AttemptID?
     /// Monotonic time of the next attempt; nil for as soon as the entry's turn comes.
     private var dueAtMs: Int64?
     /// The connection over which a failed dispatch was not counted as an attempt.
-    private var freeOver: Int64?
+    private var freeOver: Int?
     /// A reconnect moved the attempt before its scheduled time.
     private var wasBroughtForward = false
     /// The reason why the entry must not go out again, in case it did not arrive.
@@ -24,6 +35,7 @@ struct Delivery: Sendable {
     init(entry: OutboxEntry) {
         self.entry = entry
         self.entry.text = nil
+        turn = Turn(entry.facts)
     }
 
     private var id: String { entry.id }
@@ -48,8 +60,12 @@ struct Delivery: Sendable {
             return writer.write(context.rules.failedWithout(attempt: entry, now: context.wall, fault: fault), &context)
         }
         enterQueue(&context)
+        quietSinceMs = context.now.monotonicMs
         if entry.state == .unconfirmed { search.want(entry, &context) }
     }
+
+    /// Nobody knows what became of the message, and later ones go: they wait no longer than it takes to find that out.
+    var letsOthersGo: Bool { current.state == .unconfirmed && current.fault?.code == OutboxFault.unknownCode }
 
     /// Continues an entry that a new process found on disk.
     mutating func resume(hasRunEnded ended: Bool, _ context: inout DispatcherContext) {
@@ -86,6 +102,7 @@ struct Delivery: Sendable {
             settle(attempt, outcome, &context)
         case .taken(let key):
             guard entry.goes(by: key) else { return }
+            turn.take(.answered(key: entry.keyGeneration, contact: turn.newest?.contact ?? 0, .taken))
             let change = rules.taken(entry, now: now)
             if change != nil || [.sending, .accepted].contains(entry.state) { run.markBusy(entry, &context) }
             if entry.state == .sending { run.taken() }
@@ -108,19 +125,19 @@ struct Delivery: Sendable {
                 endAttempt(&context)
                 writer.write(change, &context)
             }
-        case .refusedByRun(let key, let fault, let wait):
-            guard entry.goes(by: key),
-                let change = rules.refusedByRun(entry, fault, retryAfterMs: wait, now: now, vary: context.vary())
-            else { return }
+        case .refusedByRun(let key, let fault):
+            guard entry.goes(by: key), let change = rules.refusedByRun(entry, fault, now: now) else { return }
             run.ended()
-            context.refusesRuns = true
+            turn.take(.ended(.key(entry.keyGeneration), .refused))
             context.ended(entry.upstreamKey, in: entry.session)
             endAttempt(&context)
             writer.write(change, &context)
         case .withdrawn(let reason):
+            if reason == .stopped { note(.stop) }
             guard entry.state.isWaiting else { return withdrawal = reason }
             writer.write(rules.withdrawn(entry, reason, now: now), &context)
         case .mayRunAgain:
+            note(.run)
             if withdrawal == .stopped { withdrawal = nil }
         case .linkOpened:
             linkOpened(&context)
@@ -154,16 +171,7 @@ struct Delivery: Sendable {
             wasBroughtForward = false
             run.markBusy(entry, after: outcome, &context)
             run.answered(entry, outcome, context)
-            switch outcome {
-            case .acknowledged(let answer) where answer.status.isOfEarlierRun:
-                search.rowShouldBeThere()
-                run.ended()
-            case .rejected(let rejection) where entry.isRepeatInDoubt:
-                let pause = context.rules.pause(after: rejection, of: entry, vary: context.vary())
-                search.repeatRefused(pauseMs: pause)
-            case .notDispatched, .rejected: search.repeatFailed()
-            case .acknowledged, .noAnswer: break
-            }
+            note(outcome, &context)
             let (rules, now, vary) = (context.rules, context.wall, context.vary())
             let change = rules.settle(entry, outcome, now: now, isFree: isFree, isTaken: run.isTaken, vary: vary)
             return writer.write(change, &context)
@@ -173,7 +181,44 @@ struct Delivery: Sendable {
             let change = context.rules.taken(entry, now: context.wall)
         else { return }
         run.markBusy(entry, after: outcome, &context)
+        turn.take(.answered(key: entry.keyGeneration, contact: turn.newest?.contact ?? 0, .taken))
         writer.write(change, &context)
+    }
+
+    /// Keeps the answer to a dispatch as a fact.
+    private mutating func note(_ outcome: AttemptOutcome, _ context: inout DispatcherContext) {
+        let key = entry.keyGeneration
+        switch outcome {
+        case .acknowledged(let answer):
+            if answer.status.isOfEarlierRun {
+                search.rowShouldBeThere()
+                run.ended()
+            }
+            turn.take(.answered(key: key, contact: contact, answer.fact(of: entry.upstreamKey)))
+        case .rejected(let rejection) where entry.isRepeatInDoubt:
+            hasRepeated = false
+            turn.take(.unsent(key: key, contact: contact))
+            meet(.same)
+            let pause = context.rules.pause(after: rejection, of: entry, vary: context.vary())
+            search.repeatRefused(pauseMs: pause)
+        case .notDispatched:
+            hasRepeated = false
+            turn.take(.unsent(key: key, contact: contact))
+            meet(.same)
+        case .noAnswer: meet(.same)
+        case .rejected: break
+        }
+        quietSinceMs = context.now.monotonicMs
+    }
+
+    private mutating func meet(_ continuity: Continuity) {
+        contact += 1
+        turn.take(.contact(contact, continuity))
+    }
+
+    private mutating func note(_ will: Fact.Will) {
+        wills += 1
+        turn.take(.will(will, number: wills))
     }
 
     /// Whether a dispatch without a connection is not counted: entries that wait for the link are not at fault. Only
@@ -217,7 +262,6 @@ struct Delivery: Sendable {
         guard !context.writes.isResting else { return }
         switch context.link {
         case .online(let profile, _):
-            guard !mustSearchFirst(&context) else { return }
             if !queue.isControl {
                 guard !context.mustWaitForRun(queue, profile), context.queues.takeRoomOnWire(id, queue) else { return }
             }
@@ -231,16 +275,6 @@ struct Delivery: Sendable {
         }
     }
 
-    /// June gateways write the row of a message that they refuse to run, and may process that row after a restart. So the
-    /// history is searched for the row before the message goes out under its new key.
-    private mutating func mustSearchFirst(_ context: inout DispatcherContext) -> Bool {
-        guard entry.kind.startsRun, entry.wasRefused, !search.hasSearched(over: context.connection) else {
-            return false
-        }
-        if search.isIdle, search.nextMs == nil { context.searches.want(id) }
-        return true
-    }
-
     /// Writes `sending`; the dispatch follows that write.
     private mutating func send(isRepeat: Bool, _ context: inout DispatcherContext) {
         run.dispatching(entry, context)
@@ -252,8 +286,8 @@ struct Delivery: Sendable {
 
     // MARK: Its run
 
-    mutating func runBegan(_ id: String, _ context: inout DispatcherContext) {
-        if current.goes(by: id), run.began() { context.queues.markChanged(queue) }
+    mutating func runBegan(_ id: String) {
+        if current.goes(by: id) { turn.take(.began(.key(current.keyGeneration))) }
     }
 
     mutating func runEnded(_ id: String) {
@@ -265,6 +299,7 @@ struct Delivery: Sendable {
     /// comes: its row gets the id of the run that answers it.
     mutating func runDeferred(_ id: String, _ context: inout DispatcherContext) {
         run.await(entry: entry.id, &context)
+        if current.goes(by: id) { turn.take(.ended(.key(current.keyGeneration), .empty)) }
         receive(.taken(key: id), &context)
     }
 
@@ -273,22 +308,22 @@ struct Delivery: Sendable {
         receive(.continued(key: id, as: answer), &context)
     }
 
-    /// The time until which no later message of the session may be sent, because the gateway may still refuse this one.
-    func lateRefusalMs(_ context: DispatcherContext) -> Int64? { run.lateRefusalMs(entry, context) }
-
     // MARK: The link
 
     /// The gateway's process that acknowledged the entry still has it, unless it was restarted inside; another one knows only the rows on
     /// disk.
     private mutating func linkOpened(_ context: inout DispatcherContext) {
         guard context.isOnline else { return }
+        let continuity = run.gatewayProcess(entry, context)
+        meet(continuity)
+        quietSinceMs = context.now.monotonicMs
+        hasRepeated = false
         if entry.state == .accepted {
-            guard run.gatewayProcess(entry, context) != .other else {
+            guard continuity != .other else {
                 return writer.write(context.rules.gatewayChanged(entry, now: context.wall), &context)
             }
             run.markBusy(entry, &context)
         }
-        search.linkOpened()
         search.want(entry, &context)
     }
 
@@ -311,69 +346,99 @@ struct Delivery: Sendable {
         wasBroughtForward = true
     }
 
-    /// Makes the entry due, since the fault it waits for is gone.
-    mutating func bringForward(faultCode: String, _ context: inout DispatcherContext) {
-        guard current.state == .retrying, current.fault?.code == faultCode else { return }
-        forgetWait()
-        context.queues.markChanged(queue)
-    }
-
     private mutating func forgetWait() {
         dueAtMs = nil
         writer.setDue(nil)
     }
 
-    // MARK: The search in the history
-
-    /// Searches again later for an entry in doubt, after an inconclusive step.
-    private mutating func searchAgain(_ context: inout DispatcherContext) {
-        if entry.state == .unconfirmed { search.waitAfterFailure(id, &context) }
-    }
+    // MARK: Doubt
 
     /// Starts the entry's search, now that one of the limited places is free.
     mutating func startSearch(_ context: inout DispatcherContext) {
-        guard context.isOnline, search.isIdle, !entry.state.isWaiting || entry.wasRefused else { return }
-        guard writer.isIdle else { return search.waitAfterFailure(id, &context) }
-        guard let ask = search.begin(entry.state) else { return }
-        follow(ask, &context)
+        guard context.isOnline, search.isIdle, [.accepted, .unconfirmed].contains(entry.state) else { return }
+        guard writer.isIdle else { return lookAgain(&context) }
+        search.start(entry, knowing: turn.knowledge, &context)
+    }
+
+    /// Looks again soon, after a step that could not be carried out.
+    private mutating func lookAgain(_ context: inout DispatcherContext) {
+        search.wait(context.policy.failedSearchesMs.first, id, &context)
     }
 
     /// - Parameter key: the entry's key when the search began.
     mutating func searched(_ number: SearchID, key: String, _ report: SearchReport, _ context: inout DispatcherContext)
     {
-        guard search.end(number) else { return }
+        guard let knew = search.end(number) else { return }
         if let proof = report.proof { return receive(.proof(key: key, proof), &context) }
         // The write of the current change may still fail.
-        guard writer.isIdle else { return searchAgain(&context) }
-        if entry.state.isWaiting {
-            guard !report.hasFailed else { return search.waitAfterFailure(id, &context) }
-            search.searchedBeforeSending(over: context.connection)
-            return context.queues.markChanged(queue)
+        guard writer.isIdle else { return lookAgain(&context) }
+        guard !report.hasFailed else {
+            return search.wait(search.pauseAfterFailure(entry.state, context.policy), id, &context)
         }
-        let situation = run.situation(of: entry, isWithdrawn: withdrawal != nil, context)
-        if let ask = search.received(report, entry.state, situation, policy: context.policy) { follow(ask, &context) }
+        context.pages += 1
+        turn.take(
+            .page(
+                Fact.Page(
+                    number: context.pages,
+                    contact: contact,
+                    // A run in progress may be the message's own, under an id that the gateway chose.
+                    isWhole: report.isComplete && !report.hasActiveRun,
+                    activity: report.hasActiveRun ? .other : .idle,
+                    knew: knew
+                )
+            )
+        )
+        if isQuiet(context), !mayRepeat(context) { turn.take(.waited(contact: contact)) }
+        goOn(isWhole: report.isComplete, &context)
     }
 
-    private mutating func follow(_ ask: Reconciliation.Ask, _ context: inout DispatcherContext) {
-        switch ask {
-        case .search(let depth):
-            search.start(entry, depth, &context)
-        case .repeatSameKey:
-            guard context.isOnline, !context.writes.isResting, !context.queues.isOnWire(queue) else {
-                search.repeatFailed()
-                return search.waitAfterFailure(id, &context)
-            }
-            context.queues.enterWire(id, queue)
-            send(isRepeat: true, &context)
-        case .settleAbsent:
-            let (rules, now) = (context.rules, context.wall)
+    /// Whether a gateway at rest would have shown the message by now.
+    private func isQuiet(_ context: DispatcherContext) -> Bool {
+        context.now.monotonicMs - quietSinceMs >= context.policy.unknownAfterMs
+            && !context.isBusy(entry.session, besides: entry.state == .accepted ? nil : entry.upstreamKey)
+    }
+
+    /// Does what the table says, for an entry that may have arrived and of which a page shows nothing.
+    private mutating func goOn(isWhole: Bool, _ context: inout DispatcherContext) {
+        guard [.accepted, .unconfirmed].contains(entry.state) else { return }
+        let (rules, now) = (context.rules, context.wall)
+        let verdict = turn.verdict
+        let decision = Decision(verdict, context.traits)
+        switch decision.next {
+        case .repeatKey where verdict.delivery == .absent && mayBeSentAgain(context):
             if let withdrawal { return writer.write(rules.withdrawn(entry, withdrawal, now: now), &context) }
-            writer.write(rules.absent(entry, now: now, vary: context.vary()), &context)
-        case .searchAgain(let wait):
-            search.wait(wait, id, &context)
-        case .doubt:
-            writer.write(context.rules.unseen(entry, now: context.wall), &context)
+            return writer.write(rules.absent(entry, now: now, vary: context.vary()), &context)
+        case .repeatKey where mayRepeat(context):
+            guard !context.writes.isResting, !context.queues.isOnWire(queue) else { return lookAgain(&context) }
+            hasRepeated = true
+            context.queues.enterWire(id, queue)
+            return send(isRepeat: true, &context)
+        case .nothing where decision.told?.kind == .lost:
+            return writer.write(rules.lost(entry, now: now), &context)
+        case .nothing where verdict.will == .stop && verdict.delivery != .stored:
+            return writer.write(rules.withdrawn(entry, .stopped, now: now), &context)
+        default: break
         }
+        if !isWhole, search.readBack() { return context.searches.want(id) }
+        if decision.told?.kind == .unknown, entry.fault?.code != OutboxFault.unknownCode {
+            turn.take(.told(Statement(.unknown), number: 1))
+            return writer.write(rules.unknown(entry, now: now), &context)
+        }
+        let pause = search.pauseAfterNothing(entry.state, context.policy)
+        let left = quietSinceMs + context.policy.unknownAfterMs - context.now.monotonicMs
+        let isDecidedThen = verdict.marks.contains(.fresh) && left > 0
+        search.wait(isDecidedThen ? pause.map { min($0, left) } : pause, id, &context)
+    }
+
+    /// Only proof or a person settles the others.
+    private func mayBeSentAgain(_ context: DispatcherContext) -> Bool {
+        !entry.isSlashCommand && context.policy.ambiguous != .hold
+    }
+
+    /// Only once: otherwise an unanswered repeat would be repeated as fast as the link comes and goes.
+    private func mayRepeat(_ context: DispatcherContext) -> Bool {
+        entry.state == .unconfirmed && !hasRepeated && mayBeSentAgain(context) && withdrawal == nil && run.mayRepeat(entry, context)
+            && entry.attemptCount < context.policy.maxAttempts && entry.expiresAt > context.wall
     }
 
     // MARK: Writes
@@ -396,9 +461,9 @@ struct Delivery: Sendable {
         switch failed.then {
         case .dispatch:
             // Nothing was written or sent: the entry is unchanged and gets another turn or search.
-            search.repeatFailed()
+            hasRepeated = false
             context.queues.leaveWire(id)
-            searchAgain(&context)
+            if entry.state == .unconfirmed { lookAgain(&context) }
             drainDeferred(&context)
         case .answer(let token):
             context.answer(token, .failure(.storage(problem)))
@@ -444,10 +509,12 @@ struct Delivery: Sendable {
             guard case .dispatch(let isRepeat) = done.then else { return }
             let attempt = AttemptID(entry: id, number: Int(entry.version), key: entry.upstreamKey)
             self.attempt = attempt
+            turn.take(.sent(key: entry.keyGeneration, contact: contact))
             context.order(.dispatch(DispatchOrder(attempt: attempt, entry: entry, isRepeat: isRepeat)))
         case .queued, .retrying:
             search.startAnew()
-            if entry.state == .queued { withdrawal = nil }
+            hasRepeated = false
+            if entry.state == .queued, before != .sending { withdrawal = nil }
             if let withdrawal { return receive(.withdrawn(withdrawal), &context) }
             if let due = done.dueAtMs { wait(untilMs: due, &context) }
             enterQueue(&context)
@@ -458,7 +525,11 @@ struct Delivery: Sendable {
         case .unconfirmed:
             remindOfDeadline(&context)
             enterQueue(&context)
-            if before != .unconfirmed { search.want(entry, &context) }
+            guard letsOthersGo else {
+                if before != .unconfirmed { search.want(entry, &context) }
+                break
+            }
+            search.wait(search.pauseAfterNothing(entry.state, context.policy), id, &context)
         case .delivered, .cancelled, .failed, .expired:
             leaveQueue(&context)
         }
@@ -484,10 +555,6 @@ struct Delivery: Sendable {
         run.wake(entry: id, &context)
         if search.isDue(context.now) {
             search.want(entry, &context)
-            if entry.state.isWaiting {
-                search.forgetNext()
-                context.queues.markChanged(queue)
-            }
         }
     }
 

@@ -4,7 +4,7 @@ enum DeliveryInput: Sendable, Equatable {
     case taken(key: String)
     case proof(key: String, OutboxProof)
     case continued(key: String, as: String)
-    case refusedByRun(key: String, OutboxFault, retryAfterMs: Int64)
+    case refusedByRun(key: String, OutboxFault)
     /// The entry must not go out again.
     case withdrawn(Withdrawal)
     /// No stop of its run stands any more.

@@ -26,12 +26,22 @@ package struct Dispatcher: Sendable {
         case .blocked(let reason): reason
         case .offline(let detail): holds ? "gateway offline: \(detail)" : nil
         case .connecting: holds ? "connecting to the gateway" : nil
-        case .online: context.waitsForInterruptedRun(session) ? Self.interruptedReason : nil
+        case .online: reasonOfSession(session)
         }
     }
 
-    private static let interruptedReason =
-        "the gateway was restarted during a run of this session and may go on with it"
+    private func reasonOfSession(_ session: String) -> String? {
+        if context.isRefusing(session) { return OutboxFault.refusing }
+        if context.waitsForInterruptedRun(session) {
+            return "the gateway was restarted during a run of this session and may go on with it"
+        }
+        let queue = QueueKey(session: session, isControl: false)
+        let first = context.queues.places(in: queue).first { deliveries[$0.id]?.letsOthersGo == false }
+        if let first, deliveries[first.id]?.current.state == .unconfirmed {
+            return "it is not known whether the message before, \(first.id), arrived; this one waits a minute at most for that"
+        }
+        return context.isBusy(session) ? "a run of this session goes on; the message follows when it has ended" : nil
+    }
 
     /// The number of entries that are not final.
     package var count: Int { deliveries.count }
@@ -53,7 +63,6 @@ package struct Dispatcher: Sendable {
         while let key = context.queues.next() {
             if let id = candidate(in: key) { deliveries[id]?.takeTurn(&context) }
         }
-        if context.queues.isEmpty { context.refusesRuns = false }
         while let id = context.searches.next() { deliveries[id]?.startSearch(&context) }
         if let action = context.timers.rearm(now) { context.order(action) }
         return context.takeOrders()
@@ -75,10 +84,9 @@ package struct Dispatcher: Sendable {
         case .run(let session, let run, let phase): runChanged(session: session, run: run, phase: phase)
         case .taken(let key): apply(.taken(key: key), toEntryOf: key)
         case .evidence(let key, let proof): apply(.proof(key: key, proof), toEntryOf: key)
-        case .refusedByRun(let key, let fault, let wait):
-            apply(.refusedByRun(key: key, fault, retryAfterMs: wait), toEntryOf: key)
-        case .bringForward(let code):
-            for id in Array(deliveries.keys) { deliveries[id]?.bringForward(faultCode: code, &context) }
+        case .refusedByRun(let key, let fault): apply(.refusedByRun(key: key, fault), toEntryOf: key)
+        case .refuses(let session): context.refuses(session)
+        case .refusesNoMore: context.refusesNoMore()
         case .searched(let number, let report):
             if let search = context.searches.finish(number) {
                 with(search.entry) { $0.searched(number, key: search.key, report, &$1) }
@@ -134,7 +142,6 @@ package struct Dispatcher: Sendable {
     private mutating func admit(_ entry: OutboxEntry) {
         guard deliveries[entry.id] == nil, !entry.state.isFinal else { return }
         deliveries[entry.id] = Delivery(entry: entry)
-        if entry.wasRefused { context.refusesRuns = true }
         supersede(by: entry)
         with(entry.id) { $0.begin(&$1) }
         if let run = entry.stoppedRun { apply(.withdrawn(.stopped), toEntryOf: run) }
@@ -179,11 +186,9 @@ package struct Dispatcher: Sendable {
             case .queued, .retrying:
                 return delivery.isWriting ? nil : place.id
             case .accepted:
-                if context.policy.ordering == .strict || context.refusesRuns { return nil }
-                if let until = delivery.lateRefusalMs(context) {
-                    context.timers.wake(.queue(queue), atMs: until)
-                    return nil
-                }
+                if context.policy.ordering == .strict { return nil }
+            case .unconfirmed where delivery.letsOthersGo:
+                break
             case .sending, .unconfirmed:
                 return nil
             case .delivered, .failed, .cancelled, .expired:
@@ -199,7 +204,7 @@ package struct Dispatcher: Sendable {
         switch phase {
         case .active:
             context.heard(run, in: session)
-            with(owner) { $0.runBegan(run, &$1) }
+            with(owner) { delivery, _ in delivery.runBegan(run) }
         case .interrupted: context.interrupted(run, in: session)
         case .ended:
             context.ended(run, in: session)

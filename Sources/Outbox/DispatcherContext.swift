@@ -12,17 +12,15 @@ struct DispatcherContext: Sendable {
     /// A run that was not resumed ends some seconds after its time, with a page. Messages of its session are sent after that end.
     private static let decisionMs: Int64 = 15_000
     /// The number of connections to the gateway so far.
-    private(set) var connection: Int64 = 0
+    private(set) var connection = 0
     private(set) var connectedAtMs: Int64 = 0
     var queues: SessionQueues
     var runs = BusySessions()
     var timers = DispatcherTimers()
     var writes = DispatcherWrites()
     var searches = HistorySearches()
-    /// The gateway refused to run a message that it had acknowledged. Until the queues are empty, a session sends one
-    /// message at a time, each after the run of the one before: the gateway refuses every message that comes during a
-    /// run, even after the conflict is cured, and writes each into its transcript.
-    var refusesRuns = false
+    /// Pages of transcripts that were read for entries in doubt.
+    var pages = 0
     private var actions: [DispatcherAction] = []
     private var random: UInt64
 
@@ -35,6 +33,8 @@ struct DispatcherContext: Sendable {
     var policy: OutboxPolicy { rules.policy }
     var wall: Timestamp { Timestamp(milliseconds: now.wallMs) }
     var isOnline: Bool { link.profile != nil }
+    /// How the connected gateway treats messages; the oldest release's ways before the first connection.
+    var traits: MessageTraits { (link.profile ?? GatewayProfile(.march)).messages }
 
     // MARK: Orders
 
@@ -99,16 +99,32 @@ struct DispatcherContext: Sendable {
 
     private mutating func busyUntilMs(_ session: String, _ profile: GatewayProfile) -> Int64? {
         let nowMs = now.monotonicMs
+        if isRefusing(session), let since = refusing[session] { return since + policy.refusalPatienceMs }
         // The gateway goes on with an interrupted run by itself if no message comes before that.
         if let until = runs.interruptedUntilMs(session, nowMs: nowMs, patienceMs: Self.resumeMs(profile)) { return until }
-        // Some gateways answer a message to a busy session under another run's id; others may refuse to run it.
-        guard profile.hasOwnIDForQueued || refusesRuns else { return nil }
+        // A message that waits inside the gateway cannot be stopped: it runs all the same, or breaks the run before it.
         return runs.busyUntilMs(
             session,
             nowMs: nowMs,
-            patienceMs: policy.runPatienceMs,
+            patienceMs: profile.pagesTellRuns ? policy.toldRunPatienceMs : policy.runPatienceMs,
             pauseMs: profile.pauseAfterRunMs
         )
+    }
+
+    // MARK: A gateway that does not run what it acknowledges
+
+    /// Sessions to which the gateway would acknowledge a message without running it, each with the time at which that was seen.
+    private var refusing: [SessionKey: Int64] = [:]
+
+    mutating func refuses(_ session: String) { refusing[session] = now.monotonicMs }
+
+    mutating func refusesNoMore() {
+        refusing.removeAll()
+        queues.markAllChanged()
+    }
+
+    func isRefusing(_ session: String) -> Bool {
+        refusing[session].map { now.monotonicMs - $0 < policy.refusalPatienceMs } ?? false
     }
 
     func isBusy(_ session: String, besides own: String? = nil) -> Bool {

@@ -21,9 +21,11 @@ package enum DispatcherInput: Sendable, Equatable {
     /// A row in the transcript shows the key, or the key's run has ended.
     case evidence(key: String, OutboxProof)
     /// The gateway acknowledged the message with this key, and then refused to run it.
-    case refusedByRun(key: String, OutboxFault, retryAfterMs: Int64)
-    /// Entries that wait because of this fault are due now: it is cured, or worth another try.
-    case bringForward(faultCode: String)
+    case refusedByRun(key: String, OutboxFault)
+    /// The gateway would acknowledge the session's next message and not run it, so messages wait.
+    case refuses(session: String)
+    /// The gateway runs the messages of all sessions again.
+    case refusesNoMore
     case searched(SearchID, SearchReport)
     /// The session, or all of them if nil, means something else than when entries were accepted.
     case routeChanged(session: String?, detail: String)

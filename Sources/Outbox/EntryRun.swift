@@ -8,18 +8,16 @@ struct EntryRun: Sendable {
     /// The gateway's process at that dispatch.
     private var process: GatewayProcess?
     /// The connection over which the gateway got the message, or said that its run is in progress.
-    private var heldOver: Int64?
+    private var heldOver: Int?
     /// The gateway showed that it has the message before its answer to the dispatch came.
     private(set) var isTaken = false
-    /// The run has begun, so the gateway refuses the message no more.
-    private var hasBegun = false
     /// The run was seen to end, perhaps before the acknowledgement is on disk.
     private var hasEnded = false
     /// The time until which a delivered entry waits for the run that really answers it (protocol 3, busy session).
     private(set) var awaitedUntilMs: Int64?
 
     mutating func dispatching(_ entry: OutboxEntry, _ context: DispatcherContext) {
-        (isTaken, hasBegun, hasEnded) = (false, false, false)
+        (isTaken, hasEnded) = (false, false)
         guard entry.firstDispatchAt == nil else { return }
         (dispatchedAtMs, process, heldOver) = (context.now.monotonicMs, context.process, context.connection)
     }
@@ -32,12 +30,6 @@ struct EntryRun: Sendable {
     }
 
     mutating func taken() { isTaken = true }
-
-    /// False if the begin is known already.
-    mutating func began() -> Bool {
-        defer { hasBegun = true }
-        return !hasBegun
-    }
 
     mutating func ended() { hasEnded = true }
 
@@ -80,23 +72,15 @@ struct EntryRun: Sendable {
         return max(0, min(byWall, byMonotonic))...max(byWall, byMonotonic)
     }
 
-    /// The facts that decide how doubt about the message is settled.
-    func situation(of entry: OutboxEntry, isWithdrawn: Bool, _ context: DispatcherContext) -> Reconciliation.Situation {
-        let passed = passedMs(entry, context.now)
+    /// Whether the gateway surely still knows the key; or the message is so old that a gateway which has it would show its row.
+    func mayRepeat(_ entry: OutboxEntry, _ context: DispatcherContext) -> Bool {
+        guard let passed = passedMs(entry, context.now) else { return false }
+        // Our clocks may have been set or stopped; the gateway's uptime is unaffected.
         let age = context.process?.ageMs(atMonotonic: context.now.monotonicMs)
         let growth = age.flatMap { age in entry.dispatchUptimeMs.map { age - $0 } }
-        return Reconciliation.Situation(
-            mayOnlyBeProven: entry.isSlashCommand || context.policy.ambiguous == .hold,
-            process: gatewayProcess(entry, context),
-            // Our clocks may have been set or stopped; the gateway's uptime is unaffected.
-            leastSinceDispatchMs: passed.map { min($0.lowerBound, growth ?? .max) },
-            mostSinceDispatchMs: passed.map { max($0.upperBound, growth ?? 0) },
-            // After a reset, a gateway that lacks the message would put it into the new session.
-            mayGoOut: entry.attemptCount < context.policy.maxAttempts && !isWithdrawn && entry.expiresAt > context.wall,
-            isWithdrawn: isWithdrawn,
-            isBusy: context.isBusy(entry.session),
-            sinceContactMs: context.now.monotonicMs - context.connectedAtMs
-        )
+        if max(passed.upperBound, growth ?? 0) < context.policy.safeRepeatWindowMs { return true }
+        return gatewayProcess(entry, context) == .either
+            && min(passed.lowerBound, growth ?? .max) >= context.policy.rowPatienceMs
     }
 
     /// Records that the session has a run: the gateway has the message, and perhaps still works on it.
@@ -116,18 +100,6 @@ struct EntryRun: Sendable {
     func markBusy(_ entry: OutboxEntry, after outcome: AttemptOutcome, _ context: inout DispatcherContext) {
         guard case .acknowledged(let answer) = outcome, !answer.status.isOfEarlierRun else { return }
         markBusy(entry, run: answer.runID, &context)
-    }
-
-    /// The time until which a gateway at rest may refuse this message, although it acknowledged it. A later message of
-    /// the session would run before it. Nil if the gateway cannot refuse it any more.
-    func lateRefusalMs(_ entry: OutboxEntry, _ context: DispatcherContext) -> Int64? {
-        guard context.link.profile?.refusesInOldSessions == true, !hasBegun, let sent = dispatchedAtMs,
-            !context.isBusy(entry.session, besides: entry.runID ?? entry.upstreamKey)
-        else {
-            return nil
-        }
-        let until = sent + context.policy.lateRefusalMs
-        return context.now.monotonicMs < until ? until : nil
     }
 }
 

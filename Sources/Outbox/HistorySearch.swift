@@ -1,22 +1,24 @@
 import Ledger
 
-/// The progress of the search for one entry in its session's history: the next one, the current one, and the step after
-/// one that found nothing.
-///
-/// The search for an entry in doubt settles the doubt; the search for an accepted one checks that its row is on disk.
+/// The reading of the session's history for one entry that may have arrived: the search under way, and when the next one is due.
 struct HistorySearch: Sendable, Equatable {
-    private var reconciliation = Reconciliation()
-    private var current: SearchID?
+    private var current: Search?
     /// Monotonic time of the next search.
     private(set) var nextMs: Int64?
-    /// The number of searches for an accepted entry.
-    private var checks = 0
+    /// Searches since the entry came into its state. Each finds less than the one before, so they come less and less often.
+    private var count = 0
+    private var failures = 0
+    /// The newest page did not settle the doubt, so the next search reads back past the dispatch.
+    private var isReadingBack = false
     /// The gateway answered that the key has run, so the row should exist by now.
     private var isRowExpected = false
     /// The pause after a repeat that the gateway refused for the moment.
     private var pauseMs: Int64?
-    /// The connection over which a refused entry was searched for and not found.
-    private var missingOver: Int64?
+
+    private struct Search: Sendable, Equatable {
+        let id: SearchID
+        let knew: Fact.Knowledge
+    }
 
     /// Whether no search is in progress.
     var isIdle: Bool { current == nil }
@@ -30,25 +32,15 @@ struct HistorySearch: Sendable, Equatable {
     /// The gateway acknowledged the entry. Returns the pause before the first search.
     mutating func accepted(policy: OutboxPolicy) -> Int64? {
         defer { isRowExpected = false }
-        checks = 0
+        startAnew()
         return isRowExpected ? 0 : policy.proofChecksMs.first
     }
 
-    /// The entry waits for its turn again: later doubt starts a new search.
-    mutating func startAnew() { reconciliation = Reconciliation() }
-
-    /// The last repeat did not reach the gateway, or was refused before the gateway checked its key.
-    mutating func repeatFailed() { reconciliation.repeatFailed() }
+    /// The entry is in a new state, so its searches are counted anew.
+    mutating func startAnew() { (count, failures, isReadingBack) = (0, 0, false) }
 
     /// - Parameter pauseMs: how long the gateway is to be left alone.
-    mutating func repeatRefused(pauseMs: Int64?) {
-        repeatFailed()
-        self.pauseMs = pauseMs
-    }
-
-    func hasSearched(over connection: Int64) -> Bool { missingOver == connection }
-
-    mutating func searchedBeforeSending(over connection: Int64) { missingOver = connection }
+    mutating func repeatRefused(pauseMs: Int64?) { self.pauseMs = pauseMs }
 
     // MARK: One search
 
@@ -63,19 +55,40 @@ struct HistorySearch: Sendable, Equatable {
         context.searches.want(entry.id)
     }
 
+    mutating func start(_ entry: OutboxEntry, knowing knew: Fact.Knowledge, _ context: inout DispatcherContext) {
+        let id = context.searches.begin(entry)
+        current = Search(id: id, knew: knew)
+        let since = entry.firstDispatchAt ?? entry.createdAt
+        // The newest page is enough where it has the row. An accepted entry has been looked for in events for some time.
+        let depth = isReadingBack || entry.state == .accepted ? SearchDepth.complete : .recent
+        context.order(.search(SearchOrder(id: id, entry: entry, depth: depth, since: since)))
+    }
+
+    /// Ends the search under way.
+    /// - Returns: the answers that were known when it began; nil if the report belongs to another search.
+    mutating func end(_ id: SearchID) -> Fact.Knowledge? {
+        guard let current, current.id == id else { return nil }
+        self.current = nil
+        return current.knew
+    }
+
+    /// The current search ended with the link.
+    mutating func linkLost() {
+        current = nil
+        isReadingBack = false
+    }
+
+    // MARK: The next search
+
+    /// The newest page does not show enough: the next search reads back at once.
+    /// - Returns: false if the last one did already.
+    mutating func readBack() -> Bool {
+        defer { isReadingBack = true }
+        return !isReadingBack
+    }
+
     mutating func wait(_ waitMs: Int64?, _ id: String, _ context: inout DispatcherContext) {
         if let at = rest(waitMs, from: context.now) { context.timers.wake(.entry(id), atMs: at) }
-    }
-
-    mutating func waitAfterFailure(_ id: String, _ context: inout DispatcherContext) {
-        wait(context.policy.failedSearchesMs.first, id, &context)
-    }
-
-    mutating func start(_ entry: OutboxEntry, _ depth: SearchDepth, _ context: inout DispatcherContext) {
-        let number = context.searches.begin(entry)
-        begun(number)
-        let since = entry.firstDispatchAt ?? entry.createdAt
-        context.order(.search(SearchOrder(id: number, entry: entry, depth: depth, since: since)))
     }
 
     /// Sets the time of the next search and returns it. Nil if there is no wait.
@@ -85,55 +98,22 @@ struct HistorySearch: Sendable, Equatable {
         return nextMs
     }
 
+    /// The pause after a search that could not be carried out.
+    mutating func pauseAfterFailure(_ state: OutboxState, _ policy: OutboxPolicy) -> Int64? {
+        let waits = policy.failedSearchesMs
+        defer { failures += 1 }
+        return state == .accepted || waits.isEmpty ? waits.last : waits[min(failures, waits.count - 1)]
+    }
+
+    /// The pause after a search that found nothing.
+    mutating func pauseAfterNothing(_ state: OutboxState, _ policy: OutboxPolicy) -> Int64? {
+        isReadingBack = false
+        if state == .accepted { count += 1 }
+        let waits = state == .accepted ? policy.proofChecksMs : policy.emptySearchesMs
+        defer { if state != .accepted { count += 1 } }
+        return waits.isEmpty ? nil : waits[min(count, waits.count - 1)]
+    }
+
     /// Cancels the scheduled search: it is wanted now, or is obsolete.
     mutating func forgetNext() { nextMs = nil }
-
-    /// The first step of a search. Nil for a state that the history cannot change.
-    mutating func begin(_ state: OutboxState) -> Reconciliation.Ask? {
-        switch state {
-        case .unconfirmed: reconciliation.begin()
-        case .accepted, .queued, .retrying: .search(.complete)
-        case .sending, .delivered, .failed, .cancelled, .expired: nil
-        }
-    }
-
-    mutating func begun(_ number: SearchID) { current = number }
-
-    /// False if the report belongs to another search.
-    mutating func end(_ number: SearchID) -> Bool {
-        guard current == number else { return false }
-        current = nil
-        return true
-    }
-
-    mutating func linkOpened() { reconciliation.repeatFailed() }
-
-    /// The current search ended with the link.
-    mutating func linkLost() { current = nil }
-
-    /// The step after a search that found no proof.
-    mutating func received(
-        _ report: SearchReport,
-        _ state: OutboxState,
-        _ situation: Reconciliation.Situation,
-        policy: OutboxPolicy
-    ) -> Reconciliation.Ask? {
-        switch state {
-        case .unconfirmed:
-            return reconciliation.received(report, situation, policy: policy)
-        case .accepted:
-            if report.hasFailed { return policy.failedSearchesMs.last.map { .searchAgain(afterMs: $0) } }
-            guard !policy.proofChecksMs.isEmpty else { return nil }
-            // The gateway may have been restarted inside its process, which loses messages without a trace.
-            if situation.process == .either, report.isComplete, !report.hasActiveRun, !situation.isBusy {
-                let left = policy.doubtPatienceMs - situation.sinceContactMs
-                return left <= 0 ? .doubt : .searchAgain(afterMs: min(left, policy.proofChecksMs[0]))
-            }
-            // The same process acknowledged the entry, and its row may be late. Search again, less often.
-            checks += 1
-            return .searchAgain(afterMs: policy.proofChecksMs[min(checks, policy.proofChecksMs.count - 1)])
-        case .queued, .sending, .retrying, .delivered, .failed, .cancelled, .expired:
-            return nil
-        }
-    }
 }

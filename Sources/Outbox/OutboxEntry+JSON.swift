@@ -24,6 +24,7 @@ extension OutboxEntry {
             writer.member("proof", proof?.rawValue)
             if state.isWaiting { writer.member("blockedReason", blockedReason) }
             writer.member("error", fault)
+            if fault?.mayReturn == true { writer.member("mayReturn", true) }
             writer.member("version", version)
             if let attempts { writer.array("attempts", of: attempts) }
         }

@@ -1,4 +1,5 @@
 package import Basics
+import Ledger
 
 /// One command on its way to the gateway, without its payload: ten thousand of these stay in memory.
 package struct OutboxEntry: Sendable, Equatable {
@@ -116,15 +117,25 @@ package struct OutboxEntry: Sendable, Equatable {
     /// that the gateway left under it is not an accepted message.
     package func goes(by key: some StringProtocol) -> Bool { Self.bareKey(key) == upstreamKey }
 
-    /// Whether a dispatch under the present key may have succeeded, or the gateway may have kept a message that it
-    /// refused.
-    var mayHaveArrived: Bool { runID != nil || firstDispatchAt != nil || wasRefused }
+    /// Whether a dispatch under the present key may have succeeded.
+    var mayHaveArrived: Bool { runID != nil || firstDispatchAt != nil }
 
     /// Whether the entry was cancelled and no dispatch of it arrived: it was never sent, or the gateway did not have it.
     package var isCancelledUnsent: Bool { state == .cancelled && firstDispatchAt == nil }
 
-    /// Whether the gateway accepted the message and then refused to run it, and the present key has not been sent.
-    package var wasRefused: Bool { fault?.code == OutboxFault.sessionConflictCode && firstDispatchAt == nil }
+    /// Whether the gateway accepted the message and then refused to run it.
+    package var wasRefused: Bool { state == .failed && fault?.code == OutboxFault.sessionConflictCode }
+
+    /// The facts about the message at the gateway that its row stands for. Connections of an earlier process count as one.
+    var facts: [Fact] {
+        guard firstDispatchAt != nil else { return [] }
+        var facts: [Fact] = [.sent(key: keyGeneration, contact: 0)]
+        if state == .accepted || lastClass == .accepted {
+            facts.append(.answered(key: keyGeneration, contact: 0, .taken))
+        }
+        if fault?.code == OutboxFault.unknownCode { facts.append(.told(Statement(.unknown), number: 1)) }
+        return facts
+    }
 
     /// Whether, as far as known, no earlier dispatch under the present key reached the gateway.
     var isFirstUnderKey: Bool { lastClass != .ambiguous && lastClass != .accepted }

@@ -35,13 +35,37 @@ extension OutboxFault {
         OutboxFault(
             code: sessionConflictCode,
             detail:
-                "The gateway refused to run the message (\(reason)). Versions around \(GatewayProfile.refusingRelease) "
-                + "do that in older sessions after a restart. A message to a new session cures it, and this one follows then: \(sessionConflictCure)"
+                "The gateway refused to run the message (\(reason)). It may still read its words with the session's next "
+                + "message, so retry this one only if it did not. Versions around \(GatewayProfile.refusingRelease) do that in older "
+                + "sessions after a restart, until a message to a new session: \(sessionConflictCure)"
         )
     }
+    /// Why messages of a session wait.
+    static let refusing =
+        "the gateway was restarted and would refuse this message, as versions around \(GatewayProfile.refusingRelease) do in older sessions, "
+        + "until a message to a new session: \(sessionConflictCure)"
     package static let sessionConflictCode = "SESSION_CONFLICT"
     /// A run in a session that is new to the gateway cures all others.
     package static let sessionConflictCure = "ladle send --session new-$(date +%s) hello"
+    static func sameWords(_ run: String) -> OutboxFault {
+        OutboxFault(
+            code: "SAME_WORDS_AT_WORK",
+            detail: "The gateway is at work on the same words in the run \(run) and dropped this message. It goes again when that run ends."
+        )
+    }
+    static let unknownCode = "UNKNOWN"
+    /// Later messages of the session go.
+    static let unknown = OutboxFault(
+        code: unknownCode,
+        detail: "Nothing at the gateway shows whether the message arrived, so it is not sent again by itself and later ones go. If no answer "
+            + "comes, cancel the message and send it anew."
+    )
+    static let lost = OutboxFault(
+        code: "LOST",
+        detail: "The gateway was restarted and does not have the message. Later ones were sent meanwhile, so retry it only if it still makes sense."
+    )
+    /// Whether the gateway may still read the message's words, or run them, by itself.
+    package var mayReturn: Bool { code == Self.sessionConflictCode }
     /// Why a message that was sent, and on which the gateway does not work, does not go again.
     package static let stopped = OutboxFault(
         code: "STOPPED",

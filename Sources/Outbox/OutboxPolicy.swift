@@ -43,9 +43,11 @@ package struct OutboxPolicy: Sendable, Equatable {
     var proofPatienceMs: Int64 = 48 * 3_600_000
     /// The shortest search for an entry in doubt: the first search after a gateway's start can take 16 s.
     var doubtPatienceMs: Int64 = 60_000
-    /// The time after which a history without the row proves absence at a gateway that has run since the dispatch:
-    /// longer runs have written something by then, and keys are forgotten after half of it.
-    var absenceAfterMs: Int64 = 600_000
+    /// The time after which a gateway at rest that has a message shows its row or its run. If it shows nothing, what became of the
+    /// message is unknown, and later messages go.
+    var unknownAfterMs: Int64 = 60_000
+    /// The time after which a gateway that has a message has written its row, however long the runs before it take.
+    var rowPatienceMs: Int64 = 600_000
     /// The longest wait before a message that was lost with the gateway's process is sent again. The gateway has refused nothing; the
     /// waits only keep a message that crashes the gateway from doing so without a pause.
     var absentDelayMs: Int64 = 60_000
@@ -58,10 +60,11 @@ package struct OutboxPolicy: Sendable, Equatable {
     /// message behind a run still in progress, and the answer is found; a run without signs of life must not block the
     /// session for long.
     var runPatienceMs: Int64 = 30_000
-    /// The time in which the gateway may refuse a message that it acknowledged: usually a tenth of a second, on a busy
-    /// machine a few seconds. While a run is in progress Ladle does not wait for it: the gateway would refuse the later
-    /// messages too.
-    var lateRefusalMs: Int64 = 10_000
+    /// The longest wait for a gateway that does not run what it acknowledges. Time alone cured it within 75 s in one recording, not within
+    /// 20 s in another (`refused-rows-merged`, `init-conflict`).
+    var refusalPatienceMs: Int64 = 1_800_000
+    /// The same for gateways that are asked whether a run goes on, and say so: a run that waits for a person may be silent for long.
+    var toldRunPatienceMs: Int64 = 600_000
 
     var maxAttempts: Int { scheduleMs.count + 1 }
 

@@ -1,6 +1,6 @@
 package import Basics
 
-/// The life of an entry, as pure functions of the entry, the event and the clock (outbox rules, part 1.6).
+/// The life of an entry, as pure functions of the entry, the event and the clock.
 package struct OutboxRules: Sendable {
     package var policy: OutboxPolicy
 
@@ -109,6 +109,9 @@ package struct OutboxRules: Sendable {
         _ acknowledgement: AttemptOutcome.Acknowledgement,
         now: Timestamp
     ) -> OutboxChange {
+        if acknowledgement.isOfOtherRun(than: entry.upstreamKey), let run = acknowledgement.runID {
+            return dropped(entry, for: run, now: now)
+        }
         var attempt = OutboxAttempt(at: now, outcome: .accepted, key: entry.upstreamKey)
         if acknowledgement.status == .nothingRan {
             (attempt.code, attempt.detail) = (OutboxFault.nothingRan.code, OutboxFault.nothingRan.detail)
@@ -277,16 +280,6 @@ package struct OutboxRules: Sendable {
         return unconfirmed(entry, now: now, fault: fault, attempted: false)
     }
 
-    /// The link was lost, and neither the transcript nor a run shows the entry since. A restart inside the gateway's process loses
-    /// messages without a trace.
-    func unseen(_ entry: OutboxEntry, now: Timestamp) -> OutboxChange {
-        let fault = OutboxFault.noAnswer(
-            "the gateway acknowledged the message, but since the connection was lost nothing shows it; the gateway may have been "
-                + "restarted. If no answer comes, cancel the message and send it anew"
-        )
-        return unconfirmed(entry, now: now, fault: fault, attempted: false)
-    }
-
     /// The entry may have arrived. `attempted`: this ends an attempt, rather than casting doubt on an old answer.
     package func unconfirmed(
         _ entry: OutboxEntry,
@@ -346,32 +339,48 @@ package struct OutboxRules: Sendable {
         }
     }
 
-    /// The gateway acknowledged the message and then refused to run it: a failed attempt, with a new key for the next.
-    /// Nil if the gateway does not have the entry.
-    package func refusedByRun(
-        _ entry: OutboxEntry,
-        _ fault: OutboxFault,
-        retryAfterMs: Int64,
-        now: Timestamp,
-        vary: Double = 0
-    ) -> OutboxChange? {
+    /// The gateway acknowledged the message and then refused to run it. Its row stands, and the gateway reads it with the session's next
+    /// message, so it is not sent again by itself. Nil if the gateway does not have the entry.
+    package func refusedByRun(_ entry: OutboxEntry, _ fault: OutboxFault, now: Timestamp) -> OutboxChange? {
         switch entry.state {
         case .queued, .retrying, .delivered, .failed, .cancelled, .expired:
             return nil
         case .sending, .accepted, .unconfirmed:
-            var change = failed(
-                entry,
-                from: entry.version,
-                now: now,
-                outcome: .rejectedTransient,
-                fault: fault,
-                retryAfterMs: retryAfterMs,
-                vary: vary
-            )
-            change.entry.runID = nil
-            change.entry.renewKey()
-            return change
+            let attempt = OutboxAttempt(of: entry, at: now, .rejectedTerminal, fault)
+            return change(entry, now: now, attempt: attempt) { entry in
+                entry.state = .failed
+                entry.lastClass = .rejectedTerminal
+                entry.nextAttemptAt = nil
+                entry.fault = fault
+                entry.runID = nil
+            }
         }
+    }
+
+    /// The gateway is at work on equal words and dropped the message. It goes again when that run has ended; the attempt does not count.
+    private func dropped(_ entry: OutboxEntry, for run: String, now: Timestamp) -> OutboxChange {
+        let fault = OutboxFault.sameWords(run)
+        return change(entry, now: now, attempt: OutboxAttempt(of: entry, at: now, .rejectedTransient, fault)) { entry in
+            entry.state = .queued
+            entry.attemptCount = max(0, entry.attemptCount - 1)
+            entry.lastClass = .rejectedTransient
+            entry.nextAttemptAt = nil
+            entry.fault = fault
+            entry.runID = nil
+            entry.forgetDispatch()
+        }
+    }
+
+    /// Nothing shows what became of the message, and a gateway at rest would have shown it by now.
+    func unknown(_ entry: OutboxEntry, now: Timestamp) -> OutboxChange {
+        unconfirmed(entry, now: now, fault: .unknown, attempted: false)
+    }
+
+    /// The message is shown not to have arrived, after later ones were sent.
+    func lost(_ entry: OutboxEntry, now: Timestamp) -> OutboxChange {
+        var change = failedWithout(attempt: entry, now: now, fault: .lost)
+        change.entry.forgetDispatch()
+        return change
     }
 
     /// The message is known not to have arrived: the same key is sent again. The first time at once, because the
@@ -439,6 +448,7 @@ package struct OutboxRules: Sendable {
                 entry.nextAttemptAt = nil
                 entry.lastClass = .routeChanged
                 entry.fault = fault
+                entry.forgetDispatch()
             }
         }
     }

@@ -205,6 +205,20 @@ struct RunReducer: Sendable {
         )
     }
 
+    /// No work was seen of the run of our message, so a final event alone may have the answer before once more.
+    var isAnswerDoubtful: Bool {
+        message.text.map { !$0.hasPrefix("/") } ?? false && times.starts.isEmpty && !text.wasReported && steps.isEmpty
+    }
+
+    /// Only the transcript shows whether the run has an answer.
+    mutating func doubt() { contact.isUncertain = true }
+
+    /// The gateway said to an earlier process of Ladle that it stopped the run, of which nothing had been seen.
+    mutating func wasStoppedBefore(at time: Timestamp) {
+        began(at: time)
+        evidence.aborted()
+    }
+
     /// A `sessions.changed` event reported the run's end.
     mutating func sessionEnded(aborted: Bool, now: Timestamp) {
         heard(at: now)

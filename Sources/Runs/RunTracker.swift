@@ -177,6 +177,7 @@ package struct RunTracker: Sendable {
     ///   - clockSkewMs: how far the gateway's clock was ahead of ours when the message was sent; nil if unknown.
     ///   - awaitsDelivery: the outbox has no proof of the message yet.
     ///   - goneAt: when the gateway's process that accepted the message was found gone.
+    ///   - isStopped: the gateway said that it stopped the run.
     package mutating func recover(
         _ id: String,
         session: SessionKey,
@@ -184,9 +185,10 @@ package struct RunTracker: Sendable {
         sentAt: Timestamp,
         clockSkewMs: Int64? = nil,
         awaitsDelivery: Bool = false,
-        goneAt: Timestamp? = nil
-    ) {
-        guard memory[resolved(id)]?.hasBegun != true, !isHidden(id) else { return }
+        goneAt: Timestamp? = nil,
+        isStopped: Bool = false
+    ) -> [RunChange] {
+        guard memory[resolved(id)]?.hasBegun != true, !isHidden(id) else { return [] }
         if memory[id] == nil { memory.make(id, session: session, now: sentAt) }
         memory[id]?.message.text = HistoryTurn.compared(text)
         if let clockSkewMs { memory[id]?.message.clockSkewMs = clockSkewMs }
@@ -197,6 +199,11 @@ package struct RunTracker: Sendable {
             memory[session: session]?.interrupt(id)
         }
         memory[session: session]?.lookAgain()
+        guard isStopped else { return [] }
+        var changes: [RunChange] = []
+        memory[id]?.wasStoppedBefore(at: sentAt)
+        memory.publish(id, to: &changes)
+        return changes + memory.takeEvictedEnds()
     }
 
     /// Remembers a run that an earlier process of Ladle gave up or saw stopped. A restarted gateway may go on with it late; then its
@@ -274,6 +281,10 @@ package struct RunTracker: Sendable {
             if !reducer.hasBegun || reducer.message.mayBeRefused, state == .error, event.isSessionConflict {
                 return refuse(id, event.errorMessage ?? "", now: now, to: &changes)
             }
+        }
+        if state == .final, event.message != nil, let id = known(event), profile.saysAnswersAgain, memory[id]?.isAnswerDoubtful == true {
+            memory[id]?.doubt()
+            return wantRows(id)
         }
         let opens = state == .delta || (state == .final && event.message != nil)
         guard let id = known(event) ?? adopt(event, opens: opens, now: now) else { return }

@@ -357,7 +357,9 @@ package final class Services: ServiceEventReceiver {
             sessionModel.said(message, in: session)
         case .runContinued(let run, let answer, let session, let isShared):
             aborts.runContinued(run, as: answer, in: session, isShared: isShared, on: loop)
+        case .runBegan(let run): aborts.runBegan(run, on: loop)
         case .runEnded(let run):
+            aborts.runBegan(run.id, on: loop)
             documents.runEnded(run, on: loop)
             messages.runEnded(run, on: loop)
             approvals.runEnded(run, on: loop)

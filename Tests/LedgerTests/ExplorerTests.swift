@@ -2,8 +2,8 @@ import Testing
 
 /// Every order of events in small worlds of each release. `Tests/Proof/explore.sh` goes deeper.
 @Suite struct ExplorerTests {
-    @Test(arguments: ModelGateway.Profile.all, Scenario.small)
-    func `no order of events makes a false statement`(_ profile: ModelGateway.Profile, _ scenario: Scenario) {
+    @Test(arguments: SmallGateway.Profile.all, Scenario.small)
+    func `no order of events makes a false statement`(_ profile: SmallGateway.Profile, _ scenario: Scenario) {
         var explorer = Explorer(profile, scenario)
         let report = explorer.explore(most: 20_000)
         #expect(report.isWhole, "\(scenario.name): cut at \(report.states) states")

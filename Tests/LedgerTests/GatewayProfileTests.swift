@@ -47,7 +47,7 @@ struct GatewayProfileTests {
         )
         #expect(newest.generation == .autumn)
         #expect(newest.hasBootID && newest.hasCustody && newest.keysInRows && newest.sendsRows && newest.resumesRuns)
-        #expect(!newest.dropsEqualWords && !newest.refusesInOldSessions && !newest.carriesStoppedWords)
+        #expect(!newest.dropsEqualWords && !newest.refusesInOldSessions && !newest.readsStoppedRows)
         #expect(newest.earlyStop == .clean && newest.queuedStop == .clean)
     }
 

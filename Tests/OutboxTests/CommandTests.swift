@@ -240,7 +240,7 @@ struct `A restart` {
             world.send(.cancel(id: "b", force: false, CommandToken(1)))
             #expect(world.sent.isEmpty && world.answers.isEmpty)
         }
-        for id in ["a", "c", "d"] { world.acknowledge(id) }
+        for id in ["a", "c", "d"] { world.finish(id) }
         #expect(world.sent == ["a", "c", "d"])
         #expect(world.state("b") == .cancelled)
     }
@@ -311,6 +311,7 @@ struct `The disk` {
         world.storageProblem = nil
         world.pass(1_000)
         #expect(world.history["a"] == [.queued, .sending, .accepted, .delivered])
+        world.run("a", .ended)
         #expect(world.sent == ["a", "b"])
         #expect(world.violations.isEmpty)
     }

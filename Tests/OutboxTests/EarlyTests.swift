@@ -12,7 +12,7 @@ struct `Before what waits has been read` {
             world.enqueue("b")
             #expect(world.dispatches.isEmpty)
         }
-        world.acknowledge("a")
+        world.finish("a")
         #expect(world.sent == ["a", "b"])
         #expect(world.violations.isEmpty)
     }
@@ -78,7 +78,7 @@ struct `Before what waits has been read` {
         #expect(world.answers[CommandToken(1)] != nil, "a command is answered all the same")
         #expect(world.dispatcher.count == 1_000)
         world.online()
-        for number in 0..<8 { world.acknowledge("e\(number)") }
+        for number in 0..<8 { world.finish("e\(number)") }
         #expect(world.sent.filter { Int($0.dropFirst()).map { $0 % 4 == 1 } ?? false } == ["e1", "e5", "e9"])
         #expect(world.violations.isEmpty)
     }

@@ -12,7 +12,7 @@ struct `The link` {
         #expect(world.disk["a"]?.attemptCount == 5)
         world.online()
         #expect(world.sent == ["a"])
-        world.acknowledge("a")
+        world.finish("a")
         #expect(world.sent == ["a", "b"])
     }
 
@@ -163,11 +163,13 @@ struct `The link` {
         var world = accepted()
         world.online(uptimeMs: uptimeMs)
         #expect(world.state("a") == .accepted)
-        for _ in 0..<3 {
-            #expect(world.searches.count > world.reported)
-            world.report(SearchReport(isComplete: true))
-            world.pass(30_000)
+        #expect(world.searches.count == 1)
+        for _ in 0..<60 {
+            if world.searches.count > world.reported { world.report(SearchReport(isComplete: true)) }
+            #expect(world.state("a") == .accepted)
+            world.pass(1_000)
         }
+        world.report(SearchReport(isComplete: true))
         #expect(world.state("a") == .unconfirmed)
     }
 

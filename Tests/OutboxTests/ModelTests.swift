@@ -43,7 +43,7 @@ struct `Random operations` {
     /// The reference: the allowed steps of each state. Any other step is a fault of the dispatcher.
     static let steps: [OutboxState: Set<OutboxState>] = [
         .queued: [.sending, .retrying, .accepted, .failed, .cancelled, .expired, .delivered],
-        .sending: [.accepted, .delivered, .retrying, .failed, .unconfirmed],
+        .sending: [.queued, .accepted, .delivered, .retrying, .failed, .unconfirmed],
         .retrying: [.queued, .sending, .retrying, .accepted, .failed, .cancelled, .expired, .delivered],
         .accepted: [.delivered, .unconfirmed, .retrying, .failed, .expired],
         .unconfirmed: [.queued, .sending, .accepted, .delivered, .retrying, .failed, .cancelled, .expired],

@@ -167,6 +167,7 @@ struct `An entry that may have arrived and may be repeated` {
         #expect(world.sent == ["a", "a"])
         world.send(.outcome(world.dispatches[0].attempt, .acknowledged(.init(status: .started))))
         #expect(world.state("a") == .accepted)
+        world.run("a", .ended)
         #expect(world.sent == ["a", "a", "b"])
         #expect(world.violations == [])
     }

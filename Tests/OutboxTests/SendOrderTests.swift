@@ -10,12 +10,12 @@ struct `Order` {
         world.enqueue("c")
         world.online()
         #expect(world.sent == ["a"])
-        world.acknowledge("a")
+        world.finish("a")
         #expect(world.sent == ["a", "b"])
         world.answer(.rejected(GatewayRejection(code: "UNAVAILABLE", message: "x")), to: "b")
         #expect(world.sent == ["a", "b"], "a retrying head blocks")
         world.pass(1_000)
-        world.acknowledge("b")
+        world.finish("b")
         #expect(world.sent == ["a", "b", "b", "c"])
         #expect(world.violations.isEmpty)
     }
@@ -44,83 +44,8 @@ struct `Order` {
         world.send(.taken(key: "a"))
         #expect(world.sent == ["a"])
         world.send(.evidence(key: "a:user", .messageEvent))
+        world.run("a", .ended)
         #expect(world.sent == ["a", "b"])
-    }
-
-    @Test func `where an acknowledged message may still be refused, the next one waits for its delivery`() {
-        var world = World()
-        world.online(version: "2026.6.11")
-        world.enqueue("a")
-        world.enqueue("b")
-        world.enqueue("x", session: "other")
-        world.acknowledge("a")
-        #expect(world.sent == ["a", "x"])
-        let fault = OutboxFault(code: "SESSION_CONFLICT", detail: "conflicted")
-        world.send(.refusedByRun(key: "a", fault, retryAfterMs: 1_000))
-        world.pass(1_000)
-        world.report(SearchReport(isComplete: true))
-        world.acknowledge("a")
-        #expect(world.sent == ["a", "x", "a"])
-        world.send(.evidence(key: "a-r2:user", .messageEvent))
-        #expect(world.sent == ["a", "x", "a"], "behind a run the gateway would refuse the next one, too")
-        world.run("a-r2", .ended)
-        #expect(world.sent == ["a", "x", "a", "b"])
-        #expect(world.violations == [])
-    }
-
-    @Test func `a late refusal is waited for ten seconds, and not behind a run that goes on`() {
-        for (isBusy, sent) in [(false, ["a"]), (true, ["a", "b"])] {
-            var world = World()
-            world.online(version: "2026.6.11")
-            if isBusy { world.run("foreign", .active) }
-            world.enqueue("a")
-            world.enqueue("b")
-            world.acknowledge("a")
-            world.pass(9_999)
-            #expect(world.sent == sent)
-            world.pass(1)
-            #expect(world.sent == ["a", "b"])
-        }
-    }
-
-    @Test func `while a gateway refuses runs, a session's messages go one at a time`() {
-        var world = World()
-        world.online()
-        world.enqueue("a")
-        world.acknowledge("a")
-        let fault = OutboxFault(code: "SESSION_CONFLICT", detail: "conflicted")
-        world.send(.refusedByRun(key: "a", fault, retryAfterMs: 1_000))
-        for id in ["b", "c"] { world.enqueue(id, session: "other") }
-        world.acknowledge("b")
-        #expect(world.sent == ["a", "b"])
-        world.send(.evidence(key: "b:user", .messageEvent))
-        #expect(world.sent == ["a", "b"], "its run is under way")
-        world.run("b", .ended, session: "other")
-        #expect(world.sent == ["a", "b", "c"])
-        world.send(.bringForward(faultCode: "SESSION_CONFLICT"))
-        for search in world.searches { world.send(.searched(search.id, SearchReport(isComplete: true))) }
-        world.acknowledge("a")
-        world.enqueue("d")
-        world.send(.evidence(key: "a-r2:user", .messageEvent))
-        #expect(world.sent == ["a", "b", "c", "a"], "also after a cure")
-        world.run("a-r2", .ended)
-        #expect(world.sent == ["a", "b", "c", "a", "d"])
-    }
-
-    @Test func `a gateway that has run all it refused is trusted again`() {
-        var world = World()
-        world.online()
-        world.enqueue("a")
-        world.acknowledge("a")
-        let fault = OutboxFault(code: "SESSION_CONFLICT", detail: "conflicted")
-        world.send(.refusedByRun(key: "a", fault, retryAfterMs: 1_000))
-        world.pass(1_000)
-        world.report(SearchReport(isComplete: true))
-        world.acknowledge("a")
-        world.send(.evidence(key: "a-r2:user", .messageEvent))
-        for id in ["b", "c"] { world.enqueue(id) }
-        world.acknowledge("b")
-        #expect(world.sent == ["a", "a", "b", "c"])
     }
 
     /// 2026.6.11 takes a message without an answer into the prompt of the next one, and then nobody answers it.
@@ -140,6 +65,8 @@ struct `Order` {
             world.pass(74_999)
             #expect(world.sent == ["a"])
             if let end { world.run("a", end) } else { world.pass(1) }
+            #expect(world.sent == (end == .continued(as: "own") ? ["a"] : ["a", "b"]), "its run goes on")
+            world.run("own", .ended)
             #expect(world.sent == ["a", "b"])
             #expect(world.violations == [])
         }
@@ -152,19 +79,9 @@ struct `Order` {
         world.enqueue("a")
         #expect(world.sent == [])
         world.run("elsewhere", .active)
-        world.enqueue("b")
-        #expect(world.sent == ["a"], "its run goes on, and the gateway puts messages behind it")
-    }
-
-    @Test func `a message whose run has begun is refused no more`() {
-        var world = World()
-        world.online(version: "2026.6.11")
-        world.enqueue("a")
-        world.enqueue("b")
-        world.acknowledge("a")
+        #expect(world.sent == [], "its run goes on")
+        world.run("elsewhere", .ended)
         #expect(world.sent == ["a"])
-        world.run("a", .active)
-        #expect(world.sent == ["a", "b"])
     }
 
     @Test func `at most four sessions are on the wire, the fifth follows when one is free`() {
@@ -241,9 +158,9 @@ struct `Order` {
         world.send(.retry(id: "failed", expectedVersion: nil, CommandToken(1)))
         world.pass(2_000)
         #expect(world.sent == ["failed", "now"])
-        world.acknowledge("now")
+        world.finish("now")
         #expect(world.sent == ["failed", "now", "later"])
-        world.acknowledge("later")
+        world.finish("later")
         #expect(world.sent == ["failed", "now", "later", "failed"])
     }
 
@@ -257,7 +174,7 @@ struct `Order` {
         world.send(.retry(id: "failed", expectedVersion: nil, CommandToken(1)))
         world.report(SearchReport(isComplete: true))
         #expect(world.sent == ["failed", "doubt", "failed"])
-        world.acknowledge("failed")
+        world.finish("failed")
         world.pass(10_000)
         world.report(SearchReport(isComplete: true))
         world.pass(60_000)
@@ -315,26 +232,6 @@ struct `Order` {
         while !world.heldWrites.isEmpty { world.releaseWrite() }
         #expect(world.state("a") == .accepted)
         #expect(world.sent == ["a", "b"])
-    }
-
-    @Test func `on protocol 3 the late end of a refused run does not free the session for what is behind its message`()
-    {
-        var world = World()
-        world.online(.march)
-        world.enqueue("a")
-        world.acknowledge("a")
-        let fault = OutboxFault(code: "SESSION_CONFLICT", detail: "conflicted")
-        world.send(.refusedByRun(key: "a", fault, retryAfterMs: 1_000))
-        world.pass(1_000)
-        world.report(SearchReport(isComplete: true))
-        world.run("a", .ended)
-        world.acknowledge("a")
-        world.enqueue("b")
-        #expect(world.dispatches.map(\.attempt.key) == ["a", "a-r2"])
-        world.send(.evidence(key: "a-r2", .runEnd))
-        #expect(world.sent == ["a", "a"])
-        world.run("a-r2", .ended)
-        #expect(world.sent == ["a", "a", "b"])
     }
 
     /// Another client's run began while ours was on its way.
@@ -464,13 +361,21 @@ struct `Order` {
         #expect(world.sent == ["a", "b"])
     }
 
-    @Test func `on protocol 4 the next goes once the one before is accepted`() {
+    /// A message that waits inside the gateway cannot be stopped: it runs all the same, or breaks the run before it.
+    @Test(arguments: GatewayProfile.Generation.allCases)
+    func `the next message goes when the run of the one before has ended`(generation: GatewayProfile.Generation) {
         var world = World()
-        world.online(.june)
-        world.run("foreign", .active)
+        world.online(generation)
+        world.pass(500)
         world.enqueue("a")
         world.enqueue("b")
         world.acknowledge("a")
+        world.run("a", .active)
+        world.send(.evidence(key: "a", .history))
+        world.pass(20_000)
+        #expect(world.sent == ["a"])
+        world.run("a", .ended)
+        world.pass(500)
         #expect(world.sent == ["a", "b"])
     }
 }

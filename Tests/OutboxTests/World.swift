@@ -179,6 +179,13 @@ struct World {
 
     mutating func acknowledge(_ id: String) { answer(.acknowledged(.init(status: .started)), to: id) }
 
+    /// The gateway takes the message, and its run ends.
+    mutating func finish(_ id: String) {
+        acknowledge(id)
+        guard let order = dispatches.last(where: { $0.entry.id == id }) else { return }
+        run(order.attempt.key, .ended, session: order.entry.session)
+    }
+
     mutating func report(_ report: SearchReport) {
         guard let order = searches.last else {
             violations.append("no search asked for")

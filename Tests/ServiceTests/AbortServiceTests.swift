@@ -130,6 +130,39 @@ struct AbortServiceTests {
         }
     }
 
+    /// `captures-faults-2/stop-early`: before a run has begun, gateways do not keep a stop.
+    @Test(arguments: [false, true])
+    func `a stop waits for its run to begin, and not for long`(begins: Bool) async throws {
+        try await withLinkedServices { bench, loop in
+            let id = try await bench.accept("hello", on: loop) ?? ""
+            try await stop(id, bench, on: loop)
+            try await bench.advance(4_900, on: loop)
+            #expect(stoppedRuns(bench) == [])
+            if begins { try await bench.event("agent", Frame.start(id), on: loop) } else { try await bench.advance(200, on: loop) }
+            #expect(stoppedRuns(bench) == [id])
+            #expect(try await stops(bench).map(\.state) == [.delivered])
+        }
+    }
+
+    /// `captures-faults-2/stop-early`: the final event of a stopped run has the answer before once more.
+    @Test func `a message whose stop was confirmed is aborted after a kill of Ladle, whatever its final event says`() async throws {
+        try await withLinkedServices { bench, loop in
+            let id = try await bench.accept("hello", on: loop) ?? ""
+            bench.gateway.silent = ["chat.history"]
+            try await stop(id, bench, on: loop)
+            try await bench.advance(5_000, on: loop)
+            #expect(try await stops(bench).map(\.state) == [.delivered])
+            try await bench.kill(on: loop)
+            try await bench.open(uptimeMs: 2_000_000, on: loop)
+            try await bench.event("chat", Frame.final(id, 2, "the answer to another message"), on: loop)
+            try await bench.advance(60_000, on: loop)
+            let run = try await bench.journal.read { try $0.runs.run(id: id) }
+            #expect(run?.state == "aborted")
+            #expect(bench.published.contains { $0.type == "run.ended" && $0.run == id })
+            #expect(!bench.published.contains { String(decoding: $0.data, as: UTF8.self).contains("another message") })
+        }
+    }
+
     @Test func `the gateway's word counts though the disk takes nothing`() async throws {
         try await withLinkedServices { bench, loop in
             let id = try await bench.accept("hello", on: loop) ?? ""

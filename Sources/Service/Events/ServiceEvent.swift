@@ -39,6 +39,8 @@ package enum ServiceEvent {
     case messageSaid(ChatMessage, session: String)
     /// The gateway goes on with a run, or answers a message that waited for its turn, in a run with another id.
     case runContinued(run: String, answer: String, session: String, isShared: Bool)
+    /// A run has begun.
+    case runBegan(String)
     /// A run has ended; its event is on its way to the streams.
     case runEnded(Run)
     /// A notification rule, a sink, or the state of a sink has changed.

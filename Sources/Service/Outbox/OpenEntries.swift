@@ -33,7 +33,7 @@ struct OpenEntries {
             state: entry.state,
             createdAt: entry.createdAt.milliseconds,
             session: entry.session,
-            wasRefused: entry.state.isWaiting && entry.wasRefused
+            wasRefused: entry.wasRefused
         )
         open[entry.id] = now
         counts.count(now.state, 1)

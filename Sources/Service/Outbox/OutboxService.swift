@@ -21,9 +21,6 @@ package final class OutboxService {
     /// Calls given up as unanswered whose answer may still come over the same connection.
     private var overdue: [CallID: AttemptID] = [:]
     private var resets = PendingResets()
-    /// The wait before a message refused because of a session conflict is tried again. Waiting does not cure the
-    /// conflict, so the message usually goes out earlier, when a cure is seen.
-    private static let conflictMilliseconds: Int64 = 1_800_000
     /// The time that the reference client waits for an answer.
     private static let answerMilliseconds: Int64 = 30_000
     private static let adoptAgainMilliseconds: Int64 = 1_000
@@ -170,17 +167,16 @@ package final class OutboxService {
         give(.evidence(key: key, proof), on: loop)
     }
 
-    /// The gateway acknowledged the message with this key and then refused to run it. It is sent again under a new key,
-    /// after a long wait or when `bringForward` is called. It stays at the head of its session's queue.
+    /// The gateway acknowledged the message with this key and then refused to run it.
     package func refusedByRun(key: String, reason: String, on loop: isolated EventLoop) {
-        let fault = OutboxFault.sessionConflict(reason)
-        give(.refusedByRun(key: key, fault, retryAfterMs: Self.conflictMilliseconds), on: loop)
+        give(.refusedByRun(key: key, .sessionConflict(reason)), on: loop)
     }
 
-    /// Makes the entries that wait because of this fault due now: the fault is cured, or another try may succeed.
-    package func bringForward(faultCode: String, on loop: isolated EventLoop) {
-        give(.bringForward(faultCode: faultCode), on: loop)
-    }
+    /// The gateway would acknowledge the session's next message and not run it.
+    func refuses(_ session: String, on loop: isolated EventLoop) { give(.refuses(session: session), on: loop) }
+
+    /// The gateway runs the messages of all sessions.
+    func refusesNoMore(on loop: isolated EventLoop) { give(.refusesNoMore, on: loop) }
 
     package func cancel(
         _ id: String,

@@ -2,6 +2,7 @@ import Basics
 package import EventLoops
 import Gateway
 import JSONBytes
+import Ledger
 package import Outbox
 import Runs
 import Store
@@ -23,9 +24,14 @@ package final class AbortService {
     package typealias Completion = (Result<Outcome, ServiceFault>) -> Void
 
     private static let againMilliseconds: Int64 = 1_000
+    /// How long a stop waits for its run to begin. Gateways take a tenth of a second, a busy one a few seconds.
+    private static let beginMilliseconds: Int64 = 5_000
 
-    /// The gateway's answers to one request, which may stop several runs.
-    private final class Answers {
+    /// A request, which may stop several runs, and the gateway's answers.
+    private final class Request {
+        let session: String
+        let owner: String?
+        let completion: Completion
         var stopped: [String] = []
         /// The runs that were named and that the gateway says it stopped.
         var confirmed: [String] = []
@@ -36,9 +42,17 @@ package final class AbortService {
         var failure: CallFailure?
         var waiting: Int
 
-        init(waiting: Int) {
+        init(in session: String, owner: String?, waiting: Int, completion: @escaping Completion) {
+            self.session = session
+            self.owner = owner
             self.waiting = waiting
+            self.completion = completion
         }
+    }
+
+    private struct EarlyStop {
+        let request: Request
+        let timer: TimerID
     }
 
     private unowned let gateway: any GatewayCalls
@@ -46,6 +60,8 @@ package final class AbortService {
     private let events: ServiceEvents
     private let runs: RunService
     private let outbox: OutboxService
+    /// Stops that wait for their run to begin.
+    private var early: [String: [EarlyStop]] = [:]
     /// A stop lives as long as a message: it names its run, so it can never reach another.
     private let ttlMilliseconds: Int64
 
@@ -93,66 +109,84 @@ package final class AbortService {
         on loop: isolated EventLoop,
         completion: @escaping Completion
     ) {
-        let answers = Answers(waiting: runs.count)
+        let request = Request(in: session, owner: owner, waiting: runs.count, completion: completion)
         for run in runs {
-            gateway.call(ChatAbort(sessionKey: session, runId: run), on: loop) { [self] result in
-                answers.waiting -= 1
-                switch result {
-                case .success(let output) where output.aborted:
-                    answers.stopped += output.runIds.isEmpty ? [run] : output.runIds
-                    answers.confirmed.append(run)
-                    outbox.stopped(run: run, on: loop)
-                case .success: answers.missing.append(run)
-                case .failure(.notDispatched), .failure(.ambiguous): answers.unanswered.append(run)
-                case .failure(.gateway(let error, _)) where GatewayRejection(error).isTransient:
-                    answers.unanswered.append(run)
-                case .failure(let failure): answers.failure = failure
-                }
-                if answers.waiting == 0 { settle(answers, in: session, owner: owner, on: loop, completion: completion) }
-            }
+            if mayBeTooEarly(run) { wait(for: run, request, on: loop) } else { send(run, request, on: loop) }
         }
     }
 
-    private func settle(
-        _ answers: Answers,
-        in session: String,
-        owner: String?,
-        on loop: isolated EventLoop,
-        completion: @escaping Completion
-    ) {
+    /// Whether the gateway has the message and has not begun with it. Most releases do not keep a stop that comes then: they ask the
+    /// model all the same and say the answer before once more, or take the words into the next prompt, or run them after all
+    /// (`captures-faults-2`: `stop-early`, `stop-then-merged`, `stop-then-own-run`).
+    private func mayBeTooEarly(_ run: String) -> Bool {
+        gateway.isOnline && gateway.profile?.messages.earlyStop != .clean && runs.run(run)?.state == .queued
+    }
+
+    private func wait(for run: String, _ request: Request, on loop: isolated EventLoop) {
+        let timer = loop.after(milliseconds: Self.beginMilliseconds) { [weak self] in self?.runBegan(run, on: loop) }
+        early[run, default: []].append(EarlyStop(request: request, timer: timer))
+    }
+
+    /// The run has begun or ended, or its stop waits no longer.
+    func runBegan(_ run: String, on loop: isolated EventLoop) {
+        for stop in early.removeValue(forKey: run) ?? [] {
+            loop.cancel(stop.timer)
+            send(run, stop.request, on: loop)
+        }
+    }
+
+    private func send(_ run: String, _ request: Request, on loop: isolated EventLoop) {
+        gateway.call(ChatAbort(sessionKey: request.session, runId: run), on: loop) { [self] result in
+            request.waiting -= 1
+            switch result {
+            case .success(let output) where output.aborted:
+                request.stopped += output.runIds.isEmpty ? [run] : output.runIds
+                request.confirmed.append(run)
+                outbox.stopped(run: run, on: loop)
+            case .success: request.missing.append(run)
+            case .failure(.notDispatched), .failure(.ambiguous): request.unanswered.append(run)
+            case .failure(.gateway(let error, _)) where GatewayRejection(error).isTransient:
+                request.unanswered.append(run)
+            case .failure(let failure): request.failure = failure
+            }
+            if request.waiting == 0 { settle(request, on: loop) }
+        }
+    }
+
+    private func settle(_ request: Request, on loop: isolated EventLoop) {
         // The gateway told of the stop before it was gone with its answer.
-        for run in answers.unanswered where runs.run(run)?.state == .aborted {
-            answers.stopped.append(run)
-            answers.confirmed.append(run)
+        for run in request.unanswered where runs.run(run)?.state == .aborted {
+            request.stopped.append(run)
+            request.confirmed.append(run)
         }
         // A run that ended meanwhile is not to be stopped any more.
-        let open = (answers.unanswered + answers.missing).filter { runs.run($0)?.state.isActive ?? true }
+        let open = (request.unanswered + request.missing).filter { runs.run($0)?.state.isActive ?? true }
         let entries =
-            answers.confirmed.map { entry(toStop: $0, .delivered, in: session, owner: owner, on: loop) }
-            + open.map { entry(toStop: $0, .queued, in: session, owner: owner, on: loop) }
-        guard !entries.isEmpty else { return answer(answers, kept: [], completion) }
+            request.confirmed.map { entry(toStop: $0, .delivered, in: request.session, owner: request.owner, on: loop) }
+            + open.map { entry(toStop: $0, .queued, in: request.session, owner: request.owner, on: loop) }
+        guard !entries.isEmpty else { return answer(request, kept: []) }
         feed.commit(on: loop) { transaction in
             try entries.map { try Self.enqueue($0, in: &transaction) }
         } completion: { [self] result in
             switch result {
             case .success(let kept):
                 for entry in kept { events.notify(.entryAccepted(entry), on: loop) }
-                answer(answers, kept: kept.filter { $0.state == .queued }, completion)
+                answer(request, kept: kept.filter { $0.state == .queued })
             // A stop that the gateway confirmed counts without the disk too.
-            case .failure where open.isEmpty: answer(answers, kept: [], completion)
-            case .failure(let error): completion(.failure(.store(error)))
+            case .failure where open.isEmpty: answer(request, kept: [])
+            case .failure(let error): request.completion(.failure(.store(error)))
             }
         }
     }
 
-    private func answer(_ answers: Answers, kept: [OutboxEntry], _ completion: Completion) {
+    private func answer(_ request: Request, kept: [OutboxEntry]) {
         // One run that was not stopped counts more than the others that were.
-        if let failure = answers.failure {
-            completion(.failure(.gateway(GatewayFault(failure, over: gateway))))
+        if let failure = request.failure {
+            request.completion(.failure(.gateway(GatewayFault(failure, over: gateway))))
         } else if kept.isEmpty {
-            completion(.success(.stopped(answers.stopped)))
+            request.completion(.success(.stopped(request.stopped)))
         } else {
-            completion(.success(.kept(kept, stopped: answers.stopped, isGone: answers.unanswered.isEmpty)))
+            request.completion(.success(.kept(kept, stopped: request.stopped, isGone: request.unanswered.isEmpty)))
         }
     }
 

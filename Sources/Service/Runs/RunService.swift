@@ -36,9 +36,9 @@ package final class RunService {
     /// The gateway's process at the last connection, and what it was of the one before.
     private(set) var process: GatewayProcess?
     private(set) var continuity = Continuity.either
-    /// The gateway refused a message because of a session conflict, and no cure was seen since.
-    private var hasConflict = false
-    private var afterRestart: TimerID?
+    private var oldSessions = OldSessions()
+    /// A connection was open before, in this process of Ladle.
+    private var isFollowing = false
     /// The reason why the runs of the earlier process could not be read; the link stays closed until they are.
     package private(set) var fault: String?
 
@@ -133,6 +133,8 @@ package final class RunService {
         }
         if let profile = gateway.profile { tracker.profile = profile }
         tracker.clockSkewMs = gateway.clockSkewMs(on: loop)
+        let wasKnown = isFollowing
+        isFollowing = true
         note(
             GatewayProcess(
                 hello,
@@ -142,7 +144,8 @@ package final class RunService {
             on: loop
         )
         tracker.linkOpened(process: continuity, startedAt: process?.startedAt, now: loop.wallClock)
-        if continuity == .other { sendRefusedAgain(on: loop) }
+        oldSessions.linkOpened(gateway.profile, process, isSame: wasKnown && continuity != .other)
+        if continuity == .other { outbox.refusesNoMore(on: loop) }
         // The outbox waits for runs in progress, including runs that began before this connection.
         for run in tracker.busyRuns { report(run, on: loop) }
     }
@@ -203,12 +206,15 @@ package final class RunService {
             case .started(let run):
                 publisher.publish(change, of: run, on: loop)
                 outbox.run(run.id, in: run.session.text, .active, on: loop)
+                events.notify(.runBegan(run.id), on: loop)
+                lookForOldSession(run, on: loop)
             case .ended(let run):
                 KillPoint.reach("run.ended")
                 publisher.publish(change, of: run, on: loop)
                 outbox.run(run.id, in: run.session.text, .ended, on: loop)
                 events.notify(.runEnded(run), on: loop)
-                lookForCure(behind: run, on: loop)
+                let finding = oldSessions.runEnded(in: run.session, isCompleted: run.state == .completed)
+                act(on: finding, run.session, on: loop)
             case .corrected(let run):
                 publisher.publish(change, of: run, on: loop)
                 // Its answer was not read when the wrong end came.
@@ -217,7 +223,9 @@ package final class RunService {
             case .proven(let id, .rowEvent): outbox.saw(key: id, .messageEvent, on: loop)
             case .proven(let id, .end): outbox.saw(key: id, .runEnd, on: loop)
             case .dropped(let id, let session): outbox.run(id, in: session.text, .ended, on: loop)
-            case .refused(let id, let reason): outbox.refusedByRun(key: id, reason: reason, on: loop)
+            case .refused(let id, let reason):
+                if let session = tracker.session(ofRun: id)?.text { outbox.refuses(session, on: loop) }
+                outbox.refusedByRun(key: id, reason: reason, on: loop)
             case .stepChanged(let step):
                 if let run = tracker.run(step.runID) { publisher.publish(change, of: run, on: loop) }
             case .textAppended(let id, _, _), .textReplaced(let id, _):
@@ -232,31 +240,21 @@ package final class RunService {
         }
     }
 
-    // MARK: A gateway that refuses to run messages
+    // MARK: A gateway that does not run what it acknowledges
 
-    /// Looks for the cure of a session conflict. After a restart such a gateway acknowledges the second message of
-    /// each older session and does not run it. A completed run in a session that is new to this gateway process cures all
-    /// sessions.
-    private func lookForCure(behind run: Run, on loop: isolated EventLoop) {
-        guard hasConflict, run.state == .completed, gateway.isOnline else { return }
+    private func lookForOldSession(_ run: Run, on loop: isolated EventLoop) {
+        guard oldSessions.wantsPages, gateway.isOnline else { return }
         transcript.read(run.session.text, rows: Self.pageRows, on: loop) { [weak self] result in
             guard let self, case .success(let page) = result else { return }
-            // The page must show the first turn of the session: a page that begins later proves nothing.
-            guard page.rows.first?.role == .user, page.rows.count(where: { $0.role == .user }) == 1 else { return }
-            self.hasConflict = false
-            self.outbox.bringForward(faultCode: OutboxFault.sessionConflictCode, on: loop)
+            self.act(on: self.oldSessions.runBegan(run.id, in: run.session, page.rows), run.session, on: loop)
         }
     }
 
-    /// A restarted gateway runs the next message of each session, so refused messages are sent again. The gateway may
-    /// also run them by itself, so Ladle waits for that first.
-    private func sendRefusedAgain(on loop: isolated EventLoop) {
-        if let afterRestart { loop.cancel(afterRestart) }
-        afterRestart = loop.after(milliseconds: GatewayProfile.resumeMs) { [weak self] in
-            guard let self else { return }
-            self.afterRestart = nil
-            guard self.hasConflict, self.isOnline else { return }
-            self.outbox.bringForward(faultCode: OutboxFault.sessionConflictCode, on: loop)
+    private func act(on finding: OldSessions.Finding, _ session: SessionKey, on loop: isolated EventLoop) {
+        switch finding {
+        case .refuses: outbox.refuses(session.text, on: loop)
+        case .refusesNoMore: outbox.refusesNoMore(on: loop)
+        case .nothing: break
         }
     }
 
@@ -328,10 +326,9 @@ package final class RunService {
             guard let self else { return }
             self.fault = nil
             self.process = self.process ?? saved.process
-            if saved.hasConflict { self.hasConflict = true }
             for past in saved.past { self.tracker.remember(past, now: loop.wallClock) }
             self.resume(saved.open, on: loop)
-            for entry in saved.entries { self.recover(entry, on: loop) }
+            for entry in saved.entries { self.recover(entry, isStopped: saved.stopped.contains(entry.runID ?? entry.upstreamKey), on: loop) }
             completion()
         }
     }
@@ -361,7 +358,6 @@ package final class RunService {
         if entry.isCancelledUnsent {
             publish(tracker.isLost(entry.runID ?? entry.upstreamKey, now: loop.wallClock), on: loop)
         }
-        if entry.state == .retrying, entry.wasRefused { hasConflict = true }
         if entry.state == .retrying { publish(tracker.awaitsResend(entry.runID ?? entry.upstreamKey), on: loop) }
         guard entry.state == .delivered, isUnknown(entry) else { return }
         feed.read(on: loop) { tables -> OutboxEntry? in
@@ -397,17 +393,19 @@ package final class RunService {
         return GatewayProcess.began(start, after: sent.adding(milliseconds: skewMs))
     }
 
-    private func recover(_ entry: OutboxEntry, on loop: isolated EventLoop) {
+    private func recover(_ entry: OutboxEntry, isStopped: Bool = false, on loop: isolated EventLoop) {
         guard isUnknown(entry) else { return }
-        tracker.recover(
+        let changes = tracker.recover(
             entry.runID ?? entry.upstreamKey,
             session: tracker.defaults.tolerant(entry.session),
             text: entry.text ?? "",
             sentAt: entry.createdAt,
             clockSkewMs: entry.dispatchSkewMs,
             awaitsDelivery: entry.state != .delivered,
-            goneAt: wasTakenBefore(entry, on: loop) ? loop.wallClock : nil
+            goneAt: wasTakenBefore(entry, on: loop) ? loop.wallClock : nil,
+            isStopped: isStopped
         )
+        publish(changes, on: loop)
         guard isOnline else { return }
         look(on: loop)
         keepTicking(on: loop)

@@ -1,4 +1,5 @@
 import Basics
+import Ledger
 import Outbox
 import Runs
 import Store
@@ -28,8 +29,8 @@ struct SavedRuns: Sendable {
     let past: [PastRun]
     /// Messages that the gateway has, or may have, and whose run was never seen.
     let entries: [OutboxEntry]
-    /// Whether a message waits for the cure of a session conflict.
-    let hasConflict: Bool
+    /// Runs that the gateway said it stopped.
+    let stopped: Set<String>
     let process: GatewayProcess?
 
     init(_ tables: StoreTables, now: Timestamp) throws {
@@ -52,11 +53,12 @@ struct SavedRuns: Sendable {
         entries = try tables.outbox.list(recent).filter { entry in
             try (entry.state != .delivered || entry.updatedAt >= unseenSince) && Self.lacksRun(entry, tables)
         }
-        recent.states = [.retrying]
+        recent.states = [.failed]
         let refused = try tables.outbox.list(recent).filter(\.wasRefused)
-        hasConflict = !refused.isEmpty
+        let stops = try tables.outbox.confirmedStops(since: since, limit: Self.mostEntries)
+        stopped = Set(stops.compactMap(\.text))
         past =
-            try Self.stopped(since: since, tables) + Self.givenUp(since: since, process, tables)
+            try Self.stopped(stops, tables) + Self.givenUp(since: since, process, tables)
             + Self.ofGateway(since: refused, tables)
     }
 
@@ -67,8 +69,8 @@ struct SavedRuns: Sendable {
 
     // MARK: Ended runs that are still needed
 
-    private static func stopped(since: Timestamp, _ tables: StoreTables) throws -> [PastRun] {
-        try tables.outbox.confirmedStops(since: since, limit: mostEntries).compactMap { stop in
+    private static func stopped(_ stops: [OutboxEntry], _ tables: StoreTables) throws -> [PastRun] {
+        try stops.compactMap { stop in
             guard let id = stop.text, let row = try tables.runs.run(id: id) else { return nil }
             let run = ArchivedRun(row, steps: [])
             return run.isStopped ? try past(run, .stopped(at: stop.updatedAt), tables) : nil

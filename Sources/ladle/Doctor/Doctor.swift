@@ -123,7 +123,7 @@ struct Doctor {
         var findings: [Finding] = []
         if let refused = outbox?["refused"]?.int {
             let text =
-                "the gateway refuses to run \(refused == 1 ? "1 message" : "\(refused) messages"), as "
+                "the gateway refused to run \(refused == 1 ? "1 message" : "\(refused) messages"), as "
                 + "\(GatewayProfile.refusingRelease) does after a restart; a message to a new session cures it"
             findings.append(.wrong("outbox", text, OutboxFault.sessionConflictCure, .temporary))
         }

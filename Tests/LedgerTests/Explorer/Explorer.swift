@@ -16,9 +16,9 @@ struct Explorer {
         var undecidable = 0
     }
 
-    let rules: ModelRules
-    private var index: [ModelWorld: Int] = [:]
-    private var worlds: [ModelWorld] = []
+    let rules: SmallRules
+    private var index: [SmallWorld: Int] = [:]
+    private var worlds: [SmallWorld] = []
     private var parents: [(Int, String)] = []
     private var report = Report()
     private var repeats: [View: (had: Bool, lost: Bool)] = [:]
@@ -28,25 +28,25 @@ struct Explorer {
     private struct View: Hashable {
         var message: Int
         var contacts: [Continuity]
-        var heard: Set<ModelWorld.Heard>
-        var page: ModelWorld.Page?
-        var messages: [ModelWorld.Message]
+        var heard: Set<SmallWorld.Heard>
+        var page: SmallWorld.Page?
+        var messages: [SmallWorld.Message]
     }
 
-    init(_ profile: ModelGateway.Profile, _ scenario: Scenario) {
-        rules = ModelRules(profile: profile, words: Array(scenario.words), own: scenario.own)
-        var first = ModelWorld()
+    init(_ profile: SmallGateway.Profile, _ scenario: Scenario) {
+        rules = SmallRules(profile: profile, words: Array(scenario.words), own: scenario.own)
+        var first = SmallWorld()
         first.gateway.rows = [
-            ModelGateway.Row(key: profile.keysInRows ? 90 : 0, words: scenario.old, messages: [], end: .answered, run: 90)
+            SmallGateway.Row(key: profile.keysInRows ? 90 : 0, words: scenario.old, messages: [], end: .answered, run: 90)
         ]
-        first.messages = Array(repeating: ModelWorld.Message(), count: scenario.own)
+        first.messages = Array(repeating: SmallWorld.Message(), count: scenario.own)
         first.identity = rules.identity(first.gateway)
         first.budget = scenario.budget
         first.page = rules.read(first)
         _ = add(first, from: 0, "")
     }
 
-    private mutating func add(_ world: ModelWorld, from parent: Int, _ step: String) -> Bool {
+    private mutating func add(_ world: SmallWorld, from parent: Int, _ step: String) -> Bool {
         guard index[world] == nil else { return false }
         index[world] = worlds.count
         worlds.append(world)
@@ -85,7 +85,7 @@ struct Explorer {
     // MARK: Judging
 
     /// Tells what the table says after a step, and holds it against the hidden history.
-    private mutating func publish(_ step: ModelRules.Step, at place: Int) -> ModelWorld {
+    private mutating func publish(_ step: SmallRules.Step, at place: Int) -> SmallWorld {
         let before = worlds[place]
         var after = step.world
         for message in 0..<rules.own {
@@ -105,7 +105,7 @@ struct Explorer {
         return after
     }
 
-    private mutating func judge(_ told: Statement, of message: Int, in world: ModelWorld, _ step: String, at place: Int) {
+    private mutating func judge(_ told: Statement, of message: Int, in world: SmallWorld, _ step: String, at place: Int) {
         let ran = world.executed[message] > 0
         let wasAnswered = world.answered[message] > 0
         let isFalse =
@@ -122,7 +122,7 @@ struct Explorer {
         if isFalse { fault("told as \(told.kind) \(told.marks.rawValue), which is false", step, at: place) }
     }
 
-    private mutating func judgeRest(_ world: ModelWorld, at place: Int) {
+    private mutating func judgeRest(_ world: SmallWorld, at place: Int) {
         for message in 0..<rules.own {
             if let told = world.messages[message].told {
                 judge(told, of: message, in: world, "at rest", at: place)
@@ -136,7 +136,7 @@ struct Explorer {
         }
     }
 
-    private mutating func noteRepeat(of message: Int, _ before: ModelWorld, _ step: ModelRules.Step) {
+    private mutating func noteRepeat(of message: Int, _ before: SmallWorld, _ step: SmallRules.Step) {
         let sent = before.messages[message].sent
         guard !sent.isEmpty, let frame = step.world.messages[message].sent.subtracting(sent).first,
             before.gateway.memory[frame.key] == nil
@@ -149,7 +149,7 @@ struct Explorer {
         }
     }
 
-    private func view(_ message: Int, _ world: ModelWorld) -> View {
+    private func view(_ message: Int, _ world: SmallWorld) -> View {
         View(
             message: message,
             contacts: world.contacts,

@@ -6,7 +6,7 @@ struct Scenario: Sendable {
     var words: String
     /// The words of a row from before.
     var old: Character = "w"
-    var budget: ModelWorld.Budget
+    var budget: SmallWorld.Budget
 
     /// Small enough to be explored to their end within a second or two.
     static let small = [

@@ -3,7 +3,7 @@ import Ledger
 /// A small gateway, for the explorer: it accepts, drops, stores, merges, answers, refuses and restarts as a release does. All numbers
 /// are small on purpose, so that every order of events can be tried. A key is 10 × message + generation; a run with an id of the
 /// gateway's own has 1,000 + the key that it answers.
-struct ModelGateway: Hashable, Sendable {
+struct SmallGateway: Hashable, Sendable {
     struct Profile: Hashable, Sendable {
         var name: String
         var traits: MessageTraits
@@ -94,7 +94,7 @@ struct ModelGateway: Hashable, Sendable {
     }
 }
 
-extension ModelGateway.Profile {
+extension SmallGateway.Profile {
     static let march = Self(
         name: "2026.3.1",
         traits: MessageTraits(
@@ -102,7 +102,8 @@ extension ModelGateway.Profile {
             earlyStop: .asksModel,
             queuedStop: .runsAllTheSame,
             resumesRuns: false,
-            readsRefusedRows: false
+            readsRefusedRows: false,
+            readsStoppedRows: true
         ),
         hasOwnIDs: true,
         carriesWords: true,

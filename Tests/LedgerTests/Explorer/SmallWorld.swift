@@ -2,8 +2,8 @@ import Ledger
 
 /// A gateway, the frames on their way, a Ladle that dies anywhere, a person who stops messages, and another client. The verdicts are those
 /// of the real fold, and every step that Ladle takes is one that the real table asks for.
-struct ModelWorld: Hashable, Sendable {
-    typealias Gateway = ModelGateway
+struct SmallWorld: Hashable, Sendable {
+    typealias Gateway = SmallGateway
 
     /// What may still go wrong.
     struct Budget: Hashable, Sendable {

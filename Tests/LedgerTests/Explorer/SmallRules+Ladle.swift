@@ -1,7 +1,7 @@
 import Ledger
 
 /// The steps of the small Ladle. It keeps facts, folds them with `Turn` and does what `Decision` says.
-extension ModelRules {
+extension SmallRules {
     func turn(_ message: Int, in world: World) -> Turn { Turn(facts(message, in: world)) }
 
     func decision(_ message: Int, in world: World) -> Decision {
@@ -245,7 +245,7 @@ extension ModelRules {
     }
 }
 
-extension ModelGateway.RowEnd {
+extension SmallGateway.RowEnd {
     fileprivate var end: Fact.End? {
         switch self {
         case .none: nil
@@ -257,7 +257,7 @@ extension ModelGateway.RowEnd {
     }
 }
 
-extension ModelGateway.Event {
+extension SmallGateway.Event {
     /// An answer counts for the contact over which it came.
     fileprivate var isOfContact: Bool {
         switch self {

@@ -1,9 +1,9 @@
 import Ledger
 
 /// The rules of one small world: its gateway's release, and the words of its messages. Message 2 is the other client's.
-struct ModelRules: Sendable {
-    typealias World = ModelWorld
-    typealias Gateway = ModelGateway
+struct SmallRules: Sendable {
+    typealias World = SmallWorld
+    typealias Gateway = SmallGateway
 
     struct Step {
         var name: String

@@ -1,0 +1,66 @@
+import Basics
+import Gateway
+import Ledger
+
+/// The sessions in which a gateway runs nothing, as June gateways do after a restart: of each session that is older than their process
+/// they run one message, and acknowledge the next without running it (`init-conflict.v2026.6.11`). The row of such a message stands and is
+/// read with the next one, so Ladle sends none. A run that completes in a session that is new to the process cures them all.
+struct OldSessions {
+    enum Finding: Equatable {
+        /// The session had its one run.
+        case refuses
+        /// The gateway runs the messages of all sessions.
+        case refusesNoMore
+        case nothing
+    }
+
+    /// The start of the gateway's process, by its clock; nil if it runs every message.
+    private var startedAt: Timestamp?
+    /// Sessions that are new to this process and have a run that has not completed yet.
+    private var new: Set<SessionKey> = []
+
+    /// A connection was opened.
+    mutating func linkOpened(_ profile: GatewayProfile?, _ process: GatewayProcess?, isSame: Bool) {
+        guard !isSame else { return }
+        new = []
+        startedAt = profile?.refusesInOldSessions == true ? process?.startedAt : nil
+    }
+
+    /// Whether a page of a session's transcript is wanted when a run begins there.
+    var wantsPages: Bool { startedAt != nil }
+
+    /// A run has begun in the session, and this is a page of its transcript.
+    mutating func runBegan(_ run: String, in session: SessionKey, _ rows: [HistoryRow]) -> Finding {
+        guard let startedAt else { return .nothing }
+        let isOld = rows.contains { $0.time.map { $0 < startedAt } ?? false }
+        guard isOld else {
+            new.insert(session)
+            return .nothing
+        }
+        let turns = rows.split { $0.role == .user }
+        let earlier = rows.filter { $0.role == .user && $0.runKey.map { !$0.hasPrefix(run) } ?? true }
+        // A second run since the start shows that the gateway was cured before.
+        let hasRunBefore =
+            turns.count > 1 && earlier.contains { row in
+                row.time.map { $0 >= startedAt } ?? false && isAnswered(row, in: rows)
+            }
+        if hasRunBefore { return cured() }
+        return .refuses
+    }
+
+    private func isAnswered(_ user: HistoryRow, in rows: [HistoryRow]) -> Bool {
+        guard let place = rows.firstIndex(where: { $0.identity == user.identity }) else { return false }
+        return rows[(place + 1)...].prefix { $0.role != .user }.contains { $0.stopReason == .completed }
+    }
+
+    mutating func runEnded(in session: SessionKey, isCompleted: Bool) -> Finding {
+        guard isCompleted, new.contains(session) else { return .nothing }
+        return cured()
+    }
+
+    private mutating func cured() -> Finding {
+        startedAt = nil
+        new = []
+        return .refusesNoMore
+    }
+}

@@ -1,0 +1,60 @@
+import Basics
+import Gateway
+import JSONBytes
+import Ledger
+import Testing
+
+@testable import Service
+
+/// `init-conflict.v2026.6.11`: after a restart the gateway runs one message of each older session and refuses the next.
+struct OldSessionsTests {
+    private let main = SessionKey(canonical: "agent:main:main")
+    private let fresh = SessionKey(canonical: "agent:main:new")
+    private let start: Int64 = 1_795_000_000_000
+
+    private func rows(_ turns: (user: Int64, isAnswered: Bool)...) -> [HistoryRow] {
+        let rows = turns.flatMap { turn in
+            [#"{"role":"user","content":"hello","timestamp":\#(start + turn.user)}"#]
+                + (turn.isAnswered
+                    ? [#"{"role":"assistant","content":"hi","stopReason":"stop","timestamp":\#(start + turn.user + 1)}"#] : [])
+        }
+        let page = ChatHistory.Output(json(#"{"messages":[\#(rows.joined(separator: ","))]}"#))
+        return page.rows
+    }
+
+    private func restarted(_ version: String = "2026.6.11") -> OldSessions {
+        var sessions = OldSessions()
+        let process = GatewayProcess(ageMs: 1_000, gatewayTime: Timestamp(milliseconds: start + 1_000), monotonicMs: 5_000)
+        sessions.linkOpened(GatewayProfile(.june, version: version), process, isSame: false)
+        return sessions
+    }
+
+    @Test func `a session that is older than the process has one run`() {
+        var sessions = restarted()
+        #expect(sessions.runBegan("a", in: main, rows((-5_000, true), (2_000, false))) == .refuses)
+    }
+
+    @Test func `a completed run in a session that is new to the process cures all`() {
+        var sessions = restarted()
+        #expect(sessions.runBegan("a", in: fresh, rows((2_000, false))) == .nothing)
+        #expect(sessions.runEnded(in: main, isCompleted: true) == .nothing)
+        #expect(sessions.runEnded(in: fresh, isCompleted: false) == .nothing)
+        #expect(sessions.runEnded(in: fresh, isCompleted: true) == .refusesNoMore)
+        #expect(!sessions.wantsPages)
+    }
+
+    @Test func `a second run in an old session shows that it was cured before`() {
+        var sessions = restarted()
+        #expect(sessions.runBegan("b", in: main, rows((-5_000, true), (2_000, true), (9_000, false))) == .refusesNoMore)
+    }
+
+    @Test func `other releases run everything`() {
+        #expect(!restarted("2026.7.1").wantsPages)
+    }
+
+    @Test func `the same process is as it was`() {
+        var sessions = restarted()
+        sessions.linkOpened(GatewayProfile(.june, version: "2026.6.11"), nil, isSame: true)
+        #expect(sessions.wantsPages)
+    }
+}
