@@ -15,12 +15,18 @@ package enum Printable {
 
     /// Quotes an argument for a command line that a user will type.
     package static func argument(_ text: String) -> String {
-        let isPlain = text.utf8.allSatisfy { byte in
+        if isWord(text) { return text }
+        return "'" + line(text).split(separator: "'", omittingEmptySubsequences: false).joined(separator: "'\\''") + "'"
+    }
+
+    /// Whether every shell reads the text as itself and no command reads it as an option: letters, digits and `/:@._-`
+    /// of ASCII, not beginning with a dash.
+    package static func isWord(_ text: String) -> Bool {
+        guard let first = text.utf8.first, first != UInt8(ascii: "-") else { return false }
+        return text.utf8.allSatisfy { byte in
             (0x2F...0x3A).contains(byte) || (0x40...0x5A).contains(byte) || (0x61...0x7A).contains(byte)
                 || byte == UInt8(ascii: "-") || byte == UInt8(ascii: ".") || byte == UInt8(ascii: "_")
         }
-        if isPlain, !text.isEmpty { return text }
-        return "'" + line(text).split(separator: "'", omittingEmptySubsequences: false).joined(separator: "'\\''") + "'"
     }
 
     /// Makes several lines safe and keeps the line ends.

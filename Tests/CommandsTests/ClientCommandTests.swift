@@ -81,6 +81,23 @@ struct ClientCommandTests {
         #expect(io.run("status", "--url", "http://h", "--pin", "abc") == .usage)
     }
 
+    @Test func `a Tab is offered only names that every shell reads as a word`() {
+        let names = [
+            "agent:main:main", "kitchen", "a.b_c@host/x", "x$(id)", "`id`", "a b", "it's", "x\\\"y", "\\\\", "*", "~",
+            "=x", "-rf", "a\\nb",
+            "\\u001b[2J", "\\u009b2J", "caf\\u00e9", "", String(repeating: "k", count: 513),
+        ]
+        for (list, member, key) in [
+            ("sessions", "sessions", "key"), ("tokens", "tokens", "name"), ("codes", "requests", "code"),
+        ] {
+            let io = RecordedIO()
+            let rows = names.map { #"{"\#(key)":"\#($0)"}"# }.joined(separator: ",")
+            io.replies = [.json(200, #"{"\#(member)":[\#(rows)]}"#)]
+            #expect(io.run("complete", list) == .ok)
+            #expect(io.output == "agent:main:main\nkitchen\na.b_c@host/x\n")
+        }
+    }
+
     @Test func `a daemon that does not run is 69 and says how to start it`() {
         let io = RecordedIO()
         #expect(io.run("send", "hello") == .unavailable)

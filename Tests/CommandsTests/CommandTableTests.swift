@@ -1,3 +1,4 @@
+import Basics
 import Foundation
 import Testing
 
@@ -97,27 +98,55 @@ struct CommandTableTests {
     }
 
     @Test func `bash completes commands, options and words`() throws {
-        let script = try #require(Completions.script("bash"))
         for (line, expected) in [
             ("ladle st", ["status"]), ("ladle outbox re", ["retry", "recover"]),
             ("ladle serve --dem", ["--demo", "--demo-port", "--demo-protocol", "--demo-speed"]),
             ("ladle outbox list --only fai", ["failed"]), ("ladle serve --log-level w", ["warning"]),
             ("ladle completions z", ["zsh"]),
         ] {
-            let words = line.split(separator: " ").map(String.init)
-            let setup =
-                "\(script)\nCOMP_WORDS=(\(words.joined(separator: " "))); COMP_CWORD=\(words.count - 1); _ladle; printf '%s\\n' \"${COMPREPLY[@]}\""
-            let process = Process()
-            process.executableURL = URL(filePath: "/bin/bash")
-            process.arguments = ["--norc", "-c", setup]
-            let pipe = Pipe()
-            process.standardOutput = pipe
-            guard (try? process.run()) != nil else { return }
-            let data = pipe.fileHandleForReading.readDataToEndOfFile()
-            process.waitUntilExit()
-            #expect(process.terminationStatus == 0)
-            let found = String(decoding: data, as: UTF8.self).split(separator: "\n").map(String.init)
+            let words = line.split(separator: " ").joined(separator: " ")
+            guard let found = try Self.bash("COMP_WORDS=(\(words)); COMP_CWORD=$((${#COMP_WORDS[@]}-1))") else {
+                return
+            }
             #expect(Set(found) == Set(expected), "\(line)")
         }
+    }
+
+    @Test(
+        arguments: [
+            "x$(echo executed >&3)", "`echo executed >&3`", "x';echo executed >&3;'", "*", "~", "a b", "\\", "$HOME",
+            "!!",
+        ]
+    )
+    func `bash inserts a name as that name, and executes nothing in it`(name: String) throws {
+        let offer = "ladle() { printf '%s\\n' \(Printable.argument(name)); }"
+        for line in ["(ladle history --session '')", "(ladle token revoke '')"] {
+            // The line that the completion makes is read by the shell once more.
+            let read = """
+                exec 3>&1; \(offer); COMP_WORDS=\(line); COMP_CWORD=$((${#COMP_WORDS[@]}-1))
+                """
+            let ending = "for each in \"${COMPREPLY[@]}\"; do eval \"printf '%s\\\\n' $each\"; done"
+            guard let found = try Self.bash(read, ending: ending) else { return }
+            #expect(found.contains(name) && !found.contains("executed"), "\(line): \(found)")
+        }
+    }
+
+    /// The lines that bash prints after completing; nil without bash.
+    private static func bash(
+        _ setup: String,
+        ending: String = "printf '%s\\n' \"${COMPREPLY[@]}\""
+    ) throws -> [String]? {
+        let process = Process()
+        process.executableURL = URL(filePath: "/bin/bash")
+        process.arguments = [
+            "--norc", "-c", "\(try #require(Completions.script("bash")))\n\(setup)\n_ladle\n\(ending)",
+        ]
+        let pipe = Pipe()
+        process.standardOutput = pipe
+        guard (try? process.run()) != nil else { return nil }
+        let data = pipe.fileHandleForReading.readDataToEndOfFile()
+        process.waitUntilExit()
+        #expect(process.terminationStatus == 0)
+        return String(decoding: data, as: UTF8.self).split(separator: "\n").map(String.init)
     }
 }

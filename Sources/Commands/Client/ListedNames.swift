@@ -1,3 +1,4 @@
+import Basics
 import JSONBytes
 import ReadableText
 
@@ -25,14 +26,21 @@ package enum ListedNames: String, CaseIterable, Sendable {
         }
     }
 
-    /// The words that a shell may offer.
+    /// The longest name that a shell offers: the longest of a session.
+    private static let longestWord = SessionKey.limit
+
+    /// The words that a shell may offer. A name that a shell could read as more than a word is left out: others choose
+    /// the names of sessions, tokens and devices.
     func words(_ invocation: Invocation) throws(CommandFailure) -> [String] {
+        try names(invocation).filter { $0.utf8.count <= Self.longestWord && Printable.isWord($0) }
+    }
+
+    private func names(_ invocation: Invocation) throws(CommandFailure) -> [String] {
         guard let rows = try rows(invocation) else {
             return try invocation.finder.contexts().contexts.map(\.name) + [ContextFile.local]
         }
         // A token can also be given by its name, which is easier to remember.
         return rows.compactMap { (self == .tokens ? $0["name"] : $0[list?.key ?? ""])?.string }
-            .filter { !$0.contains { $0.isWhitespace } }
     }
 
     /// The whole id if only its beginning was typed. Other words are left to the server, which also accepts names.

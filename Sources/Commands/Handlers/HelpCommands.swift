@@ -1,4 +1,3 @@
-import Basics
 import JSONBytes
 
 extension CommandSpec {
@@ -45,7 +44,7 @@ enum HelpCommands {
     /// Answers a shell at a Tab. Without information nothing is offered.
     static func complete(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {
         let words = ListedNames(rawValue: invocation.command.arguments[0]).flatMap { try? $0.words(invocation) }
-        for word in words ?? [] { invocation.print(Printable.line(word)) }
+        for word in words ?? [] { invocation.print(word) }
         return .ok
     }
 

@@ -58,16 +58,32 @@ package enum Completions {
         node.spec.arguments.lazy.compactMap { if case .listed(let names) = $0.values { names } else { nil } }.first
     }
 
-    private static func ask(_ names: ListedNames) -> String { "$(ladle complete \(names.rawValue) 2>/dev/null)" }
+    private static func ask(_ names: ListedNames) -> String { "ladle complete \(names.rawValue) 2>/dev/null" }
 
+    /// Names from the server are data to the shell: read line by line, compared as text and quoted for the line they
+    /// are inserted into. `compgen -W` would expand them, and so execute what stands in a name. Without `mapfile`, which
+    /// the bash of macOS lacks.
     private static func bash() -> String {
         var text = """
             # bash completion for ladle
+            _ladle_offer() {
+                local offered
+                for offered in "$@"; do
+                    [[ $offered == "$word"* ]] || continue
+                    printf -v offered %q "$offered"
+                    COMPREPLY+=("$offered")
+                done
+            }
+            _ladle_ask() {
+                local name
+                while IFS= read -r name; do _ladle_offer "$name"; done < <(ladle complete "$1" 2>/dev/null)
+            }
             _ladle() {
                 local word previous path index
                 word=${COMP_WORDS[COMP_CWORD]}
                 previous=${COMP_WORDS[COMP_CWORD-1]}
                 path=
+                COMPREPLY=()
                 for ((index = 1; index < COMP_CWORD; index++)); do
                     case "$path ${COMP_WORDS[index]}" in
 
@@ -78,10 +94,9 @@ package enum Completions {
             for (option, values) in values(node) {
                 let action: String
                 switch values {
-                case .words(let words):
-                    action = "COMPREPLY=($(compgen -W '\(words.joined(separator: " "))' -- \"$word\"))"
-                case .listed(let names): action = "COMPREPLY=($(compgen -W \"\(ask(names))\" -- \"$word\"))"
-                case .files: action = "COMPREPLY=($(compgen -f -- \"$word\"))"
+                case .words(let words): action = "_ladle_offer \(words.joined(separator: " "))"
+                case .listed(let names): action = "_ladle_ask \(names.rawValue)"
+                case .files: action = "compopt -o default 2>/dev/null"
                 case .any: action = ":"
                 }
                 text += "    '\(dashed(node.path)):\(option)') \(action); return ;;\n"
@@ -90,8 +105,8 @@ package enum Completions {
         text += "    esac\n    case \"$path\" in\n"
         for node in nodes() {
             let all = (words(node) + node.optionNames).joined(separator: " ")
-            let offered = listed(node).map { "\"\(all) \(ask($0))\"" } ?? "'\(all)'"
-            text += "    '\(dashed(node.path))') COMPREPLY=($(compgen -W \(offered) -- \"$word\")) ;;\n"
+            let asked = listed(node).map { "; _ladle_ask \($0.rawValue)" } ?? ""
+            text += "    '\(dashed(node.path))') _ladle_offer \(all)\(asked) ;;\n"
         }
         return text + "    esac\n}\ncomplete -o bashdefault -F _ladle ladle\n"
     }
@@ -117,7 +132,7 @@ package enum Completions {
                 let action: String
                 switch values {
                 case .words(let words): action = "compadd -- \(words.joined(separator: " "))"
-                case .listed(let names): action = "compadd -- ${(f)\"\(ask(names))\"}"
+                case .listed(let names): action = "compadd -- ${(f)\"$(\(ask(names)))\"}"
                 case .files: action = "_files"
                 case .any: action = "_message value"
                 }
@@ -127,7 +142,7 @@ package enum Completions {
         text += "    esac\n    case \"$place\" in\n"
         for node in nodes() {
             let all = (words(node) + node.optionNames).joined(separator: " ")
-            let asked = listed(node).map { " ${(f)\"\(ask($0))\"}" } ?? ""
+            let asked = listed(node).map { " ${(f)\"$(\(ask($0)))\"}" } ?? ""
             text += "    '\(dashed(node.path))') compadd -- \(all)\(asked) ;;\n"
         }
         return text + "    esac\n}\n_ladle \"$@\"\n"
@@ -175,7 +190,7 @@ package enum Completions {
         switch values {
         case .none: ""
         case .any: " -x"
-        case .listed(let names): " -x -a '(type -q ladle; and ladle complete \(names.rawValue) 2>/dev/null)'"
+        case .listed(let names): " -x -a '(type -q ladle; and \(ask(names)))'"
         case .files: " -r -F"
         case .words(let words): " -x -a '\(words.joined(separator: " "))'"
         }
