@@ -70,6 +70,11 @@ package enum Printable {
         return (String(view), true)
     }
 
+    /// Whether the character is seen as itself on a screen, alone or on a letter.
+    package static func isShown(_ scalar: Unicode.Scalar) -> Bool {
+        isCombining(scalar) ? isAccent(scalar, behind: 0) : isShownAsItself(scalar)
+    }
+
     private static let mostAccents = 2
 
     private static func isCombining(_ scalar: Unicode.Scalar) -> Bool {

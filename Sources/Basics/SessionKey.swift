@@ -15,14 +15,21 @@ package struct SessionKey: Sendable, Hashable, Comparable {
     package enum Problem: Error, Equatable {
         case empty
         case tooLong(limit: Int)
-        /// A control character or a blank.
-        case invalidCharacter
+        case blank
+        /// A control character.
+        case control
         /// `agent:` without a valid agent id or without a rest.
         case malformed
     }
 
     /// The gateway's own limit of `chat.send`.
     package static let limit = 512
+
+    /// The first character that keeps the key from being read on a screen and typed into a shell; nil if there is none.
+    /// The gateway takes such keys, and its own are used as they are, but Ladle begins no session of that name.
+    package var untypable: Unicode.Scalar? {
+        text.unicodeScalars.first { "\"'$`\\".unicodeScalars.contains($0) || !Printable.isShown($0) }
+    }
 
     package var agent: String? {
         let parts = Self.parts(text)

@@ -31,6 +31,23 @@ struct SendRouteTests {
         }
     }
 
+    @Test func `a session that the gateway has may have any name, a new one only one that can be shown and typed`()
+        async throws
+    {
+        try await withAPI { api, loop in
+            try await api.bench.open(on: loop)
+            api.gateway.next("sessions.list", ok(#"{"sessions":[{"key":"agent:main:it's","sessionId":"s"}]}"#))
+            #expect(try await api.get("/v1/sessions?refresh=true", on: loop).status == 200)
+            #expect(try await api.say("x", "?session=it%27s", on: loop).status == 202)
+            let refused = try await api.say("x", "?session=its%27", on: loop)
+            #expect(refused.status == 422 && refused["code"] == "INVALID_FIELD" && refused["field"] == "session")
+            #expect(refused["detail"]?.contains("agent:main:its'") == true && refused["hint"] == "leave out '")
+            let blank = try await api.say("x", "?session=a%20b", on: loop)
+            #expect(blank["detail"]?.contains("has a blank in it") == true)
+            #expect(try await api.post("/v1/wake", Field.json, #"{"text":"x","session":"$x"}"#, on: loop).status == 422)
+        }
+    }
+
     @Test func `an invalid message is refused with the field at fault, and nothing is stored`() async throws {
         try await withAPI(.demo) { api, loop in
             let past = "2020-01-01T00:00:00Z"
@@ -43,6 +60,12 @@ struct SendRouteTests {
                 (Field.text, "  \n ", "", 422, "text"),
                 (Field.json, #"{"text":"x","session":"a b"}"#, "", 422, "session"),
                 (Field.text, "x", "?session=a%20b", 400, "session"),
+                (Field.json, #"{"text":"x","session":"x$(id)"}"#, "", 422, "session"),
+                (Field.text, "x", "?session=%60id%60", 422, "session"),
+                (Field.text, "x", "?session=it%27s", 422, "session"),
+                (Field.text, "x", "?session=x%22y", 422, "session"),
+                (Field.text, "x", "?session=x%5Cy", 422, "session"),
+                (Field.text, "x", "?session=x%E2%80%AEy", 422, "session"),
                 (Field.json, #"{"text":"x","notBefore":"\#(past)"}"#, "", 422, "notBefore"),
                 (Field.json, #"{"text":"x","notBefore":"tomorrow"}"#, "", 422, "notBefore"),
                 (Field.json, #"{"text":"x","ttlSeconds":-1}"#, "", 422, "ttlSeconds"),

@@ -32,9 +32,9 @@ struct SessionKeyTests {
         ("agent:main", .malformed),
         ("agent::x", .malformed),
         ("agent:_a:x", .malformed),
-        ("a b", .invalidCharacter),
-        ("a\u{0}b", .invalidCharacter),
-        ("a\u{9B}b", .invalidCharacter),
+        ("a b", .blank),
+        ("a\u{0}b", .control),
+        ("a\u{9B}b", .control),
         ("agent:\u{301}main:x", .malformed),
     ]
 

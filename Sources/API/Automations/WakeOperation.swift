@@ -51,9 +51,14 @@ enum WakeOperation {
 
     private static func session(in body: JSONValue, _ api: HTTPAPI) throws(Problem) -> String {
         let named = body["session"].flatMap { $0.isNull ? nil : $0 }
-        guard let key = (named.map(\.string) ?? "main").flatMap({ api.runs.session(named: $0) }) else {
-            throw .invalidField("session", "`session` is a session key such as main or agent:main:main.")
+        let key: String
+        do throws(Problem) {
+            // A number is no key, and neither is nothing.
+            key = try api.runs.session(named: named.map { $0.string ?? "" } ?? "main", "session")
+        } catch {
+            throw .invalidField("session", error.detail)
         }
+        try api.checkMayBegin(key, "session")
         return key
     }
 

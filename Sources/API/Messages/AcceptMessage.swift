@@ -54,6 +54,7 @@ final class AcceptMessage {
 
     private func start(on loop: isolated EventLoop) throws(Problem) {
         guard call.caller.mayUse(session: request.session) else { throw Problem(.foreignSession) }
+        try api.checkMayBegin(request.session, "session")
         try request.checkStopWord()
         guard !api.isShuttingDown else { throw .shuttingDown }
         if repeatsItself { return goOn(on: loop) }

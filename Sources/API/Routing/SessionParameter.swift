@@ -7,10 +7,39 @@ import Service
 extension RunService {
     /// The canonical form of a session's name in a request.
     func session(named text: String, _ field: String) throws(Problem) -> String {
-        guard let key = session(named: text) else {
-            throw .badParameter(field, "`\(field)` is a session key such as main or agent:main:main.")
+        do throws(SessionKey.Problem) {
+            return try defaults.canonical(text).text
+        } catch {
+            throw .badParameter(field, "`\(field)` is a session key such as main or agent:main:main\(error.reason).")
         }
-        return key
+    }
+}
+
+extension HTTPAPI {
+    /// Whoever sends to a session begins it, if there is none of the name. Its name is then shown to everyone, so it
+    /// has to be one that a screen shows and a shell takes as it is.
+    func checkMayBegin(_ session: String, _ field: String) throws(Problem) {
+        let key = SessionKey(canonical: session)
+        guard let refused = key.untypable, !services.sessionModel.has(key) else { return }
+        throw .invalidField(
+            field,
+            "There is no session \(Printable.escaped(session.shortened).text), and a new one has no quotes, $, backtick, backslash "
+                + "or invisible character in its name.",
+            hint: "leave out \(Printable.escaped(String(refused)).text)"
+        )
+    }
+}
+
+extension SessionKey.Problem {
+    /// The end of a sentence that says how a key looks.
+    fileprivate var reason: String {
+        switch self {
+        case .empty: "; this one is empty"
+        case .tooLong(let limit): " of at most \(limit) bytes"
+        case .blank: "; this one has a blank in it"
+        case .control: "; this one has a control character in it"
+        case .malformed: "; behind `agent:` stand an agent's id, a colon and a name"
+        }
     }
 }
 

@@ -25,9 +25,8 @@ package struct SessionDefaults: Sendable, Equatable {
         let trimmed = written.trimmingBlanks()
         guard !trimmed.isEmpty else { throw .empty }
         guard trimmed.utf8.count <= SessionKey.limit else { throw .tooLong(limit: SessionKey.limit) }
-        guard !trimmed.unicodeScalars.contains(where: Self.isRefused) else {
-            throw .invalidCharacter
-        }
+        guard !trimmed.utf8.contains(0x20) else { throw .blank }
+        guard !trimmed.unicodeScalars.contains(where: Self.isControl) else { throw .control }
         let lowered = trimmed.lowercased()
         if isMain(lowered) || lowered.isSameText(as: mainSession.text) { return mainSession }
         if lowered == "global" || lowered == "unknown" { return SessionKey(canonical: lowered) }
@@ -50,9 +49,9 @@ package struct SessionDefaults: Sendable, Equatable {
         )
     }
 
-    /// Whether a character is a blank or a control character, C0 or C1.
-    private static func isRefused(_ scalar: Unicode.Scalar) -> Bool {
-        scalar.value <= 0x20 || (0x7F...0x9F).contains(scalar.value)
+    /// Whether a character is a control character, C0 or C1.
+    private static func isControl(_ scalar: Unicode.Scalar) -> Bool {
+        scalar.value < 0x20 || (0x7F...0x9F).contains(scalar.value)
     }
 
     private static func isAgent(_ text: Substring) -> Bool {

@@ -46,6 +46,9 @@ package final class SessionModel {
 
     subscript(key: String) -> SessionInfo? { rows[key] }
 
+    /// Whether the gateway is known to have the session.
+    package func has(_ key: SessionKey) -> Bool { rows[key] != nil }
+
     var sessions: [SessionInfo] { Array(rows.values) }
 
     func info(_ row: SessionRow, _ key: SessionKey) -> SessionInfo {
