@@ -42,7 +42,7 @@ package struct OutboxEntry: Sendable, Equatable {
     /// How far the gateway's clock was ahead of ours at that dispatch: the transcript's row has the time of that clock, even
     /// if either clock was set afterwards.
     package var dispatchSkewMs: Int64?
-    /// Token id of the sender, for callers that may see only their own entries.
+    /// The identity of the sender: nobody else's repeat or command has to do with the entry.
     package var owner: String?
     package var payloadBytes: Int
 

@@ -173,7 +173,7 @@ struct AuthenticatorTests {
         }
         #expect(question.address.description == "100.64.0.9:5555")
         gate.learn(.known(Self.alice), to: question, now: .start)
-        let alice = Caller.tailnet(TailnetCaller(name: "alice@example.com", scopes: [.read, .send]))
+        let alice = Caller.tailnet(TailnetCaller(name: "alice@example.com", device: "n1", scopes: [.read, .send]))
         #expect(gate.identify(peer, .get(), now: .after(29_999)) == .caller(alice))
         #expect(gate.identify(peer, .get(), now: .after(30_000)) == .whois(question))
         // The port is part of the identity.
@@ -226,7 +226,7 @@ struct AuthenticatorTests {
         gate.learn(.known(Self.alice), to: question, now: .start)
         #expect(
             gate.identify(peer, .get(), now: .start)
-                == .caller(.tailnet(TailnetCaller(name: "alice@example.com", scopes: .read)))
+                == .caller(.tailnet(TailnetCaller(name: "alice@example.com", device: "n1", scopes: .read)))
         )
         gate.learn(.failed("time-out"), to: question, now: .start)
         #expect(gate.identify(peer, .get(), now: .start) == .caller(.nobody))
@@ -257,7 +257,10 @@ struct AuthenticatorTests {
             gate.learn(answer, to: question, now: .start)
             return gate.identify(peer, request, now: .start)
         }
-        #expect(result() == .caller(.tailnet(TailnetCaller(name: "alice@example.com", scopes: [.read, .send]))))
+        #expect(
+            result()
+                == .caller(.tailnet(TailnetCaller(name: "alice@example.com", device: "n1", scopes: [.read, .send])))
+        )
         let nobody = Authenticator.Identification.caller(.nobody)
         #expect(result(peer: .serve(Peer.owner)) == nobody)
         #expect(result(peer: .serve(nil)) == nobody)

@@ -5,7 +5,7 @@ import Testing
 struct RateLimiterTests {
     @Test func `a burst is admitted, then one per interval`() {
         var limiter = RateLimiter()
-        let key = RateLimitKey.session(caller: "token:1", session: "main")
+        let key = RateLimitKey.session(.owner(uid: 1), session: "main")
         for left in stride(from: Int64(4), through: 0, by: -1) {
             let verdict = limiter.take(.sends, key, now: 0)
             #expect(verdict.allowed)
@@ -33,7 +33,7 @@ struct RateLimiterTests {
 
     @Test func `the headers say quota, window, rest and time to full`() {
         var limiter = RateLimiter()
-        let verdict = limiter.take(.sends, .caller("a"), now: 0)
+        let verdict = limiter.take(.sends, .caller(.owner(uid: 1)), now: 0)
         #expect(verdict.headers.policy == "\"sends\";q=5;w=5")
         #expect(verdict.headers.limit == "\"sends\";r=4;t=1")
         #expect(RateLimitVerdict.seconds(1) == 1)
@@ -52,10 +52,10 @@ struct RateLimiterTests {
 
     @Test func `a clock set back locks nobody out for longer than a window`() {
         var limiter = RateLimiter()
-        for _ in 0..<5 { _ = limiter.take(.sends, .caller("a"), now: 1_000_000) }
-        let verdict = limiter.take(.sends, .caller("a"), now: 0)
+        for _ in 0..<5 { _ = limiter.take(.sends, .caller(.owner(uid: 1)), now: 1_000_000) }
+        let verdict = limiter.take(.sends, .caller(.owner(uid: 1)), now: 0)
         #expect(verdict.retryAfterMilliseconds <= 5000)
-        #expect(limiter.take(.sends, .caller("a"), now: verdict.retryAfterMilliseconds).allowed)
+        #expect(limiter.take(.sends, .caller(.owner(uid: 1)), now: verdict.retryAfterMilliseconds).allowed)
     }
 
     @Test func `a flood of keys neither grows the table nor frees those who are refused`() {

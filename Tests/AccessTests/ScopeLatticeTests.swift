@@ -84,12 +84,14 @@ struct ScopeLatticeTests {
 
     /// The same login, looked up for two connections, is one caller; another grant is another.
     @Test func `a tailnet caller is who he is, wherever he was asked about`() {
-        var here = TailnetCaller(name: "a@b.c", scopes: .read)
+        var here = TailnetCaller(name: "a@b.c", device: "n1", scopes: .read)
         var there = here
         here.question = WhoisQuestion(address: PeerAddress(ip: .loopback4, port: 1))
         there.question = WhoisQuestion(address: PeerAddress(ip: .loopback4, port: 2))
         #expect(here == there && here.hashValue == there.hashValue)
-        #expect(here != TailnetCaller(name: "a@b.c", scopes: .admin))
-        #expect(here != TailnetCaller(name: "a@b.d", scopes: .read))
+        #expect(here != TailnetCaller(name: "a@b.c", device: "n1", scopes: .admin))
+        let other = TailnetCaller(name: "a@b.c", device: "n2", scopes: .read)
+        #expect(here != other && Caller.tailnet(here).identity != Caller.tailnet(other).identity)
+        #expect(here != TailnetCaller(name: "a@b.d", device: "n1", scopes: .read))
     }
 }

@@ -143,7 +143,7 @@ package final class AccessService {
     {
         guard caller.mayUse(session: session) else { throw Problem(.foreignSession) }
         guard caller.isLimited else { return }
-        let key = RateLimitKey.session(caller: caller.label, session: session)
+        let key = RateLimitKey.session(caller.principal, session: session)
         let verdict = authenticator.limiter.take(.sends, key, now: loop.wallClock.milliseconds)
         guard verdict.allowed else { throw Problem(.rateLimited(.sends, verdict)) }
         exchange.state(verdict.headers)
@@ -155,7 +155,7 @@ package final class AccessService {
         throws(Problem)
     {
         guard caller.isLimited else { return }
-        let (key, now) = (RateLimitKey.caller(caller.label), loop.wallClock.milliseconds)
+        let (key, now) = (RateLimitKey.caller(caller.principal), loop.wallClock.milliseconds)
         if isCapture {
             let verdict = authenticator.limiter.take(.captures, key, now: now)
             guard verdict.allowed else { throw Problem(.rateLimited(.captures, verdict)) }

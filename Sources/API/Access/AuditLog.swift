@@ -10,7 +10,7 @@ package final class AuditLog {
     private static let mostCallers = 1024
 
     let trail: AuditTrail
-    private var refusals: [String: LogBudget] = [:]
+    private var refusals: [Caller: LogBudget] = [:]
 
     init(_ trail: AuditTrail) {
         self.trail = trail
@@ -21,8 +21,8 @@ package final class AuditLog {
         guard case .refused = outcome else { return 0 }
         if caller == .nobody { return nil }
         guard caller.isLimited else { return 0 }
-        let label = caller.label
-        if refusals[label] == nil, refusals.count >= Self.mostCallers { refusals = [:] }
-        return refusals[label, default: LogBudget(burst: 60, perSecond: 1)].take(now: loop.now)
+        let caller = caller.principal
+        if refusals[caller] == nil, refusals.count >= Self.mostCallers { refusals = [:] }
+        return refusals[caller, default: LogBudget(burst: 60, perSecond: 1)].take(now: loop.now)
     }
 }

@@ -21,7 +21,7 @@ final class GlanceWait: OpenRequest, ExchangeOwner {
         self.api = api
         self.call = call
         self.form = form
-        reader = api.services.glance.reader(of: call.caller.sessions, named: call.caller.label)
+        reader = api.services.glance.reader(of: call.caller.sessions, named: call.caller.identity)
     }
 
     func start(seconds: Int, on loop: isolated EventLoop) throws(Problem) {

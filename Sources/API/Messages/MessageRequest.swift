@@ -151,9 +151,9 @@ struct MessageRequest: Sendable {
         message.notBefore = notBefore
         message.ttlMilliseconds = ttlMilliseconds
         message.isReplayOnly = isLate
-        message.key = key.map { NewMessage.Key(scope: "\(call.caller.label) POST /v1/messages", value: $0.value) }
+        message.key = key.map { NewMessage.Key(scope: "\(call.caller.identity) POST /v1/messages", value: $0.value) }
         message.body = call.exchange.body
-        message.owner = call.caller.tokenID
+        message.owner = call.caller.identity
         message.isEcho = call.head.fields.string(for: NotificationOperations.echoHeader) != nil
         return message
     }

@@ -62,7 +62,7 @@ enum NodeInvokeOperation {
         }
         let id = call.pathID
         let key = try MessageRequest.key(of: call)?.value ?? ""
-        let name = Digest.sha256(Array("\(call.caller.label)\n\(id)\n\(key)".utf8)).prefix(16)
+        let name = Digest.sha256(Array("\(call.caller.identity)\n\(id)\n\(key)".utf8)).prefix(16)
         return NodeCall(
             node: id,
             command: command,

@@ -31,7 +31,7 @@ final class OnceOnly {
         }
         claim = key.map { key in
             ControlReceipts.Claim(
-                scope: "\(call.caller.label) \(call.route.operation)",
+                scope: "\(call.caller.identity) \(call.route.operation)",
                 key: key.value,
                 meaning: Array("\(meaning)\n".utf8) + call.exchange.body
             )

@@ -10,8 +10,8 @@ final class WarmAnswers {
     private struct Question: Hashable {
         let target: [UInt8]
         let type: String
-        /// The caller, because unread counts differ between callers.
-        let caller: String
+        /// The caller with its rights and its device: what it sees and its unread counts are its own.
+        let caller: Caller
     }
 
     private struct Answer {
@@ -50,7 +50,7 @@ final class WarmAnswers {
         // A request for a fresh answer must get one, and a ticket is good for one answer only.
         guard call.caller.sessions == nil, call.text("ticket") == nil, call.text("refresh") == nil else { return nil }
         let target = Array(call.head.fields.bytes[call.head.targetRange])
-        return Question(target: target, type: call.answerType.essence, caller: call.caller.label)
+        return Question(target: target, type: call.answerType.essence, caller: call.caller)
     }
 }
 

@@ -44,7 +44,7 @@ enum AbortOperations {
         _ call: Call,
         on loop: isolated EventLoop
     ) {
-        api.services.aborts.stop([run], in: session, owner: call.caller.tokenID, on: loop) {
+        api.services.aborts.stop([run], in: session, owner: call.caller.identity, on: loop) {
             answer(call, $0, api, on: loop)
         }
     }
@@ -63,7 +63,7 @@ enum AbortOperations {
     static func session(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
         let session = try api.runs.session(named: call.pathID, "key")
         guard call.caller.mayUse(session: session) else { throw Problem(.foreignSession) }
-        api.services.aborts.stopAll(in: session, owner: call.caller.tokenID, on: loop) {
+        api.services.aborts.stopAll(in: session, owner: call.caller.identity, on: loop) {
             answer(call, $0, api, on: loop)
         }
     }

@@ -59,7 +59,7 @@ final class NewSessionRequest {
     /// The same key of the same caller yields the same session, even if the first answer was lost.
     private static func id(_ key: IdempotencyKey?, of caller: Caller, now: Timestamp) -> String {
         guard let key else { return UUIDv7.make(milliseconds: now.milliseconds, random: SecureRandom.bytes(10)) }
-        let hash = Digest.sha256(Array("\(caller.label)\n\(key.value)".utf8))
+        let hash = Digest.sha256(Array("\(caller.identity)\n\(key.value)".utf8))
         return UUIDv7.make(milliseconds: 0, random: Array(hash.prefix(10)))
     }
 
@@ -82,9 +82,9 @@ final class NewSessionRequest {
         call.subject = made.info.key
         guard let text else { return answer(made, nil, on: loop) }
         var message = NewMessage(session: made.info.key, text: text)
-        message.key = key.map { NewMessage.Key(scope: "\(call.caller.label) POST /v1/sessions", value: $0.value) }
+        message.key = key.map { NewMessage.Key(scope: "\(call.caller.identity) POST /v1/sessions", value: $0.value) }
         message.body = call.exchange.body
-        message.owner = call.caller.tokenID
+        message.owner = call.caller.identity
         api.services.intake.reserveKey(of: &message)
         let entry = api.services.intake.entry(for: message, now: loop.wallClock)
         api.services.intake.commit(message, as: entry, on: loop) { [self] result in

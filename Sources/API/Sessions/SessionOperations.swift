@@ -191,7 +191,7 @@ enum SessionOperations {
     static func read(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
         let key = try call.session(api)
         let message = try messageID(in: call)
-        api.services.readMarks.set(call.caller.label, in: key, to: message, on: loop) { result in
+        api.services.readMarks.set(call.caller.identity, in: key, to: message, on: loop) { result in
             switch result {
             case .success(true): show(key, api, call, on: loop)
             case .success(false) where message == nil: show(key, api, call, on: loop)

@@ -32,7 +32,7 @@ struct SessionView: JSONWritable {
         let key: SessionSet = [info.key]
         self.info = info
         self.entry = entry
-        unread = api.services.readMarks.unread(by: caller.label, in: info.key)
+        unread = api.services.readMarks.unread(by: caller.identity, in: info.key)
         self.isActive =
             isActive ?? api.runs.runs(activeOnly: true).contains { $0.session.text.isSameText(as: info.key) }
         waiting = (

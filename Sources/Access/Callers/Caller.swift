@@ -80,7 +80,37 @@ package enum Caller: Hashable, Sendable {
         }
     }
 
-    /// For logs, the audit file and idempotency keys: stable, short, never a secret.
+    /// The caller whose limits count: that of a ticket is the one that got it.
+    package var principal: Caller {
+        if case .ticket(let buyer, _) = self { buyer } else { self }
+    }
+
+    /// The name under which the disk keeps what belongs to one caller: receipts, keys of repeats, read marks. It has the
+    /// device and all rights in it: with other rights or from another device, it is another caller.
+    package var identity: String {
+        switch self {
+        case .owner, .nobody: label
+        case .token(let caller): Self.identity(label, caller.scopes, caller.sessions, caller.paths)
+        case .tailnet(let caller): Self.identity("\(label) \(caller.device)", caller.scopes, caller.sessions, nil)
+        case .ticket(let buyer, _): buyer.identity
+        }
+    }
+
+    private static func identity(
+        _ name: String,
+        _ scopes: ScopeSet,
+        _ sessions: SessionSet?,
+        _ paths: AllowedPaths?
+    ) -> String {
+        let scoped = "\(name) \(scopes.names.joined(separator: ","))"
+        guard sessions != nil || paths != nil else { return scoped }
+        let limits = ["sessions"] + (sessions?.texts ?? ["*"]) + ["paths"] + (paths?.list ?? ["*"])
+        let digest = SecretDigest(of: Array(limits.joined(separator: "\n").utf8))
+        return "\(scoped) \(Hex.encode(Array(digest.bytes.prefix(16))))"
+    }
+
+    /// For logs and the audit file: stable, short, never a secret. Devices of one person share it, so nothing is kept by
+    /// it.
     package var label: String {
         switch self {
         case .owner: "owner"
@@ -117,26 +147,35 @@ package struct TokenCaller: Hashable, Sendable {
 package struct TailnetCaller: Hashable, Sendable {
     /// The login of the node's user; for a tagged node, which has none, the node's name.
     package let name: String
+    /// The node's id. Devices of one person may have different scopes.
+    package let device: String
     package let tags: [String]
     package let scopes: ScopeSet
     package let sessions: SessionSet?
     /// The question whose answer named this identity; asked again later. Not part of the identity.
     package var question: WhoisQuestion?
 
-    package init(name: String, tags: [String] = [], scopes: ScopeSet, sessions: SessionSet? = nil) {
+    package init(
+        name: String,
+        device: String,
+        tags: [String] = [],
+        scopes: ScopeSet,
+        sessions: SessionSet? = nil
+    ) {
         self.name = name
+        self.device = device
         self.tags = tags
         self.scopes = scopes
         self.sessions = sessions
     }
 
     package static func == (left: TailnetCaller, right: TailnetCaller) -> Bool {
-        left.name == right.name && left.tags == right.tags && left.scopes == right.scopes
-            && left.sessions == right.sessions
+        left.name == right.name && left.device == right.device && left.tags == right.tags
+            && left.scopes == right.scopes && left.sessions == right.sessions
     }
 
     package func hash(into hasher: inout Hasher) {
-        hasher.combine(name)
+        hasher.combine(device)
         hasher.combine(scopes)
     }
 }

@@ -6,8 +6,8 @@ package enum RateLimitKey: Hashable, Sendable {
     case uid(UInt32)
     /// The first characters of the sent credential.
     case tokenPrefix(UInt64)
-    case caller(String)
-    case session(caller: String, session: String)
+    case caller(Caller)
+    case session(Caller, session: String)
 }
 
 /// Token buckets in the form of the generic cell rate algorithm: one number per key, the time at which the bucket will

@@ -2,7 +2,7 @@
 package struct StreamSlots: Sendable {
     package let perCaller: Int
     package let total: Int
-    private var open: [String: Int] = [:]
+    private var open: [Caller: Int] = [:]
     private var count = 0
 
     package init(perCaller: Int = 20, total: Int = 20_000) {
@@ -14,9 +14,9 @@ package struct StreamSlots: Sendable {
     package mutating func take(_ caller: Caller) -> Bool {
         guard count < total else { return false }
         if caller.isLimited {
-            let own = open[caller.label, default: 0]
+            let own = open[caller.principal, default: 0]
             guard own < perCaller else { return false }
-            open[caller.label] = own + 1
+            open[caller.principal] = own + 1
         }
         count += 1
         return true
@@ -25,8 +25,8 @@ package struct StreamSlots: Sendable {
     /// Called once for each successful `take`.
     package mutating func release(_ caller: Caller) {
         count -= 1
-        guard caller.isLimited, let own = open[caller.label] else { return }
-        open[caller.label] = own > 1 ? own - 1 : nil
+        guard caller.isLimited, let own = open[caller.principal] else { return }
+        open[caller.principal] = own > 1 ? own - 1 : nil
     }
 
     /// The rate limit headers about a caller's streams.
@@ -34,7 +34,7 @@ package struct StreamSlots: Sendable {
         guard caller.isLimited else { return nil }
         return RateLimitHeaders(
             policy: "\"streams\";q=\(perCaller);qu=\"concurrent-requests\"",
-            limit: "\"streams\";r=\(perCaller - open[caller.label, default: 0])"
+            limit: "\"streams\";r=\(perCaller - open[caller.principal, default: 0])"
         )
     }
 }

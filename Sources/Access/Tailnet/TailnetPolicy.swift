@@ -60,7 +60,12 @@ package struct TailnetPolicy: Sendable, Equatable {
         for grant in grants where matches(grant.match, identity) { scopes.formUnion(grant.scopes) }
         if readsCapability { scopes.formUnion(capabilityScopes(identity)) }
         guard !scopes.isEmpty else { return nil }
-        return TailnetCaller(name: identity.displayName, tags: identity.tags, scopes: scopes)
+        return TailnetCaller(
+            name: identity.displayName,
+            device: identity.nodeID,
+            tags: identity.tags,
+            scopes: scopes
+        )
     }
 
     private func matches(_ match: Match, _ identity: TailnetIdentity) -> Bool {

@@ -42,7 +42,7 @@ package struct NewMessage: Sendable {
     fileprivate var keyUse = KeyUse.free
     /// The body of the request: the same key with another body is an error.
     package var body: [UInt8] = []
-    /// The id of the sending token.
+    /// The identity of the sender.
     package var owner: String?
     /// A notification caused this message, so its run causes no further one.
     package var isEcho = false
