@@ -1,7 +1,7 @@
 #include "copenapi.h"
 
 // `openapi/embed` makes openapi.json and the next line, the SHA-256 of the two files one after the other.
-// c5d3b5062c032b730ed0cb28a1f8294d152e7d0d0ff2d45bd4f584a23553267a
+// 26cc8dc2134437e83d1c0ecfcdc995ef1cee487be41140de9bcb63872c46153b
 
 static const uint8_t yaml[] = {
 #embed "../../openapi/openapi.yaml"

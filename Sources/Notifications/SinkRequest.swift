@@ -38,10 +38,13 @@ package struct SinkMessage: Sendable {
     package struct Button: Sendable, Equatable {
         package let label: String
         package let url: String
+        /// Whether its decision lets the agent go on. Such a button stands only below the whole question.
+        package let isGrant: Bool
 
-        package init(label: String, url: String) {
+        package init(label: String, url: String, isGrant: Bool) {
             self.label = label
             self.url = url
+            self.isGrant = isGrant
         }
     }
 
@@ -51,6 +54,8 @@ package struct SinkMessage: Sendable {
     /// The URL of Ladle for its clients.
     private let base: String?
     package var buttons: [Button] = []
+    /// The whole question of a waiting approval.
+    package var question: String?
     /// Further notifications that this message covers.
     package var others: [Notification] = []
     /// The time of sending, at the end of quiet hours.
@@ -85,7 +90,7 @@ package struct SinkMessage: Sendable {
 
     private var text: String? {
         if isDigest { return digest }
-        let own = showsText ? notification.text : nil
+        let own = showsText ? question ?? notification.text : nil
         let lines = [own, count > 1 ? "and \(count - 1) more" : nil, lost].compactMap(\.self)
         return lines.isEmpty ? nil : lines.joined(separator: "\n")
     }
@@ -152,18 +157,32 @@ package struct SinkMessage: Sendable {
 
     // MARK: Forms
 
+    /// Whether a text that goes out has the whole question in it: only then it may offer to allow what is asked.
+    private func asksWhole(_ sent: JSONValue?) -> Bool {
+        guard let question, let text = sent?.string else { return false }
+        return text.containsText(question)
+    }
+
     /// The body of a webhook, and also the input of a command.
     private func payload(_ now: Timestamp) -> [UInt8] {
+        let body = payload(now, grants: true)
+        guard notification.approval != nil, let sent = try? JSONDocument(parsing: body).root["data"]?["text"],
+            asksWhole(sent)
+        else { return payload(now, grants: false) }
+        return body
+    }
+
+    private func payload(_ now: Timestamp, grants: Bool) -> [UInt8] {
         var shown = text
         while true {
-            let body = payload(shown, now)
+            let body = payload(shown, now, grants: grants)
             // Combining marks and escapes may make a text longer than its characters.
             guard body.count > NotificationLimits.payloadBytes, let longer = shown else { return body }
             shown = longer.utf8.count > 64 ? longer.cut(toBytes: longer.utf8.count / 2) : nil
         }
     }
 
-    private func payload(_ text: String?, _ now: Timestamp) -> [UInt8] {
+    private func payload(_ text: String?, _ now: Timestamp, grants: Bool) -> [UInt8] {
         var writer = JSONWriter(capacity: 512)
         writer.object { object in
             object.member("type", notification.type.rawValue)
@@ -188,7 +207,7 @@ package struct SinkMessage: Sendable {
                         $0.member("id", matter.id)
                         if showsText { $0.member("title", approval.title) }
                         $0.member("expiresAt", notification.expiresAt)
-                        $0.array("decisions", of: approval.decisions)
+                        $0.array("decisions", of: approval.decisions.filter { grants || $0 == "deny" })
                     }
                 }
                 if count > 1 { data.member("count", count) }
@@ -235,18 +254,25 @@ package struct SinkMessage: Sendable {
 
     /// JSON for the server's root, as ntfy requires.
     private func ntfy(_ url: SinkURL) -> SinkRequest {
-        var shown = (text ?? notification.type.title).cut(toBytes: NotificationLimits.ntfyBytes)
-        var body = ntfyBody(shown)
-        while body.count > NotificationLimits.ntfyBodyBytes, shown.utf8.count > 64 {
-            shown = shown.cut(toBytes: shown.utf8.count / 2)
-            body = ntfyBody(shown)
-        }
+        var body = ntfyBody(buttons)
+        let sent = try? JSONDocument(parsing: body).root["message"]
+        if buttons.contains(where: \.isGrant), !asksWhole(sent) { body = ntfyBody(buttons.filter { !$0.isGrant }) }
         var request = json(url.at("/"), body)
         authorize(&request)
         return request
     }
 
-    private func ntfyBody(_ message: String) -> [UInt8] {
+    private func ntfyBody(_ buttons: [Button]) -> [UInt8] {
+        var shown = (text ?? notification.type.title).cut(toBytes: NotificationLimits.ntfyBytes)
+        var body = ntfyBody(shown, buttons)
+        while body.count > NotificationLimits.ntfyBodyBytes, shown.utf8.count > 64 {
+            shown = shown.cut(toBytes: shown.utf8.count / 2)
+            body = ntfyBody(shown, buttons)
+        }
+        return body
+    }
+
+    private func ntfyBody(_ message: String, _ buttons: [Button]) -> [UInt8] {
         var writer = JSONWriter(capacity: 512)
         writer.object { object in
             object.member("topic", sink.topic)
@@ -256,11 +282,13 @@ package struct SinkMessage: Sendable {
             object.array("tags", of: [notification.type.tag])
             object.member("click", link)
             object.member("sequence_id", sequence)
-            // ntfy shows at most three.
-            let shown = buttons.prefix(3)
-            if !shown.isEmpty || notification.approval != nil && link != nil {
+            // Without a button that grants, another shows the question: the link of the other decision does, without a
+            // token, and goes only to who may read it here.
+            let grants = buttons.contains(where: \.isGrant)
+            let shownAt = grants || notification.approval == nil ? nil : showsText ? buttons.first?.url ?? link : link
+            if !buttons.isEmpty || shownAt != nil {
                 object.array("actions") { list in
-                    for button in shown {
+                    for button in buttons {
                         list.object { action in
                             action.member("action", "http")
                             action.member("label", button.label)
@@ -269,11 +297,11 @@ package struct SinkMessage: Sendable {
                             action.member("clear", true)
                         }
                     }
-                    if shown.isEmpty, let link {
+                    if let shownAt {
                         list.object { action in
                             action.member("action", "view")
                             action.member("label", "Show")
-                            action.member("url", link)
+                            action.member("url", shownAt)
                         }
                     }
                 }

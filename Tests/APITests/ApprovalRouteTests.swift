@@ -289,11 +289,12 @@ struct ApprovalRouteTests {
             let url = try #require(made["url"])
             let other = try #require(try await link("a", "allow-once", [], api, on: loop)["url"])
             let stranger = APIBench.Place.user(4242)
-            for method in ["GET", "HEAD", "PUT", "DELETE"] {
+            for method in ["PUT", "DELETE"] {
                 let answer = try await api.request(method, url, from: stranger, on: loop)
                 #expect(answer.status == 405)
-                #expect(answer.field("Allow") == "POST, OPTIONS")
+                #expect(answer.field("Allow") == "GET, HEAD, POST, OPTIONS")
             }
+            #expect(try await api.request("HEAD", url, from: stranger, on: loop).status == 200)
             #expect(api.gateway.requests("exec.approval.resolve").isEmpty)
             let done = try await api.post(url, [], nil, from: stranger, on: loop)
             #expect(done.status == 200, "\(done)")
@@ -308,6 +309,30 @@ struct ApprovalRouteTests {
             }
             #expect(api.gateway.requests("exec.approval.resolve").count == 1)
             #expect(try await link("a", "deny", [], api, on: loop).status == 409)
+        }
+    }
+
+    @Test func `a GET of a link shows the whole question, as often as one likes, and changes nothing`() async throws {
+        try await withAPI(Self.linked) { api, loop in
+            try await open(api, on: loop)
+            let more = #","cwd":"/home/ann","nodeId":"attic","envKeys":["PATH","HOME"],"warningText":"It deletes.""#
+            let command = "rm -rf " + String(repeating: "long ", count: 1_000) + "end"
+            try await api.bench.asks(Asked.exec("a", command, more: more), on: loop)
+            let url = try #require(try await link("a", "deny", [], api, on: loop)["url"])
+            let stranger = APIBench.Place.user(4242)
+            for _ in 0..<30 {
+                let shown = try await api.get(url, from: stranger, on: loop)
+                #expect(shown.status == 200 && shown.field("Cache-Control") == "no-store")
+                for part in [
+                    command, "in /home/ann", "on the gateway", "on node attic",
+                    "A POST to this link decides once: deny.",
+                ] {
+                    #expect(shown.body.contains(part), "\(part)")
+                }
+            }
+            #expect(api.gateway.requests("exec.approval.resolve").isEmpty)
+            #expect(try await api.post(url, [], nil, from: stranger, on: loop)["state"] == "denied")
+            #expect(try await api.get(url, from: stranger, on: loop).status == 404)
         }
     }
 

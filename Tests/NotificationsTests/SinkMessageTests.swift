@@ -49,7 +49,7 @@ struct SinkMessageTests {
         let data = try body(request)["data"]
         #expect(data?["title"]?.string == "Approval needed · Kitchen")
         #expect(data?["text"] == nil && data?["approval"]?["title"] == nil)
-        #expect(data?["approval"]?["decisions"]?.count == 2)
+        #expect(data?["approval"]?["decisions"]?.elements.map(\.string) == ["deny"])
         #expect(data?["link"]?.string == "https://ladle.example/v1/approvals/a%2F1")
         var shown = JSONWriter()
         shown.object { sink.writeMembers(to: &$0, showsTopic: true) }
@@ -76,7 +76,7 @@ struct SinkMessageTests {
             #"{"name":"phone","kind":"ntfy","url":"https://ntfy.example/x","topic":"my_topic-1","token":"tk_1","priorityMap":{"5":4}}"#
         )
         var message = SinkMessage(approval, for: sink, sessionTitle: "Küche 🍳", base: "https://ladle.example")
-        message.buttons = ["Allow once", "Deny", "Show", "More"].map { .init(label: $0, url: "https://l/v1/act/x") }
+        message.buttons = Self.buttons
         let request = try #require(message.request(now: Self.now, mac))
         #expect(request.url.text == "https://ntfy.example/")
         #expect(request.fields.contains { $0 == ("Authorization", "Bearer tk_1") })
@@ -84,7 +84,9 @@ struct SinkMessageTests {
         #expect(json["topic"]?.string == "my_topic-1" && json["priority"]?.int == 4)
         #expect(json["title"]?.string == "Approval needed · Küche 🍳")
         #expect(json["message"]?.string == "Approval needed")
-        #expect(json["tags"]?[0]?.string == "lock" && json["actions"]?.count == 3)
+        #expect(json["tags"]?[0]?.string == "lock")
+        #expect(json["actions"]?.elements.map { $0["label"]?.string } == ["Deny", "Show"])
+        #expect(json["actions"]?[1]?["url"]?.string == "https://ladle.example/v1/approvals/a%2F1")
         #expect(json["actions"]?[0]?["clear"]?.bool == true)
         let removal = try #require(message.removal())
         let sequence = try #require(json["sequence_id"]?.string)
@@ -94,6 +96,60 @@ struct SinkMessageTests {
                 try self.sink(#"{"name":"p","kind":"ntfy","url":"https://n","topic":"\#(topic)"}"#)
             }
         }
+    }
+
+    private static let buttons = [
+        SinkMessage.Button(label: "Allow once", url: "https://l/v1/act/a", isGrant: true),
+        SinkMessage.Button(label: "Deny", url: "https://l/v1/act/d", isGrant: false),
+    ]
+
+    /// Of 500 questions of all lengths and kinds of characters: the button to allow is there only if the receiver is
+    /// sent every line of the question.
+    @Test func `a decision that grants is offered only below the whole question`() throws {
+        let ntfy = #"{"name":"p","kind":"ntfy","url":"https://n.example","topic":"t","detail":"DETAIL"}"#
+        let hook = #"{"name":"h","kind":"webhook","url":"https://e.org","detail":"DETAIL"}"#
+        var (granted, refused) = (0, 0)
+        for number in 0..<500 {
+            let piece = ["x", "\"", "é", "👩🏽‍🚀", "\\", "word "][number % 6]
+            let question =
+                "run \(String(repeating: piece, count: number * number / 30))\nin /home/ann\n! last line \(number)"
+            let detail = ["detailed", "identified", "private"][number / 6 % 3]
+            var message = SinkMessage(
+                approval,
+                for: try sink(ntfy.replacingText("DETAIL", with: detail)),
+                sessionTitle: nil,
+                base: "https://ladle.example"
+            )
+            message.buttons = Self.buttons
+            message.question = question
+            if number % 5 == 4 { message.digestAt = Self.now }
+            let json = try body(message.request(now: Self.now, mac))
+            let labels = json["actions"]?.elements.map { $0["label"]?.string }
+            let isWhole = json["message"]?.string?.containsText(question) == true
+            #expect(labels == (isWhole ? ["Allow once", "Deny"] : ["Deny", "Show"]), "\(number)")
+            if isWhole { granted += 1 } else { refused += 1 }
+            message = SinkMessage(
+                approval,
+                for: try sink(hook.replacingText("DETAIL", with: detail)),
+                sessionTitle: nil,
+                base: nil
+            )
+            message.question = question
+            let data = try body(message.request(now: Self.now, mac))["data"]
+            let decisions = data?["approval"]?["decisions"]?.elements.map(\.string)
+            let asksWhole = data?["text"]?.string?.containsText(question) == true
+            #expect(decisions == (asksWhole ? ["allow-once", "deny"] : ["deny"]), "\(number)")
+        }
+        #expect(granted > 50 && refused > 200)
+    }
+
+    @Test func `who gets the text gets the whole of it behind the link that denies`() throws {
+        let sink = try sink(#"{"name":"p","kind":"ntfy","url":"https://n.example","topic":"t","detail":"detailed"}"#)
+        var message = SinkMessage(approval, for: sink, sessionTitle: nil, base: "https://ladle.example")
+        message.buttons = Self.buttons
+        message.question = String(repeating: "x", count: 5_000)
+        let actions = try body(message.request(now: Self.now, mac))["actions"]
+        #expect(actions?[1]?["action"]?.string == "view" && actions?[1]?["url"]?.string == "https://l/v1/act/d")
     }
 
     @Test func `long texts are cut between characters`() throws {

@@ -35,7 +35,7 @@ STRANGER = 12345
 # -- the contract: which scope each operation asks for
 
 NEEDS = {
-    None: "getHealth applyForPairing pollPairing actOnApproval",
+    None: "getHealth applyForPairing pollPairing actOnApproval showApprovalLink",
     "read": "getMetrics getOpenAPIAsJSON getOpenAPIAsYAML getReadiness getActivity getGlance listAgents streamEvents getIdentity getAvatar "
             "listApprovals getApproval listMessages listOutbox getEntry getProfile listRuns getRun listSessions getStatus createTicket "
              "listModels getUsage getUsageCost listSessionUsage getSession markSessionRead listQuestions getQuestion "

@@ -173,7 +173,7 @@ struct NotificationServiceTests {
             try await bench.asks(Asked.exec("a", "ls -la", at: loop.wallClock), on: loop)
             let first = try #require(inbox.requests.first)
             let body = try JSONDocument(parsing: first.body).root
-            #expect(body["message"]?.string == "ls -la" && body["priority"]?.int == 5)
+            #expect(body["message"]?.string == "ls -la\non the gateway\nfor agent main" && body["priority"]?.int == 5)
             #expect(body["actions"]?.elements.map { $0["label"]?.string } == ["Allow once", "Deny"])
             let link = try #require(body["actions"]?[0]?["url"]?.string)
             #expect(link.hasPrefix("https://ladle.example/v1/act/"))

@@ -8,8 +8,8 @@ import Runs
 import Server
 import Service
 
-/// `POST /v1/approvals/{id}/links` and `POST /v1/act/{secret}`: one tap in a notification makes one decision, once. A
-/// GET decides nothing, because link previews send one.
+/// `POST /v1/approvals/{id}/links` and `/v1/act/{secret}`: one tap in a notification makes one decision, once, by POST.
+/// A GET shows the question.
 enum ApprovalLinkOperations {
     static func make(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
         guard api.settings.hasApprovalLinks else {
@@ -53,9 +53,44 @@ enum ApprovalLinkOperations {
         }
     }
 
-    /// The secret is the authorization: it was given to one person for one decision. The answer reveals only the
-    /// result.
+    // MARK: Using
+
+    /// The whole question, for a person whose notification has no room for it. Link previews send a GET too, so it
+    /// decides nothing and leaves the link as it is.
+    static func show(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
+        try find(api, call, on: loop) { link, approval throws(Problem) in
+            guard link.question == approval.commandSHA256 else { throw .noLink }
+            let end =
+                approval.isPending
+                ? "It waits until \(approval.expiresAt.rfc3339). A POST to this link decides once: \(link.decision.rawValue)."
+                : "It does not wait any more: \(approval.state.rawValue)."
+            call.respond(Response.text(.ok, "\(approval.question)\n\n\(end)\n").unkept, on: loop)
+        }
+    }
+
     static func act(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
+        try find(api, call, on: loop) { link, approval throws(Problem) in
+            call.decision = AuditRecord.Decision(link.decision.rawValue, command: approval.commandSHA256)
+            // A link stays valid while its decision cannot be sent.
+            guard api.services.approvals.sight.isLive else { throw .notAsked }
+            api.services.approvalLinks.use(link, on: loop) { result in
+                switch result {
+                case .success(true): decide(link, api, call, on: loop)
+                case .success(false): call.fail(.noLink, on: loop)
+                case .failure(let error): call.fail(.storage(error), on: loop)
+                }
+            }
+        }
+    }
+
+    /// The secret is the authorization: it was given to one person for one decision. The answer reveals only what the
+    /// link is about.
+    private static func find(
+        _ api: HTTPAPI,
+        _ call: Call,
+        on loop: isolated EventLoop,
+        then use: @escaping (ApprovalLinks.Found, Approval) throws(Problem) -> Void
+    ) throws(Problem) {
         guard api.settings.hasApprovalLinks else { throw .noLink }
         // Wrong secrets count like wrong tokens, before anything is looked up.
         let key = api.settings.peer(call.exchange.connection).limitKey
@@ -75,34 +110,18 @@ enum ApprovalLinkOperations {
                 call.fail(.noLink, on: loop)
             case .success(let link?):
                 api.access.authenticator.limiter.giveBack(.auth, key)
-                call.attempt(on: loop) { () throws(Problem) in try use(link, api, call, on: loop) }
-            }
-        }
-    }
-
-    private static func use(
-        _ link: ApprovalLinks.Found,
-        _ api: HTTPAPI,
-        _ call: Call,
-        on loop: isolated EventLoop
-    ) throws(Problem) {
-        call.subject = link.approval
-        call.actor = "link:\(link.token.map { "token:\($0)" } ?? link.sender)"
-        // A link expires with the token that made it.
-        if let token = link.token,
-            api.access.authenticator.tokens[id: token]?.isExpired(now: loop.wallClock) != false
-        {
-            throw .noLink
-        }
-        guard let approval = api.services.approvals.approval(link.approval, on: loop) else { throw .noLink }
-        call.decision = AuditRecord.Decision(link.decision.rawValue, command: approval.commandSHA256)
-        // A link stays valid while its decision cannot be sent.
-        guard api.services.approvals.sight.isLive else { throw .notAsked }
-        api.services.approvalLinks.use(link, on: loop) { result in
-            switch result {
-            case .success(true): decide(link, api, call, on: loop)
-            case .success(false): call.fail(.noLink, on: loop)
-            case .failure(let error): call.fail(.storage(error), on: loop)
+                call.attempt(on: loop) { () throws(Problem) in
+                    call.subject = link.approval
+                    call.actor = "link:\(link.token.map { "token:\($0)" } ?? link.sender)"
+                    // A link expires with the token that made it.
+                    if let token = link.token,
+                        api.access.authenticator.tokens[id: token]?.isExpired(now: loop.wallClock) != false
+                    {
+                        throw .noLink
+                    }
+                    guard let approval = api.services.approvals.approval(link.approval, on: loop) else { throw .noLink }
+                    try use(link, approval)
+                }
             }
         }
     }

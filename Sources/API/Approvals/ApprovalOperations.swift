@@ -13,6 +13,14 @@ import Service
 enum ApprovalOperations {
     static let routes = [
         Route(
+            "showApprovalLink",
+            .get,
+            "/v1/act/{secret}",
+            scope: nil,
+            produces: [.plain],
+            handler: ApprovalLinkOperations.show
+        ),
+        Route(
             "actOnApproval",
             .post,
             "/v1/act/{secret}",

@@ -8,7 +8,7 @@ extension RunService {
     /// The canonical form of a session's name in a request.
     func session(named text: String, _ field: String) throws(Problem) -> String {
         do throws(SessionKey.Problem) {
-            return try defaults.canonical(text).text
+            return try key(named: text).text
         } catch {
             throw .badParameter(field, "`\(field)` is a session key such as main or agent:main:main\(error.reason).")
         }

@@ -37,7 +37,7 @@ extension ConfigurationKey {
     package static let approvalsLinks = ConfigurationKey("approvals.links", .bool, default: "false")
         .means(
             "Let a one-tap link of a notification decide an approval. Whoever has such a link can use it, once, until the "
-                + "approval ends"
+                + "approval ends: with ntfy that is everyone who reads the topic"
         )
 
     package static let nodesAllow = ConfigurationKey("nodes.allow", comma, default: "")

@@ -73,8 +73,11 @@ final class SinkSender {
         message.hiddenCount = sending.hiddenCount
         message.lostCount = sending.lostCount
         if sending.delivery.purpose == .remove { return remove(message, on: loop, completion) }
+        let approval = one.matter.flatMap { $0.kind == .approval ? approvals.approval($0.id, on: loop) : nil }
+        guard let approval, approval.isPending else { return send(message, to: sink, on: loop, completion) }
+        message.question = approval.question
         let plain = message
-        makeButtons(one, for: sink, on: loop) { [self] buttons in
+        makeButtons(one, approval, for: sink, on: loop) { [self] buttons in
             var message = plain
             message.buttons = buttons
             send(message, to: sink, on: loop, completion)
@@ -124,27 +127,24 @@ final class SinkSender {
 
     // MARK: Buttons
 
-    /// Makes one-tap links for a pending approval. A link may allow only what the message shows in full.
+    /// Makes one-tap links for a pending approval.
     private func makeButtons(
         _ one: Notification,
+        _ approval: Approval,
         for sink: NotificationSink,
         on loop: isolated EventLoop,
         then use: @escaping ([SinkMessage.Button]) -> Void
     ) {
         guard settings.hasApprovalLinks, let base = settings.publicURL, sink.kind == .ntfy,
-            let matter = one.matter, matter.kind == .approval, let decisions = one.approval?.decisions,
-            let approval = approvals.approval(matter.id, on: loop), approval.isPending
+            let decisions = one.approval?.decisions
         else { return use([]) }
         let all = [("Allow once", Approval.Decision.allowOnce), ("Deny", .deny)]
         let offered = all.filter { decisions.contains($0.1.rawValue) && approval.decisions.contains($0.1) }
-        func shown(_ made: [SinkMessage.Button]) -> [SinkMessage.Button] {
-            sink.detail == .detailed ? made : made.filter { $0.label == "Deny" }
-        }
-        if let known = buttons[matter.id] { return use(shown(known)) }
+        if let known = buttons[approval.id] { return use(known) }
         makeLinks(approval, offered[...], base, [], on: loop) { [self] made in
             if buttons.count >= Self.mostButtons { buttons = [:] }
-            buttons[matter.id] = made
-            use(shown(made))
+            buttons[approval.id] = made
+            use(made)
         }
     }
 
@@ -160,7 +160,8 @@ final class SinkSender {
         links.make(approval, decision, by: "notification", token: nil, on: loop) { [self] result in
             var all = made
             if case .success(.made(let secret)) = result {
-                all.append(SinkMessage.Button(label: label, url: "\(base)/v1/act/\(secret.reveal())"))
+                let url = "\(base)/v1/act/\(secret.reveal())"
+                all.append(SinkMessage.Button(label: label, url: url, isGrant: decision != .deny))
             }
             makeLinks(approval, rest.dropFirst(), base, all, on: loop, then: use)
         }
