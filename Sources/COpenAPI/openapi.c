@@ -1,7 +1,7 @@
 #include "copenapi.h"
 
 // `openapi/embed` makes openapi.json and the next line, the SHA-256 of the two files one after the other.
-// 26cc8dc2134437e83d1c0ecfcdc995ef1cee487be41140de9bcb63872c46153b
+// e95c13dde68b3ad398e1e0d31257abf7cad99f68ba5273f650bbfac29283a99c
 
 static const uint8_t yaml[] = {
 #embed "../../openapi/openapi.yaml"

@@ -7,7 +7,8 @@ import Testing
 
 @testable import API
 
-/// One rule for the fields of every body: unknown ones are ignored, except in a PATCH and where no known one is there.
+/// One rule for the fields of every body: unknown ones are ignored, except in a PATCH, in what grants or limits something,
+/// and where no known one is there.
 @Suite struct BodyFieldTests {
     @Test(arguments: [
         ("POST", "/v1/tickets", #"{"paht":"/v1/events"}"#, "paht", "path"),
@@ -40,16 +41,9 @@ import Testing
 
     @Test func `unknown fields beside known ones are ignored`() async throws {
         try await withAPI(.demo) { api, loop in
-            let sink = #"{"name":"x","kind":"ntfy","url":"https://ntfy.sh","topic":"t","colour":"red"}"#
             let bodies = [
-                ("POST", "/v1/tickets", #"{"path":"/v1/events","colour":"red"}"#, 201),
-                ("POST", "/v1/tokens", #"{"name":"x","scopes":["read"],"colour":"red"}"#, 201),
-                ("POST", "/v1/pairing", #"{"name":"x","scopes":["read"],"colour":"red"}"#, 202),
                 ("PUT", "/v1/identity", #"{"name":"Ann","colour":"red"}"#, 200),
                 ("PUT", "/v1/profile", #"{"fields":{"name":"Ann","colour":"red"},"etag":"x"}"#, 200),
-                ("POST", "/v1/notifications/rules", #"{"name":"x","types":["run.failed"],"colour":"red"}"#, 201),
-                ("PUT", "/v1/notifications/quiet-hours", #"{"from":"21:00","colour":"red"}"#, 200),
-                ("POST", "/v1/notifications/sinks", sink, 201),
                 ("POST", "/v1/sessions", #"{"label":"Den","colour":"red"}"#, 201),
                 ("POST", "/v1/wake", #"{"text":"wash","colour":"red"}"#, 202),
                 ("PATCH", "/v1/identity", #"{"name":"Ann","colour":"red"}"#, 422),
@@ -62,6 +56,41 @@ import Testing
                 #expect(answer.status == status, "\(method) \(path): \(answer)")
                 if status == 422 { #expect(answer["code"] == "INVALID_FIELD" && answer["field"] == "colour") }
             }
+        }
+    }
+
+    /// A misspelt limit that is passed over makes a token without one.
+    @Test(arguments: [
+        ("/v1/tokens", #"{"name":"x","scopes":["read"],"path":["/v1/glance"]}"#, "path", "paths"),
+        ("/v1/tokens", #"{"name":"x","scopes":["read"],"session":["main"]}"#, "session", "sessions"),
+        ("/v1/tokens", #"{"name":"x","scopes":["read"],"expires":"2030-01-31T12:00:00Z"}"#, "expires", "expiresAt"),
+        ("/v1/pairing", #"{"name":"x","scopes":["read"],"path":["/v1/glance"]}"#, "path", "paths"),
+        ("/v1/pairing/approve", #"{"code":"x","scope":["read"]}"#, "scope", "scopes"),
+        ("/v1/pairing/reject", #"{"code":"x","colour":"red"}"#, "colour", "code"),
+        ("/v1/pairing/invitations", #"{"name":"x","scope":["read"]}"#, "scope", "scopes"),
+        ("/v1/tickets", #"{"path":"/v1/events","colour":"red"}"#, "colour", "path"),
+        ("/v1/notifications/rules", #"{"name":"x","types":["run.failed"],"session":["main"]}"#, "session", "sessions"),
+        (
+            "/v1/notifications/sinks", #"{"name":"x","kind":"ntfy","url":"https://n","topic":"t","details":"private"}"#,
+            "details", "detail"
+        ),
+        ("/v1/notifications/mute", #"{"forSeconds":60,"colour":"red"}"#, "colour", "forSeconds"),
+        ("/v1/approvals/a", #"{"decision":"deny","commandSha":"x"}"#, "commandSha", "commandSha256"),
+    ])
+    func `a body that grants or limits something is refused with an unknown field`(
+        path: String,
+        body: String,
+        field: String,
+        near: String
+    ) async throws {
+        try await withAPI(.demo) { api, loop in
+            let answer = try await api.post(path, Field.json, body, on: loop)
+            #expect(answer.status == 422 && answer["code"] == "INVALID_FIELD", "\(answer)")
+            #expect(answer["field"] == field && answer["hint"]?.contains(near) == true, "\(answer)")
+            let hours = #"{"from":"21:00","colour":"red"}"#
+            let fields = Field.json + ["If-Match: *"]
+            let window = try await api.request("PUT", "/v1/notifications/quiet-hours", fields, body: hours, on: loop)
+            #expect(window.status == 422)
         }
     }
 

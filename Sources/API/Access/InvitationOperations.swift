@@ -10,7 +10,15 @@ import TLS
 /// request.
 enum InvitationOperations {
     static let routes = [
-        Route("createInvitation", .post, "/v1/pairing/invitations", scope: .admin, body: Route.json, handler: create),
+        Route(
+            "createInvitation",
+            .post,
+            "/v1/pairing/invitations",
+            scope: .admin,
+            body: Route.json,
+            grantsOrLimits: true,
+            handler: create
+        ),
         Route("getInvitation", .get, "/v1/pairing/invitations/{id}", scope: .admin, handler: get),
         Route(
             "cancelInvitation",

@@ -16,10 +16,27 @@ enum PairingOperations {
             "/v1/pairing",
             scope: nil,
             body: .upTo(PairingOperations.bodyBytes, types: [.json]),
+            grantsOrLimits: true,
             handler: apply
         ),
-        Route("approvePairing", .post, "/v1/pairing/approve", scope: .admin, body: Route.json, handler: approve),
-        Route("rejectPairing", .post, "/v1/pairing/reject", scope: .admin, body: Route.json, handler: reject),
+        Route(
+            "approvePairing",
+            .post,
+            "/v1/pairing/approve",
+            scope: .admin,
+            body: Route.json,
+            grantsOrLimits: true,
+            handler: approve
+        ),
+        Route(
+            "rejectPairing",
+            .post,
+            "/v1/pairing/reject",
+            scope: .admin,
+            body: Route.json,
+            grantsOrLimits: true,
+            handler: reject
+        ),
         Route("pollPairing", .get, "/v1/pairing/{id}", scope: nil, handler: poll),
     ]
 

@@ -7,7 +7,15 @@ import Server
 /// `POST /v1/tickets`: buys one read of one path, for clients that cannot set headers.
 enum TicketOperation {
     static let routes = [
-        Route("createTicket", .post, "/v1/tickets", scope: .read, body: Route.json, handler: handle)
+        Route(
+            "createTicket",
+            .post,
+            "/v1/tickets",
+            scope: .read,
+            body: Route.json,
+            grantsOrLimits: true,
+            handler: handle
+        )
     ]
 
     static func handle(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {

@@ -10,7 +10,15 @@ import TLS
 enum TokenOperations {
     static let routes = [
         Route("listTokens", .get, "/v1/tokens", scope: .admin, handler: list),
-        Route("createToken", .post, "/v1/tokens", scope: .admin, body: Route.json, handler: create),
+        Route(
+            "createToken",
+            .post,
+            "/v1/tokens",
+            scope: .admin,
+            body: Route.json,
+            grantsOrLimits: true,
+            handler: create
+        ),
         Route("revokeToken", .delete, "/v1/tokens/{id}", scope: .admin, produces: [], handler: revoke),
         Route("rotateToken", .post, "/v1/tokens/{id}/rotate", scope: .admin, body: .unused, handler: rotate),
     ]

@@ -37,13 +37,22 @@ enum ApprovalOperations {
             handler: list
         ),
         Route("getApproval", .get, "/v1/approvals/{id}", scope: .read, handler: get),
-        Route("decideApproval", .post, "/v1/approvals/{id}", scope: .approvals, body: Route.json, handler: decide),
+        Route(
+            "decideApproval",
+            .post,
+            "/v1/approvals/{id}",
+            scope: .approvals,
+            body: Route.json,
+            grantsOrLimits: true,
+            handler: decide
+        ),
         Route(
             "linkApproval",
             .post,
             "/v1/approvals/{id}/links",
             scope: .approvals,
             body: Route.json,
+            grantsOrLimits: true,
             handler: ApprovalLinkOperations.make
         ),
     ]

@@ -21,7 +21,15 @@ enum NotificationOperations {
         ),
         Route("createNotification", .post, "/v1/notifications", scope: .send, body: Route.json, handler: create),
         Route("unmuteNotifications", .delete, "/v1/notifications/mute", scope: .admin, handler: unmute),
-        Route("muteNotifications", .post, "/v1/notifications/mute", scope: .admin, body: Route.json, handler: mute),
+        Route(
+            "muteNotifications",
+            .post,
+            "/v1/notifications/mute",
+            scope: .admin,
+            body: Route.json,
+            grantsOrLimits: true,
+            handler: mute
+        ),
         Route("getQuietHours", .get, "/v1/notifications/quiet-hours", scope: .read, handler: getQuietHours),
         Route(
             "putQuietHours",
@@ -29,6 +37,7 @@ enum NotificationOperations {
             "/v1/notifications/quiet-hours",
             scope: .admin,
             body: Route.json,
+            grantsOrLimits: true,
             handler: putQuietHours
         ),
         Route("retryNotification", .post, "/v1/notifications/{id}/retry", scope: .admin, body: .unused, handler: retry),

@@ -19,6 +19,7 @@ enum RuleOperations {
             "/v1/notifications/rules",
             scope: .admin,
             body: Route.json,
+            grantsOrLimits: true,
             handler: create
         ),
         Route("deleteNotificationRule", .delete, "/v1/notifications/rules/{id}", scope: .admin, handler: delete),

@@ -13,7 +13,15 @@ import TLS
 enum SinkOperations {
     static let routes = [
         Route("listSinks", .get, "/v1/notifications/sinks", scope: .read, handler: list),
-        Route("createSink", .post, "/v1/notifications/sinks", scope: .admin, body: Route.json, handler: create),
+        Route(
+            "createSink",
+            .post,
+            "/v1/notifications/sinks",
+            scope: .admin,
+            body: Route.json,
+            grantsOrLimits: true,
+            handler: create
+        ),
         Route("deleteSink", .delete, "/v1/notifications/sinks/{id}", scope: .admin, handler: delete),
         Route("getSink", .get, "/v1/notifications/sinks/{id}", scope: .read, handler: get),
         Route(

@@ -13,7 +13,15 @@ enum QuestionOperations {
     static let routes = [
         Route("listQuestions", .get, "/v1/questions", scope: .read, query: ["session", "state"], handler: list),
         Route("getQuestion", .get, "/v1/questions/{id}", scope: .read, handler: get),
-        Route("answerQuestion", .post, "/v1/questions/{id}", scope: .approvals, body: Route.json, handler: resolve),
+        Route(
+            "answerQuestion",
+            .post,
+            "/v1/questions/{id}",
+            scope: .approvals,
+            body: Route.json,
+            grantsOrLimits: true,
+            handler: resolve
+        ),
     ]
 
     static func list(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {

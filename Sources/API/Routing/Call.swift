@@ -175,10 +175,10 @@ package final class Call {
 
     // MARK: Body
 
-    /// The body, an object with these fields. Other fields are ignored, because a client may be newer than this program.
-    /// They are refused in a PATCH, where a misspelt one would change nothing but seem to, and where they stand alone.
+    /// The body, an object with these fields. Other fields are ignored, because a client may be newer than this program,
+    /// unless the route refuses them or they stand alone.
     func jsonObject(of fields: [String]) throws(Problem) -> JSONValue {
-        try Self.object(Self.parse(exchange.body), of: fields, refusesOthers: route.method == .patch)
+        try Self.object(Self.parse(exchange.body), of: fields, refusesOthers: route.refusesUnknownFields)
     }
 
     /// Reads the body of a request. Half of a surrogate pair is refused here, because no text could carry it unchanged.

@@ -35,6 +35,9 @@ package final class Route: Sendable {
     let changesState: Bool
     /// The path contains a secret that is as good as a token, so it needs no other credential.
     let hasSecret: Bool
+    /// A field of the body that Ladle does not know is refused: left out, a misspelt one would seem to change something,
+    /// or to limit what is granted.
+    let refusesUnknownFields: Bool
     /// The answer is a list that may be large: one connection gets few at a time.
     let isPage: Bool
 
@@ -46,6 +49,7 @@ package final class Route: Sendable {
         body: Body = .none,
         produces: [MediaType] = [.json],
         query: [String] = [],
+        grantsOrLimits: Bool = false,
         handler: @escaping Handler
     ) {
         self.operation = operation
@@ -57,6 +61,7 @@ package final class Route: Sendable {
         self.query = query
         self.handler = handler
         changesState = method != .get
+        refusesUnknownFields = method == .patch || grantsOrLimits
         hasSecret = path.contains("{secret}")
         isPage = method == .get && query.contains("limit") && !produces.contains(.eventStream)
         parts = path.split(separator: "/", omittingEmptySubsequences: true).map { part in
