@@ -4,7 +4,10 @@ import CSQLite
 package struct SQLiteError: Error, Equatable, Sendable {
     /// The kinds of error to which the store reacts differently.
     package enum Kind: Sendable, Equatable {
-        case constraint, full, inputOutput, corrupt, busy, readOnly, cannotOpen, other
+        case constraint, full, inputOutput, corrupt, busy, readOnly, cannotOpen
+        /// A statement does not fit the schema.
+        case statement
+        case other
     }
 
     /// Extended result code; its low byte is the primary one.
@@ -23,6 +26,9 @@ package struct SQLiteError: Error, Equatable, Sendable {
         SQLiteError(code: SQLITE_CORRUPT, message: what)
     }
 
+    /// Whether the file is not as this program wrote it. Its own statements fit the schema that it made.
+    package var isDamage: Bool { kind == .corrupt || kind == .statement }
+
     package var kind: Kind {
         switch code & 0xff {
         case SQLITE_CONSTRAINT: .constraint
@@ -31,6 +37,7 @@ package struct SQLiteError: Error, Equatable, Sendable {
         case SQLITE_CORRUPT, SQLITE_NOTADB: .corrupt
         case SQLITE_BUSY, SQLITE_LOCKED: .busy
         case SQLITE_READONLY: .readOnly
+        case SQLITE_ERROR: .statement
         case SQLITE_CANTOPEN, SQLITE_PERM, SQLITE_AUTH: .cannotOpen
         default: .other
         }

@@ -73,7 +73,7 @@ package enum DatabaseFault: Equatable, Sendable {
     }
 
     private static func fault(_ error: SQLiteError, _ path: String) -> DatabaseFault {
-        error.kind == .corrupt
+        error.isDamage
             ? .unusable(path: path, reason: "the database is damaged (\(error.message))")
             : .unreadable(path: path, reason: error.summary, isForbidden: false)
     }

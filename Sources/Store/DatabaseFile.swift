@@ -124,14 +124,16 @@ struct DatabaseFile {
             try apply(settings: connection)
             let isLarge = Self.size(of: path) > Self.wholeCheckBytes
             try Self.check(connection, whole: !isLarge)
-            try Migrator(Self.migrations + TokenTable.migrations).migrate(connection)
+            let steps = Self.migrations + TokenTable.migrations
+            try Migrator(steps).migrate(connection)
+            try Schema.check(connection, after: steps)
             try connection.transaction { () throws(SQLiteError) in
                 try EventTable(connection).createLog(epoch: configuration.makeEpoch(), at: configuration.clock())
             }
             return Opened(connection: connection, opening: opening, needsWholeCheck: isLarge)
-        } catch let error as SQLiteError where error.kind == .corrupt {
+        } catch let error as SQLiteError where error.isDamage {
             throw Unusable(reason: "the database is damaged (\(error.message))")
-        } catch MigrationError.storage(let error) where error.kind == .corrupt {
+        } catch MigrationError.storage(let error) where error.isDamage {
             throw Unusable(reason: "the database is damaged (\(error.message))")
         } catch let error as MigrationError {
             if case .storage = error { throw error }
@@ -155,7 +157,7 @@ struct DatabaseFile {
 
     private func apply(settings connection: SQLiteConnection) throws(SQLiteError) {
         let mode = try connection.first("PRAGMA journal_mode = WAL") { row in row.string(0) }
-        guard mode == "wal" else { throw SQLiteError(code: 1, message: "no write-ahead log: \(mode ?? "no answer")") }
+        guard mode == "wal" else { throw SQLiteError(code: 14, message: "no write-ahead log: \(mode ?? "no answer")") }
         // FULL syncs the log at each commit; otherwise a power loss could undo answered requests.
         try connection.execute(
             """

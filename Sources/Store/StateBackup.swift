@@ -21,6 +21,9 @@ package struct StateBackup: Sendable {
     /// Copies the state of a directory, even while a server uses it. An existing file is never replaced.
     package func make(of directory: String) throws(StoreError) {
         try perform {
+            guard !RestorePlan.isUnfinished(in: directory) else {
+                throw StoreError.unavailable("a restore of it was cut off; ladle serve finishes it")
+            }
             try copy(directory + "/ladle.db", to: path)
             do {
                 let copy = try SQLiteConnection(path: path, access: .readWrite)
@@ -39,28 +42,38 @@ package struct StateBackup: Sendable {
 
     /// Replaces the state of a directory by the backup. The backup is checked first, and the earlier state is kept. The
     /// event log restarts, because its numbers were given to other events since.
+    /// - Parameter fault: why one of the other files cannot be used, if it cannot.
     /// - Returns: the directory with the earlier state; nil if there was none.
     package func restore(
         into directory: StateDirectory,
         epoch: EventEpoch,
-        at now: Timestamp
+        at now: Timestamp,
+        fault: (_ name: String, _ bytes: [UInt8]) -> String? = { _, _ in nil }
     ) throws(StoreError) -> String? {
-        let candidate = directory.databasePath + ".restored"
-        let other = { (name: String) in PrivateFile("\(directory.path)/\(name).restored") }
+        let other = { (name: String) in PrivateFile("\(directory.path)/\(name)\(RestorePlan.suffix)") }
+        let candidate = other(SetAsideFiles.databaseName).path
         return try perform {
             try? FileSystem.remove(candidate)
             try checkLength()
             try copy(path, to: candidate)
             do {
                 let others = try prepare(candidate, epoch: epoch, at: now)
+                for (name, bytes) in others {
+                    if let fault = fault(name, bytes) { throw StoreError.unavailable("its \(name) \(fault)") }
+                }
                 // All is written before the earlier state is moved, since a full disk must not leave half of each.
                 for (name, bytes) in others { try other(name).replace(with: bytes) }
-                let earlier = try keepEarlier(in: directory.path, at: now)
-                for (name, _) in others { try FileSystem.rename(other(name).path, to: "\(directory.path)/\(name)") }
-                try FileSystem.rename(candidate, to: directory.databasePath)
-                try FileSystem.synchronise(directory: directory.path)
-                return earlier
+                let plan = RestorePlan(
+                    at: now.milliseconds,
+                    new: [SetAsideFiles.databaseName] + others.map(\.0),
+                    old: ["ladle.db-wal", "ladle.db-shm", SetAsideFiles.databaseName, WitnessFile.name] + files
+                )
+                try plan.perform(in: directory.path)
+                let place = "\(directory.path)/\(plan.place)"
+                return FileSystem.exists(place) ? place : nil
             } catch {
+                // With a plan, the next start finishes the restore.
+                guard !RestorePlan.isUnfinished(in: directory.path) else { throw error }
                 for path in [candidate] + files.map({ other($0).path }) { try? FileSystem.remove(path) }
                 throw error
             }
@@ -107,24 +120,15 @@ package struct StateBackup: Sendable {
             row.int64(0)
         }
         guard isBackup != nil else { throw StoreError.unavailable("it is no backup of Ladle") }
-        try Migrator(DatabaseFile.migrations + TokenTable.migrations).migrate(connection)
+        let steps = DatabaseFile.migrations + TokenTable.migrations
+        try Migrator(steps).migrate(connection)
+        try Schema.check(connection, after: steps)
         let rows = try connection.all("SELECT name, bytes FROM \(Self.table)") { row in (row.string(0), row.bytes(1)) }
         try connection.transaction { () throws(SQLiteError) in
             try connection.execute("DROP TABLE \(Self.table); DELETE FROM event; DELETE FROM event_log")
             try EventTable(connection).createLog(epoch: epoch, at: now)
         }
         return rows.filter { files.contains($0.0) }
-    }
-
-    /// Moves the existing state into a directory of its own.
-    private func keepEarlier(in directory: String, at now: Timestamp) throws -> String? {
-        let names = ["ladle.db-wal", "ladle.db-shm", "ladle.db", WitnessFile.name] + files
-        let present = names.filter { FileSystem.exists("\(directory)/\($0)") }
-        guard !present.isEmpty else { return nil }
-        let place = "\(directory)/before-restore-\(now.milliseconds)"
-        try FileSystem.makeDirectory(place)
-        for name in present { try FileSystem.rename("\(directory)/\(name)", to: "\(place)/\(name)") }
-        return place
     }
 
     private func perform<Value>(_ work: () throws -> Value) throws(StoreError) -> Value {

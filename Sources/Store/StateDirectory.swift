@@ -10,13 +10,17 @@ package enum StateDirectoryError: Error, Sendable, Equatable {
     case cannotLock(path: String, reason: String, isForbidden: Bool)
     /// A directory, link or device has the name of the lock file.
     case lockNotAFile(path: String)
+    /// A restore was cut off, and cannot be finished now.
+    case unfinishedRestore(path: String, reason: String)
+    /// A restore was cut off, and its plan is damaged.
+    case unreadablePlan(path: String)
 
     /// Whether only a person can fix this. A full or unwritable disk may work again at the next start.
     package var isPermission: Bool {
         switch self {
-        case .foreignOwner, .openToOthers, .notADirectory, .lockNotAFile: true
+        case .foreignOwner, .openToOthers, .notADirectory, .lockNotAFile, .unreadablePlan: true
         case .cannotCreate(_, _, let isForbidden), .cannotLock(_, _, let isForbidden): isForbidden
-        case .inUse: false
+        case .inUse, .unfinishedRestore: false
         }
     }
 }
@@ -34,6 +38,11 @@ extension StateDirectoryError: CustomStringConvertible {
         case .cannotLock(let path, let reason, _): "cannot lock \(path): \(reason)"
         case .lockNotAFile(let path):
             "\(path) is not a file, and the lock needs its place; run: mv -i \(path) \(path).old"
+        case .unfinishedRestore(let path, let reason):
+            "a restore of \(path) was cut off and cannot be finished: \(reason)"
+        case .unreadablePlan(let path):
+            "a restore was cut off and \(path) is damaged; the earlier state is in before-restore-… beside it. To give the "
+                + "restore up: rm \(path)"
         }
     }
 }
@@ -45,12 +54,19 @@ package final class StateDirectory: Sendable {
 
     var databasePath: String { path + "/ladle.db" }
 
-    /// Creates the directory if it is missing, checks its permissions, and takes the lock.
+    /// Creates the directory if it is missing, checks its permissions, takes the lock, and finishes a restore that was
+    /// cut off.
     package init(path: String) throws(StateDirectoryError) {
         try Self.create(path)
         try Self.check(path)
         self.path = path
         lock = try Self.takeLock(path)
+        do throws(StateDirectoryError) {
+            try RestorePlan.finish(in: path)
+        } catch {
+            lock.release()
+            throw error
+        }
     }
 
     /// Checks the directory as `init` does, creates and changes nothing, and holds the lock during the body. A missing

@@ -5,12 +5,13 @@ import EventStream
 import JSONBytes
 import POSIX
 import Store
+import TLS
 
 /// `ladle backup FILE` and `ladle restore FILE`: the state of this host in one file, and back.
 enum BackupCommand {
     /// The device's identity, without which the device has to be approved at the gateway again, and the certificate that devices
     /// have pinned. The certificate of tailscaled is left out, because tailscaled can issue it again.
-    private static let files = ["device-key", "device-tokens.json", TLSSettings.ownName]
+    private static let files = [SavedState.deviceKeyName, "device-tokens.json", TLSSettings.ownName]
 
     static func backup(
         _ command: ParsedCommand,
@@ -71,7 +72,9 @@ enum BackupCommand {
                 into: directory,
                 epoch: EventEpoch.make(random: .random(in: 0 ... .max)),
                 at: Timestamp(milliseconds: HostClock.wallMilliseconds)
-            )
+            ) { name, bytes in
+                name == SavedState.deviceKeyName && (try? Ed25519PrivateKey(pem: bytes)) == nil ? "holds no key" : nil
+            }
         } catch {
             throw failure("\(path) is not restored", error, hint: "nothing was changed; name another backup")
         }

@@ -50,11 +50,53 @@ struct TokenTableTests {
         )
         #expect(try Migrator(EventLogSchema.migrations + TokenTable.migrations).migrate(connection) == 1)
         let table = TokenTable(connection)
-        #expect(try table.load() == [record])
+        #expect(try table.rows() == [.unsealed(record)])
+        try table.save(record)
+        #expect(try table.rows() == [.token(record)])
         for text in ["", "\n", "v1", "/v1//x", "/v1/../x"] {
             try connection.run("UPDATE token SET paths = ?", text)
             #expect(try table.load().isEmpty, "\(text)")
         }
+    }
+
+    /// Every bit of the page with the tokens is changed, one at a time: `read,send` never becomes more, and nothing else
+    /// of a token changes.
+    @Test func `a changed bit on the disk makes no other token`() throws {
+        let folder = try ScratchDirectory()
+        let (record, _) = try TokenRecord.sample(sessions: ["agent:main:main"], paths: ["/v1/runs"])
+        do {
+            let (table, connection) = try Self.table(folder)
+            try table.save(record)
+            try connection.execute("VACUUM")
+            connection.close()
+        }
+        let whole = try folder.bytes(of: "t.db")
+        let name = Array(record.shown.utf8)
+        let place = try #require(whole.indices.first { whole[$0...].starts(with: name) })
+        let page = place / 4096 * 4096..<place / 4096 * 4096 + 4096
+        let used = page.filter { whole[$0] != 0 }
+        var (unreadable, flips) = (0, 0)
+        for index in used {
+            for bit in 0..<8 {
+                var bytes = whole
+                bytes[index] ^= 1 << bit
+                try folder.write(bytes, to: "t.db")
+                flips += 1
+                let connection = try SQLiteConnection(path: folder.file("t.db"), access: .readOnly)
+                defer { connection.close() }
+                guard let rows = try? TokenTable(connection).rows() else { continue }
+                for row in rows {
+                    switch row {
+                    case .token(let found), .unsealed(let found):
+                        var found = found
+                        found.lastUsedAt = record.lastUsedAt
+                        #expect(found == record, "byte \(index), bit \(bit)")
+                    case .unreadable: unreadable += 1
+                    }
+                }
+            }
+        }
+        #expect(flips > 1_330 && unreadable > 500, "\(flips) \(unreadable)")
     }
 
     @Test func `the file holds no secret`() throws {

@@ -45,6 +45,38 @@ struct `A database that cannot be used` {
         }
     }
 
+    /// SQLite's own check does not read these texts.
+    @Test(
+        arguments: [
+            ("attempt_count", "attempt_couns"), ("schema_version", "schema_versinn"),
+            ("CREATE TABLE token", "CREATE TABLE tokdn"),
+        ]
+    )
+    func `with a changed bit in the text of its schema is set aside, and the start succeeds`(
+        text: String,
+        changed: String
+    ) async throws {
+        let fixture = try StoreFixture()
+        try await fill(fixture, entries: 3)
+        var bytes = try fixture.scratch.bytes(of: "state/ladle.db")
+        let (old, new) = (Array(text.utf8), Array(changed.utf8))
+        for place in bytes.indices where bytes[place...].starts(with: old) {
+            bytes.replaceSubrange(place..<place + old.count, with: new)
+        }
+        try fixture.scratch.write(bytes, to: "state/ladle.db")
+        let (store, opening) = try fixture.open()
+        guard case .setAside(_, let reason) = opening else {
+            Issue.record("\(opening)")
+            return
+        }
+        #expect(reason.contains("damaged"))
+        guard case .quarantined = store.health else {
+            Issue.record("\(store.health)")
+            return
+        }
+        await fixture.end(store)
+    }
+
     @Test func `stays a reason to refuse sends at the next start too`() async throws {
         let fixture = try StoreFixture()
         try await fill(fixture, entries: 20)

@@ -3,9 +3,10 @@ import EventStream
 import Outbox
 import POSIX
 import SQLite
-import Store
 import TestSupport
 import Testing
+
+@testable import Store
 
 struct StateBackupTests {
     private let fixture: StoreFixture
@@ -42,6 +43,72 @@ struct StateBackupTests {
         #expect(try await restored.read { try $0.outbox.entry(id: "e2") } == nil)
         #expect(try await restored.read { try $0.events.bounds() }.newest == EventID(epoch: epoch, sequence: 0))
         await fixture.end(restored)
+    }
+
+    /// Each rename is the last one before a power cut.
+    @Test func `a restore that was cut off is finished by whoever opens the directory next`() async throws {
+        let (store, _) = try fixture.open()
+        _ = try await store.enqueue(fixture.entry("e1"))
+        let key = PrivateFile(state + "/device-key")
+        try key.replace(with: [1, 2, 3])
+        try backup.make(of: state)
+        _ = try await store.enqueue(fixture.entry("e2"))
+        await fixture.end(store)
+        try key.replace(with: [4])
+        let names = ["ladle.db", "device-key"]
+        var left = 1
+        var cut = 0
+        while left > 0 {
+            // The state and what a restore has prepared, before its first rename.
+            let now = fixture.clock.now.milliseconds + Int64(cut)
+            let plan = RestorePlan(at: now, new: names, old: ["ladle.db-wal", "ladle.db-shm"] + names)
+            let restored = try fixture.scratch.bytes(of: "state/ladle.db")
+            try PrivateFile(state + "/ladle.db.restored").replace(with: restored)
+            try PrivateFile(state + "/device-key.restored").replace(with: [1, 2, 3])
+            try key.replace(with: [4])
+            try PrivateFile("\(state)/\(RestorePlan.name)").replace(with: plan.bytes)
+            #expect(RestorePlan(plan.bytes) == plan)
+            #expect(throws: StoreError.self) { try backup.make(of: state) }
+            let moves = plan.moves(in: state)
+            try FileSystem.makeDirectory("\(state)/\(plan.place)")
+            for move in moves.prefix(cut) { try FileSystem.rename(move.from, to: move.to) }
+            left = moves.count - cut
+            let directory = try StateDirectory(path: state)
+            directory.release()
+            #expect(try key.read() == [1, 2, 3] && !FileSystem.exists("\(state)/\(RestorePlan.name)"), "\(cut)")
+            #expect(try PrivateFile("\(state)/\(plan.place)/device-key").read() == [4], "\(cut)")
+            #expect(plan.moves(in: state).isEmpty && FileSystem.exists(state + "/ladle.db"))
+            cut += 1
+        }
+        #expect(cut >= 4)
+        try PrivateFile("\(state)/\(RestorePlan.name)").replace(with: Array("before-restore-1\nnew ../x\nend\n".utf8))
+        #expect(throws: StateDirectoryError.unreadablePlan(path: "\(state)/\(RestorePlan.name)")) {
+            _ = try StateDirectory(path: state)
+        }
+    }
+
+    @Test func `a backup with a key that is none, or with a trigger of its own, is refused and changes nothing`()
+        async throws
+    {
+        let (store, _) = try fixture.open()
+        let key = PrivateFile(state + "/device-key")
+        try key.replace(with: [9])
+        try backup.make(of: state)
+        await fixture.end(store)
+        let directory = try StateDirectory(path: state)
+        defer { directory.release() }
+        #expect(throws: StoreError.unavailable("its device-key holds no key")) {
+            try backup.restore(into: directory, epoch: epoch, at: fixture.clock.now) { name, bytes in
+                name == "device-key" && bytes == [9] ? "holds no key" : nil
+            }
+        }
+        let connection = try SQLiteConnection(path: backup.path, access: .readWrite)
+        try connection.execute("CREATE TRIGGER more AFTER INSERT ON token BEGIN UPDATE token SET scopes = 32; END")
+        connection.close()
+        #expect(throws: StoreError.self) {
+            try backup.restore(into: directory, epoch: epoch, at: fixture.clock.now)
+        }
+        #expect(try key.read() == [9] && !FileSystem.exists(state + "/ladle.db.restored"))
     }
 
     @Test func `a backup that ends early is said to be cut short, wherever it ends`() async throws {

@@ -23,6 +23,8 @@ package struct TokenTable {
                 """
         ),
         Migration(module: "access", version: 2, script: "ALTER TABLE token ADD COLUMN paths TEXT"),
+        // Null in rows of the versions before.
+        Migration(module: "access", version: 3, script: "ALTER TABLE token ADD COLUMN sum BLOB"),
     ]
 
     private let connection: SQLiteConnection
@@ -31,20 +33,54 @@ package struct TokenTable {
         self.connection = connection
     }
 
-    /// All tokens, for the index at the start. An unreadable row (written by a later version) is skipped.
-    package func load() throws(SQLiteError) -> [TokenRecord] {
+    /// One row. Each has a checksum of its token: SQLite does not see a single bit that changed on the disk, and one
+    /// more bit would be one more scope.
+    package enum Row: Sendable, Equatable {
+        case token(TokenRecord)
+        /// A row of a version before, without a checksum; `save` adds it.
+        case unsealed(TokenRecord)
+        /// Damaged, or written by a later version. It grants nothing.
+        case unreadable(id: String)
+    }
+
+    package func rows() throws(SQLiteError) -> [Row] {
         try connection.all(
-            "SELECT id, name, scopes, sessions, created_at, expires_at, last_used_at, digest, shown, paths "
+            "SELECT id, name, scopes, sessions, created_at, expires_at, last_used_at, digest, shown, paths, sum "
                 + "FROM token ORDER BY id"
-        ) { row in Self.record(row) }.compactMap { $0 }
+        ) { row in
+            guard let record = Self.record(row) else { return .unreadable(id: row.string(0)) }
+            guard let sum = row.optionalBytes(10) else { return .unsealed(record) }
+            return sum == Self.sum(of: record) ? .token(record) : .unreadable(id: record.id)
+        }
+    }
+
+    /// All tokens that can be read, for the index at the start.
+    package func load() throws(SQLiteError) -> [TokenRecord] {
+        try rows().compactMap { row in
+            switch row {
+            case .token(let record), .unsealed(let record): record
+            case .unreadable: nil
+            }
+        }
+    }
+
+    /// The last use is left out: it is written alone, and grants nothing.
+    private static func sum(of record: TokenRecord) -> [UInt8] {
+        let fields = [
+            record.id, record.name, "\(record.scopes.rawValue)", record.sessions.map(encode) ?? "-",
+            record.paths.map { $0.list.joined(separator: "\n") } ?? "-", "\(record.createdAt.milliseconds)",
+            record.expiresAt.map { "\($0.milliseconds)" } ?? "-", record.shown,
+        ]
+        let text = fields.map { "\($0.utf8.count):\($0)" }.joined()
+        return SecretDigest(of: Array(text.utf8) + record.digest.bytes).bytes
     }
 
     /// Inserts a token, or replaces the row with the same id (rotation).
     package func save(_ record: TokenRecord) throws(SQLiteError) {
         try connection.run(
             "INSERT OR REPLACE INTO "
-                + "token(id, name, scopes, sessions, created_at, expires_at, last_used_at, digest, shown, paths) "
-                + "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                + "token(id, name, scopes, sessions, created_at, expires_at, last_used_at, digest, shown, paths, sum) "
+                + "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             record.id,
             record.name,
             Int64(record.scopes.rawValue),
@@ -54,7 +90,8 @@ package struct TokenTable {
             record.lastUsedAt?.milliseconds,
             record.digest.bytes,
             record.shown,
-            record.paths.map { $0.list.joined(separator: "\n") }
+            record.paths.map { $0.list.joined(separator: "\n") },
+            Self.sum(of: record)
         )
         try countChange()
     }

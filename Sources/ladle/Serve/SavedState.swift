@@ -17,6 +17,8 @@ struct SavedState: Sendable {
     let lastEvent: EventID
     let sessionDefaults: SessionDefaults
     let tokens: [TokenRecord]
+    /// Ids of token rows that are damaged or of a later version. They open nothing.
+    let unreadableTokens: [String]
     /// The file with the token that the first start makes; nil at every later start.
     let newTokenPath: String?
     let device: DeviceIdentity
@@ -28,30 +30,60 @@ struct SavedState: Sendable {
     init(_ store: StateStore, in directory: StateDirectory) async throws {
         lastEvent = try await store.read { try $0.events.bounds().newest }
         sessionDefaults = try await SessionDefaults.kept(in: store)
-        (tokens, newTokenPath) = try await Self.tokens(store, directory.path)
-        device = try DeviceIdentity.loadOrCreate(at: Self.deviceKey(in: directory.path))
+        (tokens, unreadableTokens, newTokenPath) = try await Self.tokens(store, directory.path)
+        device = try Self.device(in: directory.path)
         deviceTokenFile = Self.deviceTokenFile(in: directory.path)
         deviceTokens = try deviceTokenFile.read().flatMap { try? DeviceTokenStore(parsing: $0) } ?? DeviceTokenStore()
     }
 
-    static func deviceKey(in directory: String) -> String { directory + "/device-key" }
+    static let deviceKeyName = "device-key"
+
+    static func deviceKey(in directory: String) -> String { "\(directory)/\(deviceKeyName)" }
 
     static func deviceTokenFile(in directory: String) -> PrivateFile { PrivateFile(directory + "/device-tokens.json") }
+
+    /// Without its key the device is another one for the gateway, so a damaged file is left to a person: another start
+    /// would find it the same.
+    private static func device(in directory: String) throws -> DeviceIdentity {
+        do throws(DeviceIdentity.Problem) {
+            return try DeviceIdentity.loadOrCreate(at: deviceKey(in: directory))
+        } catch {
+            guard case .damaged(let path) = error else { throw error }
+            let path = Printable.argument(path)
+            throw StartFailure(
+                message: "\(error). Run: mv -i \(path) \(path).damaged",
+                status: .configuration
+            )
+        }
+    }
 
     private static func tokens(
         _ store: StateStore,
         _ directory: String
-    ) async throws -> (records: [TokenRecord], newTokenPath: String?) {
-        let records = try await store.read { try $0.tokens.load() }
+    ) async throws -> (records: [TokenRecord], unreadable: [String], newTokenPath: String?) {
+        let rows = try await store.read { try $0.tokens.rows() }
+        var records: [TokenRecord] = []
+        var unreadable: [String] = []
+        for row in rows {
+            switch row {
+            case .token(let record): records.append(record)
+            case .unsealed(let record):
+                records.append(record)
+                if case .ok = store.health { try await store.commit { try $0.tokens.save(record) } }
+            case .unreadable(let id): unreadable.append(id)
+            }
+        }
         let path = directory + "/admin-token"
-        guard records.isEmpty, case .ok = store.health, !FileSystem.exists(path) else { return (records, nil) }
+        guard rows.isEmpty, case .ok = store.health, !FileSystem.exists(path) else {
+            return (records, unreadable, nil)
+        }
         let now = Timestamp(milliseconds: HostClock.wallMilliseconds)
         let token = try NewToken(name: "admin (made at first start)", scopes: .admin, now: now)
         let (record, secret) = TokenRecord.issue(token, now: now, random: SecureRandom.bytes(10))
         try await store.commit { try $0.tokens.save(record) }
         // The row is written first: a file with an unknown token would be worse than a token without a file.
         try SecretFile.create(path, secret)
-        return ([record], path)
+        return ([record], [], path)
     }
 }
 

@@ -141,6 +141,10 @@ final class ServeProcess: Sendable {
         }
         if case .setAside = opening { notes.append("its events and tokens are not in the new database") }
         if case .readOnly(let reason) = opening { notes.append("the database is read-only: \(reason)") }
+        if !saved.unreadableTokens.isEmpty {
+            let ids = saved.unreadableTokens.map(Printable.line).joined(separator: ", ")
+            notes.append("damaged tokens open nothing; make them anew with ladle token create: \(ids)")
+        }
         if let path = saved.newTokenPath { notes.append("a token with every scope is in \(path), for other devices") }
         if !configuration.tailnetPorts.isEmpty, !configuration.listen.contains(where: { $0.source == .tailnet }) {
             notes.append("this host has no tailnet address yet: listening there as soon as it has one")
