@@ -91,12 +91,12 @@ enum RecoverCommand {
     }
 
     static func text(_ report: RecoveryReport, _ command: ParsedCommand) -> String {
-        var lines = ["set aside   \(report.path)", "because     \(report.reason)"]
-        if let unreadable = report.unreadable { lines.append("unreadable  \(unreadable)") }
+        var lines = ["set aside   \(report.path)", "because     \(Printable.line(report.reason))"]
+        if let unreadable = report.unreadable { lines.append("unreadable  \(Printable.line(unreadable))") }
         lines.append("waiting     \(report.entries.count) entries that can be read")
         for entry in report.entries {
-            let words = (entry.text ?? "").prefix(60).split(whereSeparator: \.isNewline).joined(separator: " ")
-            lines.append("  \(entry.id)  \(entry.state.rawValue)  \(entry.session)  \(words)")
+            let line = "\(entry.id)  \(entry.state.rawValue)  \(entry.session)  \((entry.text ?? "").prefix(60))"
+            lines.append("  \(Printable.line(line))")
         }
         if command.has("--restore") {
             lines.append("\(report.restored.count) are in the outbox again; ladle serve sends them")

@@ -277,6 +277,13 @@ struct ClientCommandTests {
         #expect(io.requests[4].hasPrefix("GET /v1/outbox/02a1 "))
     }
 
+    @Test func `a template passes no control character on`() {
+        let io = RecordedIO()
+        io.replies = [.json(200, #"{"agents":[{"id":"a\u001b]0;x\u0007b\u009bc\u202ed","x":{"y\u202e":1}}]}"#)]
+        #expect(io.run("agents", "--format", "{{.id}}") == .ok)
+        #expect(io.output == "a]0;xbcd\n")
+    }
+
     @Test func `a template prints fields, a row of a list on a line`() {
         let io = RecordedIO()
         let list = #"{"live":true,"agents":[{"id":"main","default":true,"x":{"y":1}},{"id":"b","name":null}]}"#

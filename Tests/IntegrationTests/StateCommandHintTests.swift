@@ -1,6 +1,7 @@
 import Basics
 import Commands
 import Configuration
+import Outbox
 import TestSupport
 import Testing
 
@@ -39,6 +40,29 @@ struct StateCommandHintTests {
             try (name == "backup" ? BackupCommand.backup : BackupCommand.restore)(command, Settings(), places)
         }
         #expect(error?.exit == .usage && error?.hint == "ladle \(name) FILE")
+    }
+
+    @Test func `what is read from a damaged database obeys no terminal`() throws {
+        var report = RecoveryReport(path: "/s/set-aside", reason: "dam\u{1B}[2Jage")
+        report.unreadable = "\u{9B}2J"
+        let now = Timestamp(milliseconds: 0)
+        report.entries = [
+            OutboxEntry(
+                id: "e\u{1B}1",
+                kind: .message,
+                session: "s\u{202E}",
+                text: "a\u{1B}]0;x\u{7}b\nc",
+                createdAt: now,
+                expiresAt: now
+            )
+        ]
+        let text = RecoverCommand.text(report, try parse("outbox", "recover", "--state", "/s"))
+        #expect(
+            !text.unicodeScalars.contains {
+                $0 != "\n" && $0.properties.generalCategory == .control || $0 == "\u{202E}"
+            }
+        )
+        #expect(text.contains("  e1  queued  s  a]0;xb c\n"))
     }
 
     @Test func `the choice after damage can be typed as it is printed`() throws {

@@ -1,3 +1,4 @@
+import Basics
 import JSONBytes
 
 /// The text of `--format`: fields of an answer in double braces, such as `{{.id}} {{.error.code}}`.
@@ -36,7 +37,8 @@ struct OutputTemplate {
             case .text(let text): return text
             case .field(let names):
                 guard let found = names.reduce(value as JSONValue?, { $0?[$1] }), !found.isNull else { return "" }
-                return found.string ?? String(decoding: found.raw, as: UTF8.self)
+                // Status bars and terminals obey control characters.
+                return Printable.document(found.string ?? String(decoding: found.raw, as: UTF8.self))
             }
         }.joined()
     }
