@@ -36,6 +36,23 @@ struct RateLimitRouteTests {
         }
     }
 
+    /// Each new name is a session with a limit of its own.
+    @Test func `a caller cannot fill the outbox by naming ever new sessions`() async throws {
+        try await withAPI(.away) { api, loop in
+            let bearer = try await api.token("send", on: loop).bearer
+            let other = try await api.token("send", on: loop).bearer
+            var statuses: [Int] = []
+            for number in 0..<70 {
+                statuses.append(try await api.say("x", "?session=s\(number)", bearer, on: loop).status)
+            }
+            #expect(statuses.prefix(60).allSatisfy { $0 == 202 } && statuses.suffix(9).allSatisfy { $0 == 429 })
+            let refused = try await api.say("x", "?session=fresh", bearer, on: loop)
+            #expect(refused.field("RateLimit") == nil || refused.field("RateLimit")?.contains("all-sends") == true)
+            #expect(try await api.say("x", "?session=fresh", other, on: loop).status == 202)
+            #expect(try await api.say("x", "?session=fresh", on: loop).status == 202)
+        }
+    }
+
     @Test func `a client that waits as long as it was told is served again`() async throws {
         try await withAPI(Self.sends(1, 1000)) { api, loop in
             let bearer = try await api.token("send", on: loop).bearer

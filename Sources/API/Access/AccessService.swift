@@ -137,15 +137,21 @@ package final class AccessService {
 
     // MARK: Limits
 
-    /// Checks a caller's send: its sessions and, except for the owner, its rate.
+    /// Checks a caller's send: its sessions and, except for the owner, its rate, for this session and for all of them:
+    /// each new name is another session.
     func admitSend(_ exchange: Exchange, by caller: Caller, to session: String, on loop: isolated EventLoop)
         throws(Problem)
     {
         guard caller.mayUse(session: session) else { throw Problem(.foreignSession) }
         guard caller.isLimited else { return }
-        let key = RateLimitKey.session(caller.principal, session: session)
-        let verdict = authenticator.limiter.take(.sends, key, now: loop.wallClock.milliseconds)
-        guard verdict.allowed else { throw Problem(.rateLimited(.sends, verdict)) }
+        let (caller, now) = (caller.principal, loop.wallClock.milliseconds)
+        let all = authenticator.limiter.take(.allSends, .caller(caller), now: now)
+        guard all.allowed else { throw Problem(.rateLimited(.allSends, all)) }
+        let verdict = authenticator.limiter.take(.sends, .session(caller, session: session), now: now)
+        guard verdict.allowed else {
+            authenticator.limiter.giveBack(.allSends, .caller(caller))
+            throw Problem(.rateLimited(.sends, verdict))
+        }
         exchange.state(verdict.headers)
     }
 

@@ -3,6 +3,8 @@ package enum RateLimitKind: String, CaseIterable, Sendable {
     case auth, pairing, sends
     case nodeCalls = "node-calls"
     case captures
+    /// Of one caller, to all sessions.
+    case allSends = "all-sends"
 
     var index: Int {
         switch self {
@@ -11,6 +13,7 @@ package enum RateLimitKind: String, CaseIterable, Sendable {
         case .sends: 2
         case .nodeCalls: 3
         case .captures: 4
+        case .allSends: 5
         }
     }
 }
@@ -35,6 +38,7 @@ package struct RateLimitPolicy: Equatable, Sendable {
         case .auth: .perMinute(10)
         case .pairing: .perMinute(5)
         case .sends: RateLimitPolicy(burst: 5, intervalMilliseconds: 1000)
+        case .allSends: RateLimitPolicy(burst: 60, intervalMilliseconds: 1000)
         case .nodeCalls: .perMinute(6)
         case .captures: .perMinute(1)
         }

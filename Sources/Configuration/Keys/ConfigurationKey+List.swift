@@ -300,6 +300,18 @@ extension ConfigurationKey {
         .means("Messages that one caller may send to a session at once")
     package static let limitsSendsInterval = ConfigurationKey("limits.sendsInterval", .duration(1...day), default: "1s")
         .means("Time after which a caller may send one more message to a session")
+    package static let limitsAllSendsBurst = ConfigurationKey(
+        "limits.allSendsBurst",
+        .int(1...1_000_000),
+        default: "60"
+    )
+    .means("Messages that one caller may send at once, to all sessions together")
+    package static let limitsAllSendsInterval = ConfigurationKey(
+        "limits.allSendsInterval",
+        .duration(1...day),
+        default: "1s"
+    )
+    .means("Time after which a caller may send one more message, to whatever session")
     package static let limitsNodeCalls = ConfigurationKey("limits.nodeCalls", .int(1...1_000_000), default: "6")
         .means("Commands of nodes a minute for one caller")
     package static let limitsNodeCaptures = ConfigurationKey("limits.nodeCaptures", .int(1...1_000_000), default: "1")
@@ -371,7 +383,8 @@ extension ConfigurationKey {
         limitsIdle, limitsBodyRate, limitsBodyGrace, limitsHandshake, limitsLinger, limitsAnswerBytes,
         limitsRequestLine, limitsHeaderBytes, limitsHeaderFields, limitsRequestsPerConnection, limitsWriteStall,
         limitsConnections, limitsConnectionsPerPeer, limitsBodyBytes, limitsDrain, limitsSendsBurst,
-        limitsSendsInterval, limitsNodeCalls, limitsNodeCaptures, limitsAuthPerMinute, limitsPairingPerMinute, tlsCert,
+        limitsSendsInterval, limitsAllSendsBurst, limitsAllSendsInterval, limitsNodeCalls, limitsNodeCaptures,
+        limitsAuthPerMinute, limitsPairingPerMinute, tlsCert,
         tlsKey, tlsClientCA,
         tlsClientAllow, tlsTailnet, logFormat, logLevel, debugFrames,
     ]

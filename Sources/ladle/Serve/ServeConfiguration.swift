@@ -210,6 +210,10 @@ struct ServeConfiguration: Sendable {
                 .pairing: .perMinute(settings.int(.limitsPairingPerMinute)),
                 .nodeCalls: .perMinute(settings.int(.limitsNodeCalls)),
                 .captures: .perMinute(settings.int(.limitsNodeCaptures)),
+                .allSends: RateLimitPolicy(
+                    burst: settings.int(.limitsAllSendsBurst),
+                    intervalMilliseconds: settings.int(.limitsAllSendsInterval)
+                ),
                 .sends: RateLimitPolicy(
                     burst: settings.int(.limitsSendsBurst),
                     intervalMilliseconds: settings.int(.limitsSendsInterval)
