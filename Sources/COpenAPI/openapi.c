@@ -1,7 +1,7 @@
 #include "copenapi.h"
 
 // `openapi/embed` makes openapi.json and the next line, the SHA-256 of the two files one after the other.
-// e95c13dde68b3ad398e1e0d31257abf7cad99f68ba5273f650bbfac29283a99c
+// 57e80e91b4fc35a77d1f3fab62876f5dbaf8a339ceb26117d5ff36cdac81c7e2
 
 static const uint8_t yaml[] = {
 #embed "../../openapi/openapi.yaml"

@@ -48,6 +48,56 @@ struct TokenRouteTests {
         }
     }
 
+    @Test(arguments: ["revoke", "rotate"])
+    func `with a token ends all that was made with it`(how: String) async throws {
+        try await withAPI(APIBench.Setup(api: { $0.hasApprovalLinks = true })) { api, loop in
+            api.gateway.next("exec.approval.list", ok("[]"))
+            try await api.bench.open(methods: Asked.listing, on: loop)
+            try await api.bench.asks(Asked.exec("a"), on: loop)
+            let (id, _, bearer) = try await api.token("admin", on: loop)
+            let json = bearer + Field.json
+            let invitation = try await api.post("/v1/pairing/invitations", json, #"{"name":"phone"}"#, on: loop)
+            let secret = try #require(invitation["secret"])
+            #expect(try await api.get("/v1/pairing/invitations", on: loop).json["invitations"]?.count == 1)
+            let wish = try await api.post("/v1/pairing", Field.json, #"{"name":"tv","scopes":["read"]}"#, on: loop)
+            let code = try #require(wish["code"])
+            #expect(try await api.post("/v1/pairing/approve", json, #"{"code":"\#(code)"}"#, on: loop).status == 200)
+            let ticket = try await api.post("/v1/tickets", json, #"{"path":"/v1/runs"}"#, on: loop)["ticket"]
+            let made = try await api.post("/v1/approvals/a/links", json, #"{"decision":"deny"}"#, on: loop)
+            let link = try #require(made["url"])
+            #expect(try await api.get(link, on: loop).status == 200)
+
+            let ended =
+                how == "revoke"
+                ? try await api.request("DELETE", "/v1/tokens/\(id)", on: loop)
+                : try await api.post("/v1/tokens/\(id)/rotate", [], nil, on: loop)
+            #expect(ended.status < 300, "\(ended)")
+            #expect(try await api.get("/v1/pairing/invitations", on: loop).json["invitations"]?.count == 0)
+            #expect(try await api.post("/v1/pairing", Field.json, #"{"secret":"\#(secret)"}"#, on: loop).status == 410)
+            let collected = try await api.get("/v1/pairing/\(wish["id"] ?? "")", on: loop)
+            #expect(collected["status"] == "rejected" && collected["token"] == nil)
+            #expect(try await api.get("/v1/runs?ticket=\(ticket ?? "")", on: loop).status == 401)
+            #expect(try await api.get(link, on: loop).status == 404)
+            #expect(try await api.post(link, [], nil, on: loop).status == 404)
+            #expect(api.gateway.requests("exec.approval.resolve").isEmpty)
+        }
+    }
+
+    @Test func `a revocation that the disk does not take is tried again until it does`() async throws {
+        try await withAPI { api, loop in
+            let (id, _, bearer) = try await api.token("read", on: loop)
+            func rows() async throws -> Int { try await api.bench.journal.read { try $0.tokens.load().count } }
+            api.bench.journal.failWrites(.storageFull)
+            #expect(try await api.request("DELETE", "/v1/tokens/\(id)", on: loop).status == 503)
+            #expect(try await api.get("/v1/status", bearer, on: loop).status == 401)
+            try await api.advance(10_000, on: loop)
+            #expect(try await rows() == 1)
+            api.bench.journal.failWrites(nil)
+            try await api.advance(60_000, on: loop)
+            #expect(try await rows() == 0)
+        }
+    }
+
     @Test func `revoking closes the token's streams at once and leaves the others`() async throws {
         try await withAPI { api, loop in
             let (id, _, bearer) = try await api.token("read", on: loop)

@@ -47,7 +47,7 @@ NEEDS = {
     "nodes": "invokeNode",
     "approvals": "decideApproval linkApproval answerQuestion",
     "admin": "getFrames listPairing approvePairing rejectPairing listTokens createToken revokeToken rotateToken "
-             "createInvitation getInvitation cancelInvitation "
+             "createInvitation getInvitation listInvitations cancelInvitation "
              "muteNotifications unmuteNotifications putQuietHours createNotificationRule patchNotificationRule deleteNotificationRule "
              "createSink patchSink deleteSink rotateSink testSink retryNotification",
 }

@@ -18,6 +18,8 @@ package protocol WhoisAsking: AnyObject {
 package final class AccessService {
     /// A token in constant use costs one row write a minute.
     private static let touchMilliseconds: Int64 = 60_000
+    private static let firstRetryMs: Int64 = 1_000
+    private static let longestRetryMs: Int64 = 60_000
 
     package var authenticator: Authenticator
     package var whois: (any WhoisAsking)?
@@ -219,13 +221,33 @@ package final class AccessService {
         _ = authenticator.tokens.revoke(id)
         leaving.insert(id)
         endWork(ofToken: id, reason: "token_revoked", except: asked, on: loop)
+        delete(id, nextTryMs: Self.firstRetryMs, on: loop, then: done)
+    }
+
+    /// Deletes the row of a token that left memory. A disk that is full now has room later, and a row that stayed would
+    /// make the token valid again at the next start.
+    private func delete(
+        _ id: String,
+        nextTryMs: Int64,
+        on loop: isolated EventLoop,
+        then done: @escaping (Result<Void, any Error>) -> Void
+    ) {
         rows.delete(id, on: loop) { [weak self] result in
-            if case .success = result { self?.leaving.remove(id) }
+            switch result {
+            case .success: self?.leaving.remove(id)
+            case .failure:
+                loop.after(milliseconds: nextTryMs) {
+                    guard let self, self.leaving.contains(id) else { return }
+                    self.delete(id, nextTryMs: min(2 * nextTryMs, Self.longestRetryMs), on: loop) { _ in }
+                }
+            }
             done(result)
         }
     }
 
-    /// Event streams get the reason; the token's other requests are refused or cut, and its tickets become void.
+    /// Event streams get the reason; the token's other requests are refused or cut. Its tickets become void, its
+    /// invitations and what it approved too, as long as no device has collected its token. Its one-tap links end with
+    /// its row.
     func endWork(
         ofToken id: String,
         reason: String,
@@ -233,6 +255,8 @@ package final class AccessService {
         on loop: isolated EventLoop
     ) {
         authenticator.tickets.revoke(tokenID: id)
+        invitations.end(madeBy: id)
+        pairing.end(approvedBy: id)
         open.tokenEnded(id, reason: reason, on: loop)
         hub.end(
             where: { $0.tokenID == id },

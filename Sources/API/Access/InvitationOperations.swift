@@ -10,6 +10,7 @@ import TLS
 /// request.
 enum InvitationOperations {
     static let routes = [
+        Route("listInvitations", .get, "/v1/pairing/invitations", scope: .admin, handler: list),
         Route(
             "createInvitation",
             .post,
@@ -33,7 +34,7 @@ enum InvitationOperations {
     static func create(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
         let body = try call.jsonObject(of: TokenForm.fields)
         let token = try TokenForm.newToken(body, scopes: [.read, .send], api, now: loop.wallClock)
-        switch api.access.invitations.make(token, now: loop.wallClock) {
+        switch api.access.invitations.make(token, by: call.caller.tokenID, now: loop.wallClock) {
         case .failure:
             throw Problem(.tooManyApplications, "As many invitations wait as there is room for.")
         case .success(let made):
@@ -54,6 +55,11 @@ enum InvitationOperations {
             }
             call.respond(response.unkept, on: loop)
         }
+    }
+
+    static func list(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
+        let open = api.access.invitations.open(now: loop.wallClock)
+        call.respond(.object { $0.array("invitations", of: open) }.unkept, on: loop)
     }
 
     static func get(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {

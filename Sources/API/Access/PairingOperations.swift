@@ -150,7 +150,8 @@ enum PairingOperations {
             if let list = body["scopes"], !list.isNull { scopes = try ScopeSet(asked: list) }
             if scopes?.isEmpty == true { throw .invalidField("scopes", "An approval grants at least one scope.") }
             let paths = try TokenForm.paths(body["paths"], api)
-            return api.access.pairing.approve(code, scopes: scopes, paths: paths, now: loop.wallClock)
+            let approver = call.caller.tokenID
+            return api.access.pairing.approve(code, scopes: scopes, paths: paths, by: approver, now: loop.wallClock)
         }
     }
 

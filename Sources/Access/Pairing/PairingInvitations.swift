@@ -36,6 +36,8 @@ package struct PairingInvitations: Sendable {
 
     private struct Entry {
         var invitation: PairingInvitation
+        /// The id of the token that made it; nil for the owner.
+        let maker: String?
         /// The token is being stored for a caller.
         var isTaken = false
     }
@@ -46,8 +48,10 @@ package struct PairingInvitations: Sendable {
 
     package var count: Int { entries.count }
 
+    /// - Parameter maker: the id of the token that invites; the invitation ends with it.
     package mutating func make(
         _ token: NewToken,
+        by maker: String? = nil,
         now: Timestamp
     ) -> Result<(invitation: PairingInvitation, secret: Secret), Refusal> {
         update(now: now)
@@ -62,7 +66,7 @@ package struct PairingInvitations: Sendable {
             createdAt: now,
             expiresAt: now.adding(milliseconds: Self.lifeMilliseconds)
         )
-        entries[SecretDigest(of: letters)] = Entry(invitation: invitation)
+        entries[SecretDigest(of: letters)] = Entry(invitation: invitation, maker: maker)
         return .success((invitation, Secret(String(decoding: letters, as: UTF8.self))))
     }
 
@@ -111,6 +115,19 @@ package struct PairingInvitations: Sendable {
         if entry.isTaken || entry.invitation.state == .used { return .used(entry.invitation) }
         if entry.invitation.state == .waiting { change(id) { $0.invitation.state = .cancelled } }
         return .cancelled
+    }
+
+    /// Cancels what a token has made that was revoked, replaced or has expired.
+    package mutating func end(madeBy token: String) {
+        for (key, entry) in entries where entry.maker == token && entry.invitation.state == .waiting && !entry.isTaken {
+            entries[key]?.invitation.state = .cancelled
+        }
+    }
+
+    /// The invitations that a device can still use, oldest first.
+    package mutating func open(now: Timestamp) -> [PairingInvitation] {
+        update(now: now)
+        return entries.values.map(\.invitation).filter { $0.state == .waiting }.sorted { $0.id < $1.id }
     }
 
     package mutating func invitation(_ id: String, now: Timestamp) -> PairingInvitation? {

@@ -23,6 +23,8 @@ package struct PairingRequests: Sendable {
         let place: String
         var state: State
         var endsAt: Int64
+        /// The id of the token that approved it; nil for the owner.
+        var approver: String?
 
         var isPending: Bool {
             if case .pending = state { true } else { false }
@@ -101,10 +103,12 @@ package struct PairingRequests: Sendable {
     /// - Parameters:
     ///   - scopes: some of the requested scopes; nil grants all of them.
     ///   - paths: must lie within the requested paths; nil grants those.
+    ///   - approver: the id of the token that approves; the approval ends with it.
     package mutating func approve(
         _ code: String,
         scopes: ScopeSet? = nil,
         paths: AllowedPaths? = nil,
+        by approver: String? = nil,
         now: Timestamp
     ) -> Result<PairingRequest, Refusal> {
         decide(code, now: now) { entry in
@@ -115,11 +119,19 @@ package struct PairingRequests: Sendable {
             do throws(NewToken.Problem) {
                 let token = try NewToken(name: request.name, scopes: granted, paths: paths ?? request.paths, now: now)
                 entry.state = .approved(token)
+                entry.approver = approver
             } catch {
                 return .impossible(error)
             }
             entry.endsAt = max(entry.endsAt, now.milliseconds + Self.collectMilliseconds)
             return nil
+        }
+    }
+
+    /// Takes back what was approved with a token that was revoked, replaced or has expired, and not collected yet.
+    package mutating func end(approvedBy token: String) {
+        for (key, entry) in entries where entry.approver == token {
+            if case .approved = entry.state { entries[key]?.state = .rejected }
         }
     }
 

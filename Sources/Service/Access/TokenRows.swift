@@ -13,9 +13,11 @@ package final class TokenRows {
         self.feed = feed
     }
 
+    /// Saves a new token, or one with a new secret: its one-tap links were made with the old one, and end.
     package func save(_ record: TokenRecord, on loop: isolated EventLoop, completion: @escaping Completion) {
         feed.commit(on: loop) {
             try $0.tokens.save(record)
+            try $0.approvals.dropLinks(of: record.id)
         } completion: {
             completion($0)
         }
@@ -24,6 +26,7 @@ package final class TokenRows {
     package func delete(_ id: String, on loop: isolated EventLoop, completion: @escaping Completion) {
         feed.commit(on: loop) {
             try $0.tokens.delete(id)
+            try $0.approvals.dropLinks(of: id)
         } completion: {
             completion($0)
         }

@@ -134,6 +134,11 @@ package struct ApprovalTable {
         }
     }
 
+    /// Deletes the links that a token has made.
+    package func dropLinks(of token: String) throws(SQLiteError) {
+        try connection.run("DELETE FROM approval_link WHERE token = ?", token)
+    }
+
     /// Uses a link up; false if it was used before.
     package func take(_ digest: SecretDigest) throws(SQLiteError) -> Bool {
         try connection.run("DELETE FROM approval_link WHERE digest = ?", digest.bytes)
