@@ -46,7 +46,7 @@ struct CallerIdentityTests {
         try await withAPI(setup) { api, loop in
             let admin = try device("laptop", at: "100.64.0.2", isAdmin: true, api, on: loop)
             let other = try device("phone", at: "100.64.0.3", api, on: loop)
-            // What a job does is shown to admins only.
+            // The work of a job is shown to admins only.
             let whole = try await api.get("/v1/automations", from: admin, on: loop)
             let again = try await api.get("/v1/automations", from: admin, on: loop)
             let own = try await api.get("/v1/automations", from: other, on: loop)

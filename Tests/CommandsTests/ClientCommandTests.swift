@@ -98,6 +98,17 @@ struct ClientCommandTests {
         }
     }
 
+    /// Without its pin a context would trust any certificate of an authority.
+    @Test func `a context whose pin cannot be read is not used`() {
+        let io = RecordedIO()
+        #expect(io.run("context", "add", "home", "https://h:1", "--pin", String(repeating: "ab", count: 32)) == .ok)
+        let path = io.files.keys.first { $0.hasSuffix("contexts.json") } ?? ""
+        let text = String(decoding: io.files[path] ?? [], as: UTF8.self)
+        io.files[path] = Array(text.replacing("abab", with: "xy").utf8)
+        #expect(io.run("status", "--context", "home") == .configuration)
+        #expect(io.requests.isEmpty && io.errors.contains("is damaged"))
+    }
+
     @Test func `a daemon that does not run is 69 and says how to start it`() {
         let io = RecordedIO()
         #expect(io.run("send", "hello") == .unavailable)

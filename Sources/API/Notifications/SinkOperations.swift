@@ -251,7 +251,7 @@ extension Problem {
                 .commandSinkInConfigOnly,
                 "A sink that runs a command is made in the configuration file.",
                 hint:
-                    "notifications.sinks: {NAME: {kind: \"command\", command: [\"/usr/bin/notify-send\", \"Ladle\"]}}",
+                    "notifications.sinks: {NAME: {kind: \"command\", command: [\"/usr/bin/notify-send\", \"--\", \"Ladle\"]}}",
                 field: "kind"
             )
         }

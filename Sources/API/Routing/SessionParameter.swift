@@ -16,7 +16,7 @@ extension RunService {
 }
 
 extension HTTPAPI {
-    /// Whoever sends to a session begins it, if there is none of the name. Its name is then shown to everyone, so it
+    /// A message to a session begins it, if there is none of the name. Its name is then shown to everyone, so it
     /// has to be one that a screen shows and a shell takes as it is.
     func checkMayBegin(_ session: String, _ field: String) throws(Problem) {
         let key = SessionKey(canonical: session)

@@ -29,12 +29,10 @@ struct ContextFile: Equatable {
             guard let name = entry["name"]?.string, let address = entry["url"]?.string.flatMap(WebAddress.init) else {
                 return nil
             }
-            let context = Context(
-                name: name,
-                address: address,
-                token: entry["token"]?.string,
-                pin: entry["pin"]?.string.flatMap(ServerPlace.pin)
-            )
+            let pin = entry["pin"]?.string.flatMap(ServerPlace.pin)
+            // A pin that cannot be read must not become none: any certificate would do.
+            if let written = entry["pin"], !written.isNull, pin == nil { return nil }
+            let context = Context(name: name, address: address, token: entry["token"]?.string, pin: pin)
             contexts.append(context)
         }
         current = root["current"]?.string

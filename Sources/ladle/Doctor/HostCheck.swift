@@ -66,6 +66,8 @@ enum HostCheck {
                 case .lockNotAFile(let lock):
                     ("mv -i \(Printable.argument(lock)) \(Printable.argument(lock + ".old"))", .noPermission)
                 case .cannotLock(let lock, _, isForbidden: true): (takeBack(lock), .noPermission)
+                case .unfinishedRestore: ("df -h \(place); ladle serve --state \(place)", .temporary)
+                case .unreadablePlan(let plan): ("rm \(Printable.argument(plan))", .noPermission)
                 case .cannotCreate, .cannotLock:
                     error.isPermission ? ("chmod u+rwx \(place)", .noPermission) : ("df -h \(place); mount", .temporary)
                 }
