@@ -158,6 +158,20 @@ struct TicketTests {
         #expect(book.redeem(text, path: "/v1/events", method: "GET", now: .start) == nil)
     }
 
+    @Test func `callers with a token cannot take the last streams and tickets`() throws {
+        var book = TicketStore(capacity: 16, perCaller: 16)
+        var slots = StreamSlots(perCaller: 16, total: 16)
+        let guest = Caller.token(TokenCaller(id: "t", name: "t", scopes: .read))
+        for _ in 0..<15 {
+            #expect((try? book.issue(to: guest, path: "/v1/runs", now: .start).get()) != nil)
+            #expect(slots.take(guest))
+        }
+        #expect((try? book.issue(to: guest, path: "/v1/runs", now: .start).get()) == nil && !slots.take(guest))
+        let owner = Caller.owner(uid: 1)
+        #expect((try? book.issue(to: owner, path: "/v1/runs", now: .start).get()) != nil && slots.take(owner))
+        #expect(!slots.take(owner))
+    }
+
     @Test func `tickets are bounded and only readers buy them`() {
         func failure(_ result: Result<(secret: Secret, expiresAt: Timestamp), TicketStore.Refusal>) -> TicketStore
             .Refusal?

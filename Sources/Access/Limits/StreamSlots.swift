@@ -2,6 +2,8 @@
 package struct StreamSlots: Sendable {
     package let perCaller: Int
     package let total: Int
+    /// Slots that only the owner gets, so that tokens cannot take them all.
+    private var reserve: Int { total / 16 }
     private var open: [Caller: Int] = [:]
     private var count = 0
 
@@ -12,7 +14,7 @@ package struct StreamSlots: Sendable {
 
     /// False if there are too many already. The owner's streams count only in the total.
     package mutating func take(_ caller: Caller) -> Bool {
-        guard count < total else { return false }
+        guard count < (caller.isLimited ? total - reserve : total) else { return false }
         if caller.isLimited {
             let own = open[caller.principal, default: 0]
             guard own < perCaller else { return false }

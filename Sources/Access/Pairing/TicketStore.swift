@@ -37,7 +37,9 @@ package struct TicketStore: Sendable {
         if case .ticket = buyer { return .failure(.notAllowed) }
         guard buyer.scopes.permits(.read) else { return .failure(.notAllowed) }
         tickets = tickets.filter { $0.value.expiresAt > now.milliseconds }
-        guard tickets.count < capacity, tickets.values.count(where: { $0.buyer == buyer }) < perCaller else {
+        // A part is kept for the owner.
+        let room = buyer.isLimited ? capacity - capacity / 16 : capacity
+        guard tickets.count < room, tickets.values.count(where: { $0.buyer == buyer }) < perCaller else {
             return .failure(.tooMany)
         }
         let secret = SecureCode.secret(prefix: Self.prefix)

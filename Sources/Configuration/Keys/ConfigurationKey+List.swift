@@ -217,7 +217,7 @@ extension ConfigurationKey {
             + "other requests"
     )
     package static let eventsStreams = ConfigurationKey("events.streams", .int(1...1_000_000), default: "20000")
-        .means("Most streams in all")
+        .means("Most streams in all; a sixteenth is kept for the owner")
 
     // MARK: Limits of the listeners
 

@@ -49,11 +49,8 @@ struct SavedState: Sendable {
             return try DeviceIdentity.loadOrCreate(at: deviceKey(in: directory))
         } catch {
             guard case .damaged(let path) = error else { throw error }
-            let path = Printable.argument(path)
-            throw StartFailure(
-                message: "\(error). Run: mv -i \(path) \(path).damaged",
-                status: .configuration
-            )
+            let place = Printable.argument(path)
+            throw StartFailure(message: "\(error). Run: mv -i \(place) \(place).damaged", status: .configuration)
         }
     }
 
