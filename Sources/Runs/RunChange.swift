@@ -10,6 +10,8 @@ package enum RunChange: Sendable, Equatable {
     case ended(Run)
     /// Replaces a wrong `ended`. Only this may come after a run's end.
     case corrected(Run)
+    /// An event shows that the gateway has the message with this key in memory. That is no proof of delivery.
+    case taken(key: String)
     /// The gateway has the message whose key is the run's id.
     case proven(String, RunProof)
     /// The gateway is busy and answers our send later, in another run.

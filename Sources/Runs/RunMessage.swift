@@ -16,6 +16,8 @@ struct RunMessage: Sendable {
     private(set) var isSenderHere = false
     /// The gateway announced that it took the message, as April does for every client's.
     private(set) var isAnnounced = false
+    /// An event of the run came since the message's entry changed last, and since the link was opened.
+    private var isHeard = false
     /// The agent was seen at work on the message.
     private var wasSeenAtWork = false
     /// A row that was seen while the message could still be refused. It is proof as soon as the agent is seen at work.
@@ -32,7 +34,15 @@ struct RunMessage: Sendable {
     mutating func sent() { (awaitsDelivery, isSenderHere, isAnnounced) = (true, true, false) }
     mutating func announced() { isAnnounced = true }
     /// A message that was announced to another connection is not announced again.
-    mutating func connectionChanged() { (isSenderHere, isAnnounced) = (false, true) }
+    mutating func connectionChanged() { (isSenderHere, isAnnounced, isHeard) = (false, true, false) }
+    mutating func entryChanged() { isHeard = false }
+
+    /// An event of the run came.
+    /// - Returns: whether it is the first, of which the entry does not know yet.
+    mutating func heard() -> Bool {
+        defer { isHeard = true }
+        return !isHeard
+    }
     mutating func stored() { isStored = true }
     mutating func seenAtWork() { wasSeenAtWork = true }
 

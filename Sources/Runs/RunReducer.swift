@@ -19,7 +19,7 @@ struct RunReducer: Sendable {
     /// The memory that the tracker counts for this run, in bytes.
     var countedWeight = 0
 
-    private var text = RunText()
+    private(set) var text = RunText()
     private var evidence = RunEvidence()
     /// When Ladle learned that the run is over, although no event reported its end.
     private var overAt: Timestamp?

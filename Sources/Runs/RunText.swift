@@ -5,8 +5,8 @@ import Labels
 /// The text of one run, from agent events, chat events, pages and rows. Only one source is shown at a time. Differences from the
 /// published text become changes.
 struct RunText: Sendable {
-    private var agentText = TextAssembler(.messages)
-    private var chatText = TextAssembler(.whole)
+    private(set) var agentText = TextAssembler(.messages)
+    private(set) var chatText = TextAssembler(.whole)
     /// The text of the final chat event, which overrides the streams. After an abort, the text of the abort event counts instead.
     private var finalText: [UInt8]?
     private var abortedText: [UInt8]?
@@ -14,8 +14,10 @@ struct RunText: Sendable {
     private var snapshot: [UInt8] = []
     /// The texts of the run's assistant rows.
     private var rowTexts: [(row: String, text: [UInt8])] = []
-    private var publishedText: [UInt8] = []
+    private(set) var publishedText: [UInt8] = []
     private var publishedUnits = 0
+    /// How many bytes were compared to find the differences. A stream that only grows needs no comparison.
+    private(set) var comparedBytes = 0
     /// An earlier process may have published more than is known here, so the next text replaces all of it.
     private var replacesEarlier = false
 
@@ -27,10 +29,10 @@ struct RunText: Sendable {
     /// This process of Ladle knows nothing of the text.
     var isUnknown: Bool { publishedText.isEmpty && rowTexts.isEmpty && snapshot.isEmpty }
 
-    /// An estimate of its memory in bytes. Each text counts once for each copy on its way to the subscribers.
+    /// An estimate of its memory in bytes. The published text counts once more for the copy on its way to the subscribers.
     var weight: Int {
         let known = rowTexts.reduce(snapshot.count) { $0 + $1.text.count } + (finalText?.count ?? 0)
-        return 2 * (agentText.byteCount + chatText.byteCount) + known + 3 * publishedText.count
+        return agentText.text.count + chatText.text.count + known + 2 * publishedText.count
     }
 
     // MARK: Sources
@@ -38,20 +40,20 @@ struct RunText: Sendable {
     mutating func take(_ text: AgentEvent.Text, sequence: Int64) {
         let replaces = text.replaces
         if let soFar = text.soFar, !(soFar.isEmpty && !replaces) {
-            _ = agentText.take(replaces ? .replacement(Array(soFar)) : .sofar(Array(soFar)), sequence: sequence)
+            agentText.take(replaces ? .replacement(soFar) : .sofar(soFar), sequence: sequence)
         } else if let delta = text.delta, !delta.isEmpty || replaces {
-            _ = agentText.take(replaces ? .replacement(Array(delta)) : .piece(Array(delta)), sequence: sequence)
+            agentText.take(replaces ? .replacement(delta) : .piece(delta), sequence: sequence)
         }
     }
 
     /// A message has the whole text so far. Without a message, `deltaText` is added to the text or replaces it.
     mutating func takeDelta(_ event: ChatEvent, sequence: Int64) {
         if let text = event.message?.onlyText {
-            _ = chatText.take(.sofar(Array(text)), sequence: sequence)
+            chatText.take(.sofar(text), sequence: sequence)
         } else if let text = event.message?.text {
-            _ = chatText.take(.sofar(Array(ReplyText.clean(text).utf8)), sequence: sequence)
+            chatText.take(.sofar(ArraySlice(ReplyText.clean(text).utf8)), sequence: sequence)
         } else if let piece = event.deltaText {
-            _ = chatText.take(event.replaces ? .replacement(Array(piece)) : .piece(Array(piece)), sequence: sequence)
+            chatText.take(event.replaces ? .replacement(piece) : .piece(piece), sequence: sequence)
         }
     }
 
@@ -65,7 +67,11 @@ struct RunText: Sendable {
         if let text, !text.isEmpty { abortedText = Array(text.utf8) }
     }
 
-    mutating func take(snapshot text: String) { snapshot = Self.limited(Array(text.utf8)) }
+    mutating func take(snapshot text: String) {
+        snapshot = Array(Self.limited(ArraySlice(text.utf8)))
+        agentText.keep(false)
+        chatText.keep(false)
+    }
 
     mutating func forgetSnapshot() { snapshot = [] }
 
@@ -80,7 +86,7 @@ struct RunText: Sendable {
     /// The rows of the run's own turn.
     mutating func take(_ rows: [HistoryRow]) {
         for row in rows where row.role == .assistant && !row.text.isEmpty && row.stopReason != .error {
-            let text = Self.limited(Array(ReplyText.clean(row.text).utf8))
+            let text = Array(Self.limited(ArraySlice(ReplyText.clean(row.text).utf8)))
             if let known = rowTexts.firstIndex(where: { $0.row == row.identity }) {
                 rowTexts[known].text = text
             } else if rowTexts.last?.text != text, rowTexts.count < GatewayLimits.historyRows {
@@ -100,49 +106,72 @@ struct RunText: Sendable {
 
     /// Sets the published text to the whole text, for a run whose end is corrected.
     mutating func settle(wasAborted: Bool) {
-        publishedText = Self.limited(visible(isFinal: true, wasAborted: wasAborted))
+        publishedText = Array(Self.limited(visible(isFinal: true, wasAborted: wasAborted).text))
     }
 
     mutating func publish(of run: String, isFinal: Bool, wasAborted: Bool, to changes: inout [RunChange]) {
-        let text = Self.limited(visible(isFinal: isFinal, wasAborted: wasAborted))
-        if text.hasBytes(publishedText), !replacesEarlier || text.isEmpty {
-            guard text.count > publishedText.count else { return }
-            let piece = String(decoding: text[publishedText.count...], as: UTF8.self)
-            changes.append(.textAppended(run: run, offset: publishedUnits, text: piece))
-            publishedUnits += piece.utf16.count
+        var (text, isStream) = visible(isFinal: isFinal, wasAborted: wasAborted)
+        text = Self.limited(text)
+        if continuesPublished(text, isStream: isStream), !replacesEarlier || text.isEmpty {
+            let new = text.dropFirst(publishedText.count)
+            if !new.isEmpty {
+                let piece = String(decoding: new, as: UTF8.self)
+                changes.append(.textAppended(run: run, offset: publishedUnits, text: piece))
+                publishedUnits += piece.utf16.count
+                publishedText += new
+            }
         } else {
             let whole = String(decoding: text, as: UTF8.self)
             changes.append(.textReplaced(run: run, text: whole))
             replacesEarlier = false
             publishedUnits = whole.utf16.count
+            publishedText = Array(text)
         }
-        publishedText = text
+        if agentText.isEmpty { chatText.keep(isStream) } else { agentText.keep(isStream) }
+    }
+
+    private var stream: TextAssembler { agentText.isEmpty ? chatText : agentText }
+
+    /// The published text was the beginning of the stream's text, and the stream has only grown since.
+    private var isFollowing: Bool { stream.kept.map { $0 >= publishedText.count } ?? false }
+
+    private mutating func continuesPublished(_ text: ArraySlice<UInt8>, isStream: Bool) -> Bool {
+        if text.count < publishedText.count { return false }
+        if isStream, isFollowing { return true }
+        comparedBytes += publishedText.count
+        return text.hasBytes(publishedText[...])
     }
 
     /// Cuts a long text between two code points.
-    private static func limited(_ text: [UInt8]) -> [UInt8] {
+    private static func limited(_ text: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
         guard text.count > ActivityLimits.runTextBytes else { return text }
-        var end = ActivityLimits.runTextBytes
-        while end > 0, text[end] & 0xC0 == 0x80 { end -= 1 }
-        return Array(text[..<end])
+        var end = text.startIndex + ActivityLimits.runTextBytes
+        while end > text.startIndex, text[end] & 0xC0 == 0x80 { end -= 1 }
+        return text[..<end]
     }
 
     /// The text from the first source that has one: the terminal event, agent events, chat events, the transcript.
-    private func visible(isFinal: Bool, wasAborted: Bool) -> [UInt8] {
-        if let last = wasAborted ? abortedText : finalText { return SilentReply.matches(last) ? [] : last }
-        let stream = agentText.isEmpty ? chatText : agentText
+    private func visible(isFinal: Bool, wasAborted: Bool) -> (text: ArraySlice<UInt8>, isStream: Bool) {
+        if let last = wasAborted ? abortedText : finalText {
+            return (SilentReply.matches(last[...]) ? [] : last[...], false)
+        }
+        let stream = stream
         let isHeld = isFinal ? SilentReply.matches(stream.open) : SilentReply.mayBecome(stream.open)
-        let text = isHeld ? stream.closed : stream.closed.isEmpty ? stream.open : stream.closed + stream.open
+        let text = isHeld ? stream.closed : stream.text[...]
+        // A longer stream is no beginning of the snapshot if it was none before.
+        if !isFinal, isFollowing, text.count >= publishedText.count { return (text, true) }
         let known = isFinal ? completed(text, stream) : text
-        if snapshot.count > known.count, snapshot.hasBytes(known), !SilentReply.mayBecome(snapshot) { return snapshot }
-        return known
+        if snapshot.count > known.count, snapshot[...].hasBytes(known), !SilentReply.mayBecome(snapshot[...]) {
+            return (snapshot[...], false)
+        }
+        return (known, !isFinal)
     }
 
     /// Adds the end of the text from the transcript if events with the stream's end were missed.
-    private func completed(_ text: [UInt8], _ stream: TextAssembler) -> [UInt8] {
-        guard let last = rowTexts.last?.text, !SilentReply.matches(last) else { return text }
-        if text.isEmpty, stream.isEmpty { return last }
-        guard !stream.open.isEmpty, let open = rowTexts.lastIndex(where: { $0.text.hasBytes(stream.open) }) else {
+    private func completed(_ text: ArraySlice<UInt8>, _ stream: TextAssembler) -> ArraySlice<UInt8> {
+        guard let last = rowTexts.last?.text, !SilentReply.matches(last[...]) else { return text }
+        if text.isEmpty, stream.isEmpty { return last[...] }
+        guard !stream.open.isEmpty, let open = rowTexts.lastIndex(where: { $0.text[...].hasBytes(stream.open) }) else {
             return text
         }
         return stream.closed + rowTexts[open...].flatMap(\.text)

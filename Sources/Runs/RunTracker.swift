@@ -49,6 +49,16 @@ package struct RunTracker: Sendable {
     /// Also of a run that an earlier process of Ladle saw end.
     package func session(ofRun id: String) -> SessionKey? { memory[resolved(id)]?.session }
 
+    /// The runs in progress whose start was published, in the order in which they began.
+    package var shown: [String] {
+        memory.sessions.values.flatMap(\.active).compactMap { id in
+            memory[id].flatMap { $0.isActive && $0.publication.isStartPublished ? ($0.times.start, id) : nil }
+        }.sorted { $0 < $1 }.map(\.1)
+    }
+
+    /// How long the published text of a run is.
+    package func textBytes(ofRun id: String) -> Int { memory[id]?.text.publishedText.count ?? 0 }
+
     /// Newest first.
     package func runs(activeOnly: Bool = false, session: SessionKey? = nil) -> [Run] {
         memory.runs(activeOnly: activeOnly, session: session)
@@ -107,6 +117,9 @@ package struct RunTracker: Sendable {
 
     /// The message is delivered or given up, so the outbox will not send it again.
     package mutating func deliveryIsOver(_ id: String) { memory[resolved(id)]?.message.awaitsDelivery = false }
+
+    /// The outbox's entry of the message changed, so the next event of the run says again that the gateway has the message.
+    package mutating func entryChanged(key: String) { memory[key]?.message.entryChanged() }
 
     /// The gateway's process is gone and the message left no trace. The run waits until the message is sent again.
     package mutating func awaitsResend(_ id: String) -> [RunChange] {
@@ -255,7 +268,16 @@ package struct RunTracker: Sendable {
         return changes + memory.takeEvictedEnds()
     }
 
+    /// An event of a run whose id is one of our keys shows that the gateway has the message. It is told once for each state of the
+    /// message's entry, so that a piece of text concerns no entry.
+    private mutating func noteTaken(_ key: String?, to changes: inout [RunChange]) {
+        guard let key, !isHidden(key) else { return }
+        if memory.has(key), memory[key]?.message.heard() == false { return }
+        if UUIDv7.isWellFormed(String(key.prefix(36))) { changes.append(.taken(key: key)) }
+    }
+
     private mutating func receive(_ event: AgentEvent, now: Timestamp, to changes: inout [RunChange]) {
+        noteTaken(event.runId, to: &changes)
         guard let id = known(event) ?? adopt(event, opens: event.opensRun, now: now) else { return }
         let isFirst = memory[id]?.hasBegun == false
         memory[id]?.take(event, resultsInRows: !profile.sendsRows, now: now)
@@ -273,6 +295,7 @@ package struct RunTracker: Sendable {
     }
 
     private mutating func receive(_ event: ChatEvent, now: Timestamp, to changes: inout [RunChange]) {
+        noteTaken(event.runId, to: &changes)
         guard let state = event.state else { return }
         if let id = known(event), let reducer = memory[id], reducer.message.text != nil {
             if !reducer.hasBegun, state == .final, event.message == nil {
@@ -371,6 +394,7 @@ package struct RunTracker: Sendable {
     }
 
     private mutating func receive(_ event: SessionMessageEvent, to changes: inout [RunChange]) {
+        noteTaken(event.idempotencyKey, to: &changes)
         guard let key = event.sessionKey, let row = event.row else { return }
         let session = defaults.tolerant(key)
         guard row.role != .user || event.isStored else {

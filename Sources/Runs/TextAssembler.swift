@@ -1,5 +1,8 @@
 /// Assembles a text from the frames of one stream, which may be repeated or out of order. A frame has a sequence number, and the
-/// text so far or only the next piece. The frames of the open message are joined, so that they take no more memory than the text.
+/// text so far or only the next piece.
+///
+/// The text is one buffer that grows at its end, so a piece costs its own bytes however long the text is, and a text so far is
+/// compared once. A frame that others overtook only writes the bytes behind its place again.
 struct TextAssembler: Sendable {
     enum Form: Sendable {
         /// Agent events: the text starts again with each message of a run, and all messages together are the run's text.
@@ -9,33 +12,47 @@ struct TextAssembler: Sendable {
     }
 
     enum Frame: Sendable {
-        case sofar([UInt8])
-        case piece([UInt8])
+        case sofar(ArraySlice<UInt8>)
+        case piece(ArraySlice<UInt8>)
         /// Replaces the open message. Later pieces are added to it.
-        case replacement([UInt8])
+        case replacement(ArraySlice<UInt8>)
 
-        var bytes: [UInt8] {
+        var bytes: ArraySlice<UInt8> {
             switch self {
             case .sofar(let bytes), .piece(let bytes), .replacement(let bytes): bytes
             }
         }
+
+        fileprivate func with(_ bytes: ArraySlice<UInt8>) -> Frame {
+            switch self {
+            case .sofar: .sofar(bytes)
+            case .piece: .piece(bytes)
+            case .replacement: .replacement(bytes)
+            }
+        }
     }
 
-    /// A frame, or several joined frames with all sequence numbers of a range.
+    /// A frame whose place matters to frames that come late, or all frames of a message up to one that has the whole message.
     private struct Entry: Sendable {
         var first: Int64
-        var last: Int64
-        var frame: Frame
+        let last: Int64
+        /// Without its bytes: the text has them, from `start` to the next entry.
+        let frame: Frame
+        var start: Int
+        var beginsMessage = false
     }
 
     private let form: Form
+    /// The newest frames. What is older is settled: no frame comes between any more.
     private var entries: [Entry] = []
-    /// The index in `entries` at which the open message begins.
+    private var settled: (sequence: Int64, openStart: Int) = (.min, 0)
+    /// The text of all messages.
+    private(set) var text: [UInt8] = []
+    /// Where the message begins that still grows.
     private var openStart = 0
-    /// The text of earlier messages.
-    private(set) var closed: [UInt8] = []
-    /// The text of the message that still grows.
-    private(set) var open: [UInt8] = []
+    /// How many bytes of the text's beginning have stayed since `keep`; nil before that.
+    private(set) var kept: Int?
+    private(set) var isEmpty = true
 
     /// The most bytes of text. A frame that would exceed them is ignored.
     private let limit: Int
@@ -45,89 +62,105 @@ struct TextAssembler: Sendable {
         self.limit = limit
     }
 
-    var isEmpty: Bool { entries.isEmpty }
-    var byteCount: Int { closed.count + open.count }
+    /// The text of earlier messages.
+    var closed: ArraySlice<UInt8> { text[..<openStart] }
+    /// The text of the message that still grows.
+    var open: ArraySlice<UInt8> { text[openStart...] }
 
-    /// - Returns: whether the text may have changed.
-    mutating func take(_ frame: Frame, sequence: Int64) -> Bool {
-        guard byteCount + frame.bytes.count <= limit else { return false }
-        if let last = entries.last, sequence <= last.last { return insert(frame, sequence: sequence) }
-        append(frame, sequence: sequence)
-        return true
+    mutating func keep(_ isKept: Bool = true) { kept = isKept ? text.count : nil }
+
+    mutating func take(_ frame: Frame, sequence: Int64) {
+        guard text.count + frame.bytes.count <= limit else { return }
+        if isEmpty || sequence > (entries.last?.last ?? settled.sequence) {
+            append(frame, first: sequence, last: sequence)
+        } else {
+            insert(frame, sequence: sequence)
+        }
     }
 
     /// The usual case: a frame that is newer than all frames so far.
-    private mutating func append(_ frame: Frame, sequence: Int64) {
-        var entry = Entry(first: sequence, last: sequence, frame: frame)
-        let before = closed.count
-        let previous = openStart
-        fold(frame, at: entries.count)
-        if case .sofar = frame, openStart == previous, closed.count == before, openStart < entries.count {
-            // The frame has the whole open message, so its entry replaces the message's other entries.
-            entry.first = entries[openStart].first
-            entry.frame = .sofar(open)
-            entries.removeSubrange(openStart...)
+    private mutating func append(_ frame: Frame, first: Int64, last: Int64) {
+        var entry = Entry(first: first, last: last, frame: frame.with([]), start: text.count)
+        switch frame {
+        case .piece(let bytes):
+            entry.beginsMessage = isEmpty
+            text += bytes
+        case .replacement(let bytes):
+            replaceOpen(with: bytes, sharing: open.sharedBytes(bytes))
+            standForMessage(&entry)
+        case .sofar(let bytes):
+            let shared = open.sharedBytes(bytes)
+            if form == .whole || shared == open.count {
+                replaceOpen(with: bytes, sharing: shared)
+                standForMessage(&entry)
+            } else if shared == bytes.count {
+                // The frame is an older, shorter state of the open message.
+                standForMessage(&entry)
+            } else if openStart > 0, closed.sharedBytes(bytes) == openStart {
+                // This gateway sends the text of the whole run from here on.
+                let shared = text[...].sharedBytes(bytes)
+                openStart = 0
+                replaceOpen(with: bytes, sharing: shared)
+                standForMessage(&entry)
+            } else {
+                entry.beginsMessage = true
+                openStart = text.count
+                text += bytes
+            }
         }
+        isEmpty = false
         entries.append(entry)
-        joinPieces()
+        settleOldest()
+    }
+
+    private mutating func replaceOpen(with bytes: ArraySlice<UInt8>, sharing shared: Int) {
+        if openStart + shared < text.count { cut(to: openStart + shared) }
+        text += bytes.dropFirst(shared)
+    }
+
+    private mutating func cut(to count: Int) {
+        text.removeSubrange(count...)
+        kept = kept.map { min($0, count) }
+    }
+
+    /// The entry's frame has the whole open message, so the message's other entries are not needed.
+    private mutating func standForMessage(_ entry: inout Entry) {
+        (entry.start, entry.beginsMessage) = (openStart, true)
+        if settled.sequence > .min, openStart <= settled.openStart {
+            entry.first = settled.sequence + 1
+            settled.openStart = openStart
+            entries.removeAll()
+        } else if let place = entries.firstIndex(where: { $0.beginsMessage && $0.start >= openStart }) {
+            entry.first = min(entry.first, entries[place].first)
+            entries.removeSubrange(place...)
+        }
     }
 
     /// A frame that newer frames overtook, or a repeated frame.
-    private mutating func insert(_ frame: Frame, sequence: Int64) -> Bool {
-        let place = entries.firstIndex { $0.last >= sequence } ?? entries.count
-        guard entries.count < 4 * ActivityLimits.reorderWindow, entries[place].first > sequence else { return false }
-        if form == .whole, entries[place...].contains(where: { if case .sofar = $0.frame { true } else { false } }) {
-            return false
-        }
-        entries.insert(Entry(first: sequence, last: sequence, frame: frame), at: place)
-        closed = []
-        open = []
-        openStart = 0
-        for (place, entry) in entries.enumerated() { fold(entry.frame, at: place) }
-        return true
-    }
-
-    private mutating func fold(_ frame: Frame, at place: Int) {
-        switch frame {
-        case .sofar(let bytes):
-            if form == .whole {
-                openStart = 0
-                open = bytes
-            } else if bytes.hasBytes(open) {
-                open = bytes
-            } else if open.hasBytes(bytes) {
-                // The frame is an older, shorter state of the open message.
-            } else if !closed.isEmpty, bytes.hasBytes(closed) {
-                // This gateway sends the text of the whole run from here on.
-                closed = []
-                openStart = 0
-                open = bytes
-            } else {
-                closed += open
-                openStart = place
-                open = bytes
-            }
-        case .piece(let bytes): open += bytes
-        case .replacement(let bytes): open = bytes
+    private mutating func insert(_ frame: Frame, sequence: Int64) {
+        guard sequence > settled.sequence, let place = entries.firstIndex(where: { $0.last >= sequence }),
+            entries[place].first > sequence
+        else { return }
+        let later = entries[place...]
+        if form == .whole, later.contains(where: { if case .sofar = $0.frame { true } else { false } }) { return }
+        let starts = later.map(\.start) + [text.count]
+        let rest = Array(text[starts[0]...])
+        entries.removeSubrange(place...)
+        cut(to: starts[0])
+        openStart = entries.last { $0.beginsMessage }?.start ?? settled.openStart
+        isEmpty = entries.isEmpty && settled.sequence == .min
+        append(frame, first: sequence, last: sequence)
+        for (entry, (start, end)) in zip(later, zip(starts, starts.dropFirst())) {
+            let bytes = rest[start - starts[0]..<end - starts[0]]
+            append(entry.frame.with(bytes), first: entry.first, last: entry.last)
         }
     }
 
-    /// Joins old pieces. A frame between them would be too late.
-    private mutating func joinPieces() {
-        let window = ActivityLimits.reorderWindow
-        guard entries.count - openStart > 2 * window else { return }
-        let range = openStart..<openStart + window
-        var joined = entries[openStart]
-        var bytes = joined.frame.bytes
-        for entry in entries[range].dropFirst() {
-            if case .replacement(let replaced) = entry.frame { bytes = replaced } else { bytes += entry.frame.bytes }
-            joined.last = entry.last
-        }
-        switch joined.frame {
-        case .sofar: joined.frame = .sofar(bytes)
-        case .piece: joined.frame = .piece(bytes)
-        case .replacement: joined.frame = .replacement(bytes)
-        }
-        entries.replaceSubrange(range, with: [joined])
+    private mutating func settleOldest() {
+        guard entries.count > 4 * ActivityLimits.reorderWindow else { return }
+        let oldest = entries.prefix(2 * ActivityLimits.reorderWindow)
+        settled.openStart = oldest.last { $0.beginsMessage }?.start ?? settled.openStart
+        settled.sequence = oldest.last?.last ?? settled.sequence
+        entries.removeFirst(oldest.count)
     }
 }

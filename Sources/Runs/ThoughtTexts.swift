@@ -7,21 +7,21 @@ struct ThoughtTexts: Sendable {
     /// The keys of the thoughts that only the transcript has.
     private(set) var rowKeys: Set<String> = []
 
-    var byteCount: Int { streams.reduce(0) { $0 + $1.byteCount } }
+    var byteCount: Int { streams.reduce(0) { $0 + $1.text.count } }
 
     /// Takes a piece of a thought, or the whole thought so far.
     /// - Returns: the thought's number, from 1, and its text; nil if the event has no text or the run has too many thoughts.
     mutating func take(_ thought: AgentEvent.Text, sequence: Int64) -> (number: Int, text: String)? {
         let frame: TextAssembler.Frame
         if let text = thought.soFar, !text.isEmpty {
-            frame = .sofar(Array(text))
+            frame = .sofar(text)
         } else if let delta = thought.delta, !delta.isEmpty {
-            frame = .piece(Array(delta))
+            frame = .piece(delta)
         } else {
             return nil
         }
         guard let place = place(of: frame) else { return nil }
-        _ = streams[place].take(frame, sequence: sequence)
+        streams[place].take(frame, sequence: sequence)
         let bytes = streams[place].open.prefix(4 * ActivityLimits.thinkingCharacters)
         return (place + 1, Self.withoutHeading(String(decoding: bytes, as: UTF8.self)))
     }

@@ -1,5 +1,6 @@
-// CPU time of the reducer: all frames about runs in a folder of recordings, parsed alone and parsed and reduced.
-// Built by `run` beside this file; the figures are CPU time of the thread, the best of several passes.
+// CPU time of the reducer: all frames about runs in a folder of recordings, parsed alone and parsed and reduced; and one more piece
+// of text, by the length of the run's text. Built by `run` beside this file; the figures are CPU time of the thread, the best of
+// several passes.
 
 import Basics
 import Foundation
@@ -43,17 +44,69 @@ struct Recording {
     func seconds(reducing: Bool) -> Double {
         var best = Double.infinity
         for _ in 0..<15 {
-            let start = Self.cpu()
+            let start = cpu()
             guard pass(reducing: reducing) >= 0 else { continue }
-            best = min(best, Self.cpu() - start)
+            best = min(best, cpu() - start)
         }
         return best
     }
+}
 
-    private static func cpu() -> Double {
-        var time = timespec()
-        unsafe clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
-        return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
+func cpu() -> Double {
+    var time = timespec()
+    unsafe clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+    return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
+}
+
+/// A run whose text grows by one word after another.
+struct GrowingText: Sendable {
+    private static let word = "word of eight. "
+    private static let pieces = 64
+    let name: String
+    /// The members of the event that brings one more word.
+    let frame: @Sendable (_ sequence: Int, _ textSoFar: String) -> String
+
+    static let forms = [
+        GrowingText(name: "an agent's piece") { sequence, _ in
+            #"{"event":"agent","payload":{"runId":"r","seq":\#(sequence),"stream":"assistant","data":{"delta":"\#(word)"}"#
+        },
+        GrowingText(name: "a chat piece") { sequence, _ in
+            #"{"event":"chat","payload":{"runId":"r","seq":\#(sequence),"state":"delta","deltaText":"\#(word)""#
+        },
+        GrowingText(name: "the whole text so far") { sequence, text in
+            #"{"event":"agent","payload":{"runId":"r","seq":\#(sequence),"stream":"assistant","data":{"text":"\#(text)"}"#
+        },
+    ]
+
+    private func event(_ sequence: Int, _ textSoFar: String) -> GatewayEventPayload? {
+        let bytes = Array((frame(sequence, textSoFar) + #","sessionKey":"agent:main:main"}}"#).utf8)
+        guard let root = try? JSONDocument(parsing: bytes, limits: .gateway).root, let name = root["event"]?.string
+        else { return nil }
+        return GatewayEventPayload(event: name, root["payload"])
+    }
+
+    /// Nanoseconds for one more word behind a text of this length. Parsing is not counted.
+    func nanoseconds(behind length: Int) -> Double {
+        var best = Double.infinity
+        let before = String(repeating: Self.word, count: length / Self.word.utf8.count)
+        let events = (0..<Self.pieces).compactMap { place in
+            event(place + 3, before + String(repeating: Self.word, count: place + 2))
+        }
+        for _ in 0..<5 {
+            var tracker = RunTracker()
+            let now = Timestamp(milliseconds: 1_795_183_000_000)
+            // The first piece has what came before.
+            let first = frame(2, before).replacing(#"delta":"\#(Self.word)"#, with: #"delta":"\#(before)"#)
+                .replacing(#"deltaText":"\#(Self.word)"#, with: #"deltaText":"\#(before)"#)
+            let bytes = Array((first + #","sessionKey":"agent:main:main"}}"#).utf8)
+            guard let root = try? JSONDocument(parsing: bytes, limits: .gateway).root else { continue }
+            _ = tracker.receive(GatewayEventPayload(event: root["event"]?.string ?? "", root["payload"]), now: now)
+            let start = cpu()
+            for event in events { _ = tracker.receive(event, now: now) }
+            best = min(best, (cpu() - start) / Double(events.count))
+            guard (tracker.run("r")?.text.utf8.count ?? 0) > length else { return .nan }
+        }
+        return best * 1e9
     }
 }
 
@@ -64,6 +117,12 @@ enum Program {
         for (name, reducing) in [("parse", false), ("parse and reduce", true)] {
             let rate = Double(recording.bytes) / recording.seconds(reducing: reducing) / 1e6
             print("\(name) \(recording.frames.count) recorded frames: \(Int(rate.rounded())) MB/s")
+        }
+        for form in GrowingText.forms {
+            let figures = [10_000, 100_000, 1_000_000].map { length in
+                "\(Int(form.nanoseconds(behind: length).rounded())) ns behind \(length / 1_000) KB"
+            }
+            print("\(form.name): \(figures.joined(separator: ", "))")
         }
     }
 }

@@ -20,7 +20,7 @@ package enum Housekeeping {
 
     /// Whether the answer says nothing to a person, whatever the prompt was.
     package static func isAnswer(_ text: String) -> Bool {
-        SilentReply.matches(Array(text.utf8.prefix(257))) || isVerboseReply(text)
+        SilentReply.matches(ArraySlice(text.utf8.prefix(257))) || isVerboseReply(text)
     }
 
     /// Whether the text consists of exactly the agent's files.

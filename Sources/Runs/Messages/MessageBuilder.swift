@@ -154,7 +154,7 @@ struct MessageBuilder {
         }
         let isSilent =
             isOurs
-            ? SilentReply.matches(Array(message.text.utf8.prefix(257)))
+            ? SilentReply.matches(ArraySlice(message.text.utf8.prefix(257)))
             : Housekeeping.isAnswer(message.text) || (turn.user == nil && Housekeeping.isFileAnswer(message.text))
         return isSilent || message.isEmpty ? nil : message
     }

@@ -5,16 +5,14 @@ import JSONBytes
 import Runs
 import Store
 
-/// Writes changes of runs as rows and events, in order. The run tracker decides which runs are active.
+/// Writes changes of runs as rows and events, in order.
 final class RunPublisher {
     private let feed: EventFeed
-    /// Runs that have begun and not ended, in the order they began.
-    private(set) var active: [Run] = []
     /// Runs whose end, and perhaps last text, has not reached the subscribers yet.
     private(set) var ending: [Run] = []
     /// The most such runs: one whose event was never stored is dropped by this limit.
     private static let mostEnding = 64
-    /// Bytes of the text of each active run that its row has.
+    /// Bytes of the text of each run in progress that its row has.
     private var keptBytes: [String: Int] = [:]
     private var keptAt: UInt64 = 0
     /// Texts are written this often at most, in one commit for all runs.
@@ -32,47 +30,23 @@ final class RunPublisher {
         ending.removeAll { $0.id == event.run }
     }
 
-    /// Takes over a run of an earlier process, whose row and start event exist already.
-    func resume(_ run: Run) {
-        keep(run)
+    func ended(_ run: Run, on loop: isolated EventLoop) {
+        if ending.count == Self.mostEnding { ending.removeFirst() }
+        ending.append(run)
+        publish("run.ended", run, on: loop)
     }
 
-    func publish(_ change: RunChange, of run: Run, on loop: isolated EventLoop) {
-        keep(run)
-        switch change {
-        case .started(let run): publish("run.started", run, on: loop)
-        case .ended(let run):
-            active.removeAll { $0.id == run.id }
-            keptBytes[run.id] = nil
-            if ending.count == Self.mostEnding { ending.removeFirst() }
-            ending.append(run)
-            publish("run.ended", run, on: loop)
-        case .stepChanged(let step): publish(step, of: run, on: loop)
-        case .textAppended(_, let offset, let text): pass(text, at: offset, replaces: false, of: run, on: loop)
-        case .textReplaced(_, let text): pass(text, at: 0, replaces: true, of: run, on: loop)
-        case .corrected(let run): publish("run.corrected", run, on: loop)
-        case .deferred, .reassigned, .proven, .dropped, .refused: break
-        }
-    }
-
-    private func keep(_ run: Run) {
-        if let place = active.firstIndex(where: { $0.id == run.id }) {
-            active[place] = run
-        } else if run.state.isActive {
-            active.append(run)
-        }
-    }
-
-    /// Writes the texts of active runs. No gateway repeats the text of a run that a restart of the gateway cut off, so it has to
+    /// Writes the texts of runs in progress. No gateway repeats the text of a run that a restart of the gateway cut off, so it has to
     /// outlive a kill of Ladle at the same time.
-    func keepTexts(on loop: isolated EventLoop) {
+    func keepTexts(of tracker: RunTracker, on loop: isolated EventLoop) {
         guard loop.now &- keptAt >= Self.keepNanoseconds else { return }
-        let rows = active.filter(isWorthKeeping).map { run in
-            keptBytes[run.id] = run.text.utf8.count
-            return Self.row(of: run)
-        }
-        guard !rows.isEmpty else { return }
+        let counts = Dictionary(tracker.shown.map { ($0, tracker.textBytes(ofRun: $0)) }) { $1 }
+        let grown = counts.filter { isWorthKeeping($1, of: $0) }
+        keptBytes = keptBytes.filter { counts[$0.key] != nil }
+        guard !grown.isEmpty else { return }
         keptAt = loop.now
+        keptBytes.merge(grown) { $1 }
+        let rows = grown.keys.compactMap { tracker.run($0) }.map(Self.row)
         // Not through the feed, where the pieces of text would wait for this write. If it fails, the next one has the whole text.
         feed.journal.commit(cost: rows.reduce(0) { $0 + $1.body.count }) { transaction in
             for row in rows { try transaction.runs.save(row) }
@@ -80,8 +54,8 @@ final class RunPublisher {
         }
     }
 
-    private func isWorthKeeping(_ run: Run) -> Bool {
-        let (count, kept) = (run.text.utf8.count, keptBytes[run.id] ?? 0)
+    private func isWorthKeeping(_ count: Int, of run: String) -> Bool {
+        let kept = keptBytes[run] ?? 0
         return count != kept && (count <= Self.shortText || abs(count - kept) >= kept / 8)
     }
 
@@ -98,7 +72,7 @@ final class RunPublisher {
         )
     }
 
-    private func publish(_ type: String, _ run: Run, on loop: isolated EventLoop) {
+    func publish(_ type: String, _ run: Run, on loop: isolated EventLoop) {
         let row = Self.row(of: run)
         feed.publish(type, session: run.session.text, run: run.id, on: loop) { object in
             object.member("run", raw: row.body)
@@ -107,27 +81,28 @@ final class RunPublisher {
         }
     }
 
-    private func publish(_ step: Step, of run: Run, on loop: isolated EventLoop) {
+    func publish(_ step: Step, session: SessionKey, on loop: isolated EventLoop) {
         var writer = JSONWriter(capacity: 512)
         step.write(to: &writer)
         let body = writer.bytes
         let sequence = Int64(step.sequence)
-        let id = run.id
-        feed.publish("run.step", session: run.session.text, run: id, on: loop) { object in
+        let id = step.runID
+        feed.publish("run.step", session: session.text, run: id, on: loop) { object in
             object.member("step", raw: body)
         } also: { transaction in
             try transaction.runs.saveStep(run: id, sequence: sequence, body: body)
         }
     }
 
-    private func pass(_ text: String, at offset: Int, replaces: Bool, of run: Run, on loop: isolated EventLoop) {
-        let delta = StreamEvent.Delta(
-            run: run.id,
-            session: run.session.text,
-            offset: offset,
-            text: text,
-            replaces: replaces
-        )
+    func pass(
+        _ text: String,
+        at offset: Int,
+        replaces: Bool,
+        run: String,
+        session: SessionKey,
+        on loop: isolated EventLoop
+    ) {
+        let delta = StreamEvent.Delta(run: run, session: session.text, offset: offset, text: text, replaces: replaces)
         feed.pass(StreamEvent(delta, at: loop.wallClock), on: loop)
     }
 }

@@ -69,7 +69,7 @@ package final class RunService {
     package func resolved(_ run: String) -> String { tracker.resolved(run) }
     package func run(_ id: String) -> Run? { tracker.run(id) }
     /// Runs in progress, in the order in which they began.
-    package var active: [Run] { publisher.active }
+    package var active: [Run] { tracker.shown.compactMap { tracker.run($0) } }
     /// Runs whose end is on its way to the streams.
     package var ending: [Run] { publisher.ending }
     /// The number of runs in progress and of messages that wait for their turn at the gateway.
@@ -174,7 +174,6 @@ package final class RunService {
     }
 
     package func received(_ event: GatewayEvent, on loop: isolated EventLoop) {
-        noteTaken(event.payload, on: loop)
         publish(tracker.receive(event.payload, now: loop.wallClock), on: loop)
         if tracker.takePageRequest() { look(on: loop) }
         keepTicking(on: loop)
@@ -187,38 +186,26 @@ package final class RunService {
         outbox.run(run.id, in: run.session.text, phase, on: loop)
     }
 
-    /// An event of a run whose id is one of our keys shows that the gateway has the message.
-    private func noteTaken(_ event: GatewayEventPayload, on loop: isolated EventLoop) {
-        let key: String? =
-            switch event {
-            case .agent(let event), .sessionTool(let event): event.runId
-            case .chat(let event): event.runId
-            case .sessionMessage(let event): event.idempotencyKey
-            default: nil
-            }
-        guard let key, UUIDv7.isWellFormed(String(key.prefix(36))) else { return }
-        outbox.taken(key: key, on: loop)
-    }
-
     private func publish(_ changes: [RunChange], on loop: isolated EventLoop) {
         for change in changes {
             switch change {
             case .started(let run):
-                publisher.publish(change, of: run, on: loop)
+                publisher.publish("run.started", run, on: loop)
                 outbox.run(run.id, in: run.session.text, .active, on: loop)
                 events.notify(.runBegan(run.id), on: loop)
                 lookForOldSession(run, on: loop)
             case .ended(let run):
                 KillPoint.reach("run.ended")
-                publisher.publish(change, of: run, on: loop)
+                publisher.ended(run, on: loop)
                 outbox.run(run.id, in: run.session.text, .ended, on: loop)
                 events.notify(.runEnded(run), on: loop)
                 let finding = oldSessions.runEnded(in: run.session, isCompleted: run.state == .completed)
                 act(on: finding, run.session, on: loop)
             case .corrected(let run):
-                publisher.publish(change, of: run, on: loop)
+                publisher.publish("run.corrected", run, on: loop)
                 // Its answer was not read when the wrong end came.
                 events.notify(.runEnded(run), on: loop)
+            case .taken(let key): outbox.taken(key: key, on: loop)
             case .proven(let id, .row): outbox.saw(key: id, .history, on: loop)
             case .proven(let id, .rowEvent): outbox.saw(key: id, .messageEvent, on: loop)
             case .proven(let id, .end): outbox.saw(key: id, .runEnd, on: loop)
@@ -227,9 +214,14 @@ package final class RunService {
                 if let session = tracker.session(ofRun: id)?.text { outbox.refuses(session, on: loop) }
                 outbox.refusedByRun(key: id, reason: reason, on: loop)
             case .stepChanged(let step):
-                if let run = tracker.run(step.runID) { publisher.publish(change, of: run, on: loop) }
-            case .textAppended(let id, _, _), .textReplaced(let id, _):
-                if let run = tracker.run(id) { publisher.publish(change, of: run, on: loop) }
+                guard let session = tracker.session(ofRun: step.runID) else { continue }
+                publisher.publish(step, session: session, on: loop)
+            case .textAppended(let id, let offset, let text):
+                guard let session = tracker.session(ofRun: id) else { continue }
+                publisher.pass(text, at: offset, replaces: false, run: id, session: session, on: loop)
+            case .textReplaced(let id, let text):
+                guard let session = tracker.session(ofRun: id) else { continue }
+                publisher.pass(text, at: 0, replaces: true, run: id, session: session, on: loop)
             case .deferred(let id, let session): outbox.run(id, in: session.text, .deferred, on: loop)
             case .reassigned(let id, let answer, let isShared):
                 guard let session = tracker.session(ofRun: answer)?.text else { continue }
@@ -270,7 +262,7 @@ package final class RunService {
             self.publish(self.tracker.tick(now: loop.wallClock), on: loop)
             // While the gateway is away, its runs are unknown; the next connection reports those in progress.
             for run in self.tracker.takeChangedBusyRuns() where self.isOnline { self.report(run, on: loop) }
-            self.publisher.keepTexts(on: loop)
+            self.publisher.keepTexts(of: self.tracker, on: loop)
             self.look(on: loop)
             self.keepTicking(on: loop)
         }
@@ -346,14 +338,13 @@ package final class RunService {
                 steps: open.steps,
                 now: loop.wallClock
             )
-            guard let run = tracker.run(open.run.id) else { continue }
-            publisher.resume(run)
         }
     }
 
     /// Called when an entry has changed. If the run of a delivered message was never seen, history must show it.
     package func entryChanged(_ entry: OutboxEntry, on loop: isolated EventLoop) {
         guard entry.kind == .message else { return }
+        tracker.entryChanged(key: entry.upstreamKey)
         if entry.state.isTerminal { tracker.deliveryIsOver(entry.runID ?? entry.upstreamKey) }
         if entry.isCancelledUnsent {
             publish(tracker.isLost(entry.runID ?? entry.upstreamKey, now: loop.wallClock), on: loop)
