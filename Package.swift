@@ -125,7 +125,13 @@ let package = Package(
             ]
         ),
         layer("Access", uses: ["TLS", "POSIX", "HTTP1", "HTTPModel", "JSONBytes", "Basics"]),
-        layer("Store", uses: ["SQLite", "Outbox", "EventStream", "Access", "POSIX", "JSONBytes", "Basics"]),
+        layer(
+            "Store",
+            uses: [
+                "SQLite", "Outbox", "Runs", "Gateway", "Labels", "EventStream", "Access", "POSIX", "JSONBytes",
+                "Basics",
+            ]
+        ),
         layer("Discovery", uses: ["POSIX", "JSONBytes", "Basics"]),
         layer(
             "Upstream",

@@ -16,8 +16,20 @@ package struct Run: Sendable, Equatable {
         case interrupted = "RUN_INTERRUPTED"
     }
 
-    /// The error of a run that Ladle gave up. A gateway that is busy after its start may still resume the run.
-    package static let givenUp = "The gateway was restarted during this run and does not go on with it."
+    /// Why a run is over. The database keeps these words, so that no later start of Ladle reads the error to learn it.
+    package enum End: String, Sendable {
+        case completed, failed
+        /// The gateway or the transcript says that the run was stopped.
+        case aborted
+        /// The gateway's process was gone. `continuedAs` names the run in which the next one goes on, if it does.
+        case interrupted
+        /// The conversation was reset or deleted while the run was active.
+        case reset
+        /// Ladle followed too many runs.
+        case evicted
+        /// The run is over, and nothing says how.
+        case unknown
+    }
 
     package var id: String
     package var session: SessionKey
@@ -28,10 +40,39 @@ package struct Run: Sendable, Equatable {
     /// In the order in which they began.
     package var steps: [Step]
     package var error: String?
-    package var code: Code?
+    /// Nil while the run is active.
+    package var end: End?
     /// The run in which the gateway goes on with this one, which it interrupted.
     package var continuedAs: String?
     package var usage: TokenUsage?
+
+    package init(
+        id: String,
+        session: SessionKey,
+        state: State,
+        startedAt: Timestamp,
+        endedAt: Timestamp? = nil,
+        text: String = "",
+        steps: [Step] = [],
+        error: String? = nil,
+        end: End? = nil,
+        continuedAs: String? = nil,
+        usage: TokenUsage? = nil
+    ) {
+        self.id = id
+        self.session = session
+        self.state = state
+        self.startedAt = startedAt
+        self.endedAt = endedAt
+        self.text = text
+        self.steps = steps
+        self.error = error
+        self.end = end
+        self.continuedAs = continuedAs
+        self.usage = usage
+    }
+
+    package var code: Code? { end == .interrupted ? .interrupted : nil }
 
     /// The run's present activity, for headlines: the newest open step, else `Writing a reply...` or `Thinking...`.
     package var currentLabel: String {

@@ -147,12 +147,32 @@ struct RunEvidence: Sendable {
         if let text = lifecycleError?.text ?? chatError?.text ?? row?.error { return SecretMask.text(text) }
         if row?.state == .failed { return Self.noReason }
         return switch over {
-        case .processGone: Run.givenUp
+        case .processGone: "The gateway was restarted during this run and does not go on with it."
         case .continued: "The gateway was restarted during this run and goes on with it in another run."
         case .reported: Self.unknownEnd
         case .replacedUnseen: Self.unseenEnd
         case .evicted: Self.tooMany
         case .conversationReset, nil: Self.noReason
+        }
+    }
+
+    /// Nil while the run is active.
+    var end: Run.End? {
+        switch state {
+        case .queued, .running: return nil
+        case .completed: return .completed
+        case .aborted:
+            let isReset = !wasAborted && lastEnd == nil && row == nil && over == .conversationReset
+            return isReset ? .reset : .aborted
+        case .failed:
+            guard lastEnd == nil, row == nil, chatError == nil else { return .failed }
+            return switch over {
+            case .processGone, .continued: .interrupted
+            case .evicted: .evicted
+            case .reported: sessionState == nil ? .unknown : .failed
+            case .replacedUnseen: .unknown
+            case .conversationReset, nil: .failed
+            }
         }
     }
 
@@ -167,13 +187,7 @@ struct RunEvidence: Sendable {
     /// The gateway said that it stopped the run, and no other process is known to go on with it.
     var wasStopped: Bool { wasAborted && over == nil }
 
-    var isInterrupted: Bool {
-        guard state == .failed, lastEnd == nil, row == nil, chatError == nil else { return false }
-        return switch over {
-        case .processGone, .continued: true
-        case .reported, .conversationReset, .replacedUnseen, .evicted, nil: false
-        }
-    }
+    var isInterrupted: Bool { end == .interrupted }
 
     /// How long to wait for the terminal chat event, which follows the end of the run at once.
     static let endGrace: Int64 = 3_000

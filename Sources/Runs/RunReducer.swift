@@ -118,7 +118,7 @@ struct RunReducer: Sendable {
             text: text.published,
             steps: steps.steps(of: state, end: end),
             error: evidence.error?.cut(to: ActivityLimits.errorCharacters),
-            code: evidence.isInterrupted ? .interrupted : nil,
+            end: evidence.end,
             continuedAs: evidence.continuedAs,
             usage: usageByRow.isEmpty ? finalUsage : usageByRow.values.reduce(TokenUsage(), +)
         )

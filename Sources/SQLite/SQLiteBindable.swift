@@ -15,6 +15,12 @@ extension Int: SQLiteBindable {
     }
 }
 
+extension Double: SQLiteBindable {
+    package func bind(to statement: SQLiteStatement, at index: Int32) throws(SQLiteError) {
+        try statement.bind(self, at: index)
+    }
+}
+
 extension Bool: SQLiteBindable {
     package func bind(to statement: SQLiteStatement, at index: Int32) throws(SQLiteError) {
         try statement.bind(self ? 1 as Int64 : 0, at: index)

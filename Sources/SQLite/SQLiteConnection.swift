@@ -32,6 +32,8 @@ package final class SQLiteConnection {
     private let handle: OpaquePointer
     private var cache: [String: SQLiteStatement] = [:]
     private var isClosed = false
+    /// The work of all statements so far.
+    package private(set) var machineSteps = 0
     /// Pages in the write-ahead log after the last commit of this connection.
     package private(set) var logPages = 0
 
@@ -247,6 +249,7 @@ package final class SQLiteConnection {
     }
 
     private func release(_ statement: SQLiteStatement) {
+        machineSteps += statement.machineSteps
         statement.reset()
         statement.isBusy = false
     }

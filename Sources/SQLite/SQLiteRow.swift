@@ -10,6 +10,7 @@ package struct SQLiteRow {
     package func bytes(_ column: Int32) -> [UInt8] { statement.blob(column) }
 
     package func optionalInt64(_ column: Int32) -> Int64? { isNull(column) ? nil : int64(column) }
+    package func optionalDouble(_ column: Int32) -> Double? { isNull(column) ? nil : statement.real(column) }
     package func optionalString(_ column: Int32) -> String? { isNull(column) ? nil : string(column) }
     package func optionalBytes(_ column: Int32) -> [UInt8]? { isNull(column) ? nil : bytes(column) }
 }

@@ -23,6 +23,10 @@ package final class SQLiteStatement {
         try check(unsafe sqlite3_bind_int64(handle, index, value))
     }
 
+    package func bind(_ value: Double, at index: Int32) throws(SQLiteError) {
+        try check(unsafe sqlite3_bind_double(handle, index, value))
+    }
+
     package func bind(_ value: String, at index: Int32) throws(SQLiteError) {
         var value = value
         let result = value.withUTF8 { bytes in
@@ -67,6 +71,11 @@ package final class SQLiteStatement {
         }
     }
 
+    /// The steps of SQLite's virtual machine since the last reset: a measure of the rows that were visited, whether returned or not.
+    var machineSteps: Int {
+        Int(unsafe sqlite3_stmt_status(handle, SQLITE_STMTSTATUS_VM_STEP, 1))
+    }
+
     /// Prepares the statement for its next use. The result of reset repeats the error of the last step, which was
     /// already thrown.
     func reset() {
@@ -80,6 +89,10 @@ package final class SQLiteStatement {
 
     func integer(_ column: Int32) -> Int64 {
         unsafe sqlite3_column_int64(handle, column)
+    }
+
+    func real(_ column: Int32) -> Double {
+        unsafe sqlite3_column_double(handle, column)
     }
 
     func text(_ column: Int32) -> String {

@@ -45,6 +45,7 @@ struct Retention {
             notBefore: oldestAllowed,
             slice: eventSlice
         )
+        try transaction.said.prune()
         // Runs are kept as long as their events.
         let oldest = try events.oldestTime(among: eventSlice).map { $0 < now ? $0 : oldestAllowed }
         let runLimit = max(oldestAllowed, oldest ?? oldestAllowed)

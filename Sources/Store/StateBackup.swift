@@ -125,7 +125,12 @@ package struct StateBackup: Sendable {
         try Schema.check(connection, after: steps)
         let rows = try connection.all("SELECT name, bytes FROM \(Self.table)") { row in (row.string(0), row.bytes(1)) }
         try connection.transaction { () throws(SQLiteError) in
-            try connection.execute("DROP TABLE \(Self.table); DELETE FROM event; DELETE FROM event_log")
+            try connection.execute(
+                """
+                DROP TABLE \(Self.table); DELETE FROM event; DELETE FROM event_log; DELETE FROM event_session;
+                DELETE FROM said; UPDATE run SET unanswered_since = NULL WHERE unanswered_since IS NOT NULL
+                """
+            )
             try EventTable(connection).createLog(epoch: epoch, at: now)
         }
         return rows.filter { files.contains($0.0) }

@@ -11,6 +11,7 @@ package struct StoreTables {
     package var events: EventTable { EventTable(connection) }
     package var runs: RunTable { RunTable(connection) }
     package var messages: MessageTable { MessageTable(connection) }
+    package var said: SaidTable { SaidTable(connection) }
     package var approvals: ApprovalTable { ApprovalTable(connection) }
     package var notifications: NotificationTable { NotificationTable(connection) }
     package var values: ValueTable { ValueTable(connection) }

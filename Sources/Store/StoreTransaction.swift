@@ -51,6 +51,7 @@ package struct StoreTransaction {
 
     package var runs: RunTable { RunTable(connection) }
     package var messages: MessageTable { MessageTable(connection) }
+    package var said: SaidTable { SaidTable(connection, sequence: lastSequence + 1) }
     package var approvals: ApprovalTable { ApprovalTable(connection) }
     package var notifications: NotificationTable { NotificationTable(connection) }
     package var values: ValueTable { ValueTable(connection) }

@@ -1,15 +1,17 @@
 """Another version's state directory: an older one is brought up to date with all that is in it; a newer one is set aside as it
 is, sends are refused until somebody decides, and either decision works."""
 
+import datetime
 import hashlib
 import json
 import pathlib
+import re
 import shutil
 import sqlite3
 import subprocess
 import time
 
-from harness import LADLE, DemoGateway, EventStream, Serve, Tally, options, until
+from harness import LADLE, ROOT, DemoGateway, EventStream, Serve, Tally, options, scratch, until
 
 options()
 tally = Tally()
@@ -71,6 +73,67 @@ with sqlite3.connect(database(state)) as connection:
     times = set(connection.execute("SELECT ttl_ms FROM outbox"))
     tally.check(times == {(48 * 3_600_000,)}, f"the time of each entry, whenever it was for: {times}")
 connection.close()
+
+# Databases of 0.1.0 that was killed: in a run, behind a frame, and before the end of a run was on disk. All of it is there afterwards,
+# what was open goes on, and no message is published again. The upgrade itself is killed too.
+def of_killed(script):
+    """The database in a state directory, with its times moved to now."""
+    text = script.read_text()
+    last = max(int(at) for at in re.findall(r"^INSERT INTO event VALUES\(\d+,(\d+)", text, re.M))
+    shift = int(time.time() * 1000) - last - 5_000
+
+    def moved(found):
+        at = datetime.datetime.fromisoformat(found[0].replace("Z", "+00:00")) + datetime.timedelta(milliseconds=shift)
+        return at.strftime("%Y-%m-%dT%H:%M:%S.") + f"{at.microsecond // 1000:03}Z"
+    text = re.sub(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", moved, text)
+    text = re.sub(rf"\b{str(last)[:4]}\d{{9}}\b", lambda found: str(int(found[0]) + shift), text)
+    state = scratch()
+    with sqlite3.connect(database(state)) as connection:
+        connection.executescript("PRAGMA journal_mode = WAL;" + text)
+    connection.close()
+    return state
+
+
+for script in sorted((ROOT / "Tests/Data/databases").glob("*.sql")):
+    state = of_killed(script)
+    with sqlite3.connect(database(state)) as connection:
+        runs = {run["id"]: run for (body,) in connection.execute("SELECT body FROM run") for run in [json.loads(body)]}
+        steps = {id: [json.loads(body) for (body,) in connection.execute("SELECT body FROM run_step WHERE run = ? ORDER BY seq", [id])]
+                 for id in runs}
+        entries = dict(connection.execute("SELECT id, state FROM outbox"))
+        said = {(message["id"], message["state"]) for (data,) in connection.execute("SELECT data FROM event WHERE type = 'message'")
+                for message in [json.loads(data)["message"]]}
+        last = json.loads(connection.execute("SELECT data FROM event ORDER BY seq DESC").fetchone()[0])["id"]
+    connection.close()
+    for moment in range(5):
+        killed = subprocess.Popen([LADLE, "serve", "--state", state, "--listen", "127.0.0.1:0", "--gateway", "ws://127.0.0.1:1"],
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(moment * 0.03)
+        killed.kill()
+        killed.wait()
+    server = Serve(state=state, gateway=gateway.url).linked()
+    tally.check("was set aside" not in server.output, f"{script.name}: it is taken over")
+    stream = EventStream(server, last_id=last)
+    tally.check(next(iter(stream))[2]["resume"] == "recovered", f"{script.name}: streams go on over the upgrade")
+    ended = [id for id, run in runs.items() if "endedAt" in run]
+    for id in ended:
+        shown = server.json("GET", f"/v1/runs/{id}")[1]
+        tally.check(shown.pop("steps") == steps[id] and shown == runs[id], f"{script.name}: run {id}: {shown}")
+    listed = {run["id"] for run in server.json("GET", "/v1/runs?limit=200")[1]["runs"]}
+    tally.check(runs.keys() <= listed, f"{script.name}: open runs too: {runs.keys() - listed}")
+
+    def states():
+        return {entry["id"]: entry["state"] for entry in server.json("GET", "/v1/outbox?limit=200")[1]["entries"]}
+    until(lambda: set(states().values()) == {"delivered", "queued"}, 60, what=lambda: f"{script.name}: the end of {states()}")
+    tally.check(states().keys() == entries.keys(), f"{script.name}: every entry")
+    tally.check([id for id, now in states().items() if now == "queued"] == [id for id, was in entries.items() if was == "queued"],
+                f"{script.name}: what is for later waits")
+    server.stop()
+    again = []
+    for _, kind, event in stream:
+        if kind == "message" and (event["message"]["id"], event["message"]["state"]) in said:
+            again.append(event["message"])
+    tally.check(not again, f"{script.name}: no message is published again: {again}")
 
 # A newer one, and each of the three ways on.
 for way in ("--restore", "--discard", "back"):

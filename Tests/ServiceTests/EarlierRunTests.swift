@@ -168,7 +168,7 @@ struct EarlierRunTests {
             try await bench.open(uptimeMs: 320_000, on: loop)
             try await bench.advance(5_000, on: loop)
             let run = try await bench.journal.read { try $0.runs.run(id: id) }
-            #expect(run?.state == "completed")
+            #expect(run?.state == .completed)
             #expect(bench.data("run.corrected").first?["run"]?["text"]?.string == "Hello you.")
             let replies = bench.messages.filter { $0["role"]?.string == "assistant" }
             #expect(replies.map { $0["text"]?.string } == ["Hello you."])

@@ -2,7 +2,6 @@ import Basics
 import EventLoops
 import Gateway
 import JSONBytes
-import Labels
 import Outbox
 import Runs
 import Store
@@ -79,32 +78,6 @@ struct RunServiceTests {
             try await bench.event("agent", Frame.start("run-1"), on: loop)
             #expect(bench.services.runs.runs().isEmpty)
         }
-    }
-
-    @Test func `a step is read as it was kept`() throws {
-        var step = Step(
-            id: "r:c1",
-            runID: "r",
-            sequence: 3,
-            kind: .tool,
-            tool: "exec",
-            toolCallID: "c1",
-            category: .terminal,
-            label: "Running make...",
-            detail: "make -j2",
-            state: .running,
-            startedAt: Timestamp(milliseconds: 1_795_000_000_123)
-        )
-        for isOver in [false, true] {
-            if isOver {
-                (step.state, step.endedAt) = (.failed, Timestamp(milliseconds: 1_795_000_001_000))
-                (step.durationMilliseconds, step.exitCode, step.error) = (877, 2, "no rule")
-            }
-            var writer = JSONWriter()
-            step.write(to: &writer)
-            #expect(Step(kept: writer.bytes) == step)
-        }
-        #expect(Step(kept: Array(#"{"id":"r:c1"}"#.utf8)) == nil)
     }
 
     // MARK: Asking the history

@@ -4,10 +4,11 @@ import EventLoops
 import Gateway
 import JSONBytes
 import Runs
-import Store
+import SQLite
 import Testing
 
 @testable import Service
+@testable import Store
 
 /// The services read saved state before the link may open.
 struct StartTests {
@@ -34,6 +35,55 @@ struct StartTests {
             #expect(bench.mayOpen)
             #expect(bench.services.runs.fault == nil)
             #expect(bench.services.runs.active.map(\.id) == ["run-1"])
+        }
+    }
+
+    @Test func `a start reads what is open, not the thousands of messages and runs that are over`() async throws {
+        try await withLinkedServices { bench, loop in
+            try await bench.accept("open", on: loop)
+            var costs: [Int] = []
+            // The first number is above the limits of what is read of the newest messages.
+            for count in [2_000, 12_000] {
+                try await bench.journal.commit { try Self.fill(&$0, count) }
+                let before = bench.journal.databaseSteps
+                try await bench.restart(on: loop)
+                try await bench.open(on: loop)
+                costs.append(bench.journal.databaseSteps - before)
+            }
+            #expect(costs[1] < costs[0] + costs[0] / 10, "steps of the database: \(costs)")
+        }
+    }
+
+    /// Delivered messages with their runs and their answers on the stream.
+    private static func fill(_ transaction: inout StoreTransaction, _ count: Int) throws {
+        let (now, first) = (transaction.now.milliseconds, transaction.lastSequence + 1)
+        for _ in 0..<count {
+            let draft = EventDraft(
+                type: "message",
+                at: transaction.now,
+                session: ServiceBench.main,
+                body: Array("{}".utf8)
+            )
+            try transaction.append(draft)
+        }
+        for statement in [
+            """
+            INSERT INTO run(id, session, state, started_at, ended_at, end_kind, text)
+                SELECT 'run-' || seq, session, 'completed', ?1 - seq, ?1 - seq, 'completed', 'Hello you.' FROM event WHERE seq >= ?2
+            """,
+            """
+            INSERT INTO outbox(id, kind, session, state, created_at, updated_at, attempt_count, expires_at, run_id, version,
+                is_slash_command, upstream_key, key_generation, is_repeat_in_doubt, payload_bytes)
+                SELECT 'entry-' || seq, 'message', session, 'delivered', ?1 - seq, ?1 - seq, 1, ?1, 'run-' || seq, 1, 0, 'entry-' || seq,
+                    1, 0, 0
+                FROM event WHERE seq >= ?2
+            """,
+            """
+            INSERT INTO said SELECT seq, 'answer-' || seq, session, 'assistant', 'sent', 'run-' || seq, ?1 - seq FROM event
+                WHERE seq >= ?2
+            """,
+        ] {
+            try transaction.connection.run(statement, now, first)
         }
     }
 

@@ -1,5 +1,8 @@
 package import Basics
 import EventStream
+import Gateway
+import Labels
+import Runs
 import SQLite
 import TestSupport
 import Testing
@@ -47,24 +50,17 @@ struct `The event log` {
         #expect(String(decoding: empty.data, as: UTF8.self) == "{\"id\":\"\(log.id(2).text)\"}")
     }
 
-    @Test func `is read back from its end, with the data of one type`() throws {
+    @Test func `knows the sessions with its newest events`() throws {
         let log = try Log()
         try log.append(20)
         try log.append(1, from: 21, type: "message")
-        try log.append(20, from: 22)
-        var seen: [StoredEvent] = []
-        try log.table.scanBack(30, dataOf: "message") { event in
-            seen.append(event)
-            return true
-        }
-        #expect(seen.map(\.id.sequence) == (12...41).reversed())
-        #expect(seen.filter { !$0.data.isEmpty }.map(\.id) == [log.id(21)])
-        var count = 0
-        try log.table.scanBack(30, dataOf: "message") { _ in
-            count += 1
-            return count < 3
-        }
-        #expect(count == 3)
+        let sessions = { (first: Int64) in try log.table.sessions(from: first, limit: 2).map(\.text) }
+        #expect(try sessions(0) == ["s0", "s2"])
+        #expect(try sessions(21) == ["s0"])
+        #expect(try log.table.time(from: 7) == time(7))
+        #expect(try log.table.newestTime() == time(21))
+        _ = try log.table.prune(keeping: 1, notBefore: time(0), slice: 1_000)
+        #expect(try sessions(0) == ["s0"])
     }
 
     @Test func `is read page by page without a gap or a repeat`() throws {
@@ -191,15 +187,74 @@ struct `The event log` {
 }
 
 struct `Runs, messages and values` {
-    private func run(_ id: String, _ at: Int64, ended: Int64? = nil, session: String = "main") -> StoredRun {
-        StoredRun(
+    private func run(_ id: String, _ at: Int64, ended: Int64? = nil, end: Run.End = .completed) -> Run {
+        Run(
             id: id,
-            session: session,
-            state: ended == nil ? "running" : "completed",
+            session: SessionKey(canonical: "main"),
+            state: ended == nil ? .running : end == .completed ? .completed : .failed,
             startedAt: time(at),
             endedAt: ended.map { time($0) },
-            body: Array("{}".utf8)
+            end: ended.map { _ in end }
         )
+    }
+
+    private func step(_ sequence: Int, of run: String = "r") -> Step {
+        Step(
+            id: "\(run):\(sequence)",
+            runID: run,
+            sequence: sequence,
+            kind: .tool,
+            category: .terminal,
+            label: "Running a command...",
+            state: .running,
+            startedAt: time(5)
+        )
+    }
+
+    @Test func `a run and its steps are read as they were saved`() throws {
+        let log = try Log()
+        let table = RunTable(log.connection)
+        var whole = run("r", 10, ended: 20, end: .interrupted)
+        whole.text = "Half of \u{0} an answer"
+        whole.error = "gone"
+        whole.continuedAs = "r2"
+        var usage = TokenUsage()
+        usage.input = 7
+        usage.totalTokens = 7
+        whole.usage = usage
+        for cost in [nil, 0.1] as [Double?] {
+            whole.usage?.cost = cost
+            try table.save(whole)
+            #expect(try table.run(id: "r") == whole)
+        }
+        var done = step(1)
+        done.tool = "exec"
+        done.toolCallID = "call-1"
+        done.detail = "make"
+        done.approvalID = "a1"
+        done.state = .failed
+        done.endedAt = time(9)
+        done.durationMilliseconds = 4
+        done.exitCode = 2
+        done.error = "no such file"
+        whole.steps = [done, step(2)]
+        for step in whole.steps { try table.save(step) }
+        #expect(try table.whole(whole) == whole)
+        #expect(whole.code == .interrupted)
+    }
+
+    @Test func `runs that were given up are found by an index`() throws {
+        let log = try Log()
+        let table = RunTable(log.connection)
+        try table.save(run("done", 10, ended: 20))
+        try table.save(run("given up", 10, ended: 20, end: .interrupted))
+        var continued = run("continued", 10, ended: 20, end: .interrupted)
+        continued.continuedAs = "next"
+        try table.save(continued)
+        #expect(try table.givenUp(since: time(20), limit: 5).map(\.id) == ["given up"])
+        #expect(try table.givenUp(since: time(21), limit: 5) == [])
+        let plan = try log.connection.all("EXPLAIN QUERY PLAN " + RunTable.givenUp, 1, 5) { row in row.string(3) }
+        #expect(plan.count == 1 && plan[0].contains("run_given_up"), "\(plan)")
     }
 
     @Test func `runs are saved over, listed newest first in pages, and found active`() throws {
@@ -208,7 +263,7 @@ struct `Runs, messages and values` {
         for index in 1...5 as ClosedRange<Int64> { try table.save(run("r\(index)", index * 10)) }
         try table.save(run("r3", 30, ended: 99))
         #expect(try table.active().map(\.id) == ["r1", "r2", "r4", "r5"])
-        #expect(try table.run(id: "r3")?.state == "completed")
+        #expect(try table.run(id: "r3")?.state == .completed)
         let page = try table.list(session: nil, before: nil, limit: 2)
         #expect(page.map(\.id) == ["r5", "r4"])
         let fourth = RowPlace(time(40), "r4")
@@ -237,10 +292,10 @@ struct `Runs, messages and values` {
         let log = try Log()
         let table = RunTable(log.connection)
         try table.save(run("r", 10, ended: 20))
-        try table.saveStep(run: "r", sequence: 2, body: [2])
-        try table.saveStep(run: "r", sequence: 1, body: [0])
-        try table.saveStep(run: "r", sequence: 1, body: [1])
-        #expect(try table.steps(run: "r") == [[1], [2]])
+        try table.save(step(2))
+        try table.save(step(1))
+        try table.save(step(1))
+        #expect(try table.steps(run: "r") == [step(1), step(2)])
         #expect(try table.prune(endedBefore: time(20), slice: 10) == 0)
         #expect(try table.prune(endedBefore: time(21), slice: 10) == 1)
         #expect(try table.steps(run: "r") == [])

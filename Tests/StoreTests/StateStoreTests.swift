@@ -4,6 +4,7 @@ import Foundation
 import JSONBytes
 import Outbox
 import POSIX
+import Runs
 import SQLite
 import TestSupport
 import Testing
@@ -234,7 +235,8 @@ struct `The store` {
         try await append(1)
         fixture.clock.advance(-years)
         let now = fixture.clock.now
-        let run = StoredRun(id: "r", session: "s", state: "completed", startedAt: now, endedAt: now, body: [])
+        let session = SessionKey(canonical: "s")
+        let run = Run(id: "r", session: session, state: .completed, startedAt: now, endedAt: now, end: .completed)
         try await store.submit { try $0.runs.save(run) }
         fixture.clock.advance(1000)
         // Each pruning is an operation of the store's own, behind the operations that waited before it.

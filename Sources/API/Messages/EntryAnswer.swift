@@ -18,27 +18,27 @@ enum EntryAnswer {
         return Response.json(.accepted) { entry.write(to: &$0, blockedReason: reason) }.adding(fields)
     }
 
-    static func ended(_ run: KnownRun, _ entry: OutboxEntry, _ call: Call, _ fields: Fields) -> Result<
+    static func ended(_ run: Run, _ entry: OutboxEntry, _ call: Call, _ fields: Fields) -> Result<
         Response, Problem
     > {
         switch run.state {
-        case Run.State.failed.rawValue:
+        case .failed:
             let detail = run.error ?? "The run failed; the gateway gave no reason."
             return .failure(
-                Problem(run.isInterrupted ? .runInterrupted : .runFailed, detail)
+                Problem(run.code == .interrupted ? .runInterrupted : .runFailed, detail)
                     .adding(member: "entry") { $0.value(entry) }.adding(member: "run") { $0.value(run) }
             )
-        case Run.State.aborted.rawValue:
+        case .aborted:
             return .failure(
                 Problem(.runAborted, "The run was aborted before it ended.")
                     .adding(member: "entry") { $0.value(entry) }.adding(member: "run") { $0.value(run) }
             )
-        default: return .success(reply(run, entry, call, fields))
+        case .queued, .running, .completed: return .success(reply(run, entry, call, fields))
         }
     }
 
     /// The reply. A message that starts no run, such as a command, has none.
-    static func reply(_ run: KnownRun?, _ entry: OutboxEntry, _ call: Call, _ fields: Fields) -> Response {
+    static func reply(_ run: Run?, _ entry: OutboxEntry, _ call: Call, _ fields: Fields) -> Response {
         let text = run?.text ?? ""
         guard !call.wantsText else {
             let shown = Printable.document(text)

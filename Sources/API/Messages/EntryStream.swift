@@ -141,10 +141,14 @@ final class EntryStream: OpenRequest, ExchangeOwner {
 
     /// The state of a run: its start and its text so far, or its end.
     private func writeRun(_ run: Run, on loop: isolated EventLoop) {
-        writeRun(run.state.isActive ? "run.started" : "run.ended", run.id, on: loop) { object in
-            object.key("run")
-            run.write(to: &object, includingSteps: false)
-        }
+        let type = run.state.isActive ? "run.started" : "run.ended"
+        write(
+            StreamEvent(transient: type, at: loop.wallClock, session: entry.session, run: run.id) { object in
+                object.key("run")
+                run.write(to: &object, includingSteps: false)
+            },
+            on: loop
+        )
         guard isOpen, !run.text.isEmpty else { return }
         let delta = StreamEvent.Delta(
             run: run.id,
@@ -161,22 +165,13 @@ final class EntryStream: OpenRequest, ExchangeOwner {
         api.services.runArchive.read(runID, on: loop) { [weak self] result in
             guard let self, self.isOpen else { return }
             switch result {
-            case .success(let run?) where run.endedAt != nil:
+            case .success(let run?) where !run.state.isActive:
                 if let next = run.continuedAs { return self.follow(next, on: loop) }
-                self.writeRun("run.ended", run.id, on: loop) { $0.member("run", raw: run.summary) }
+                self.writeRun(run, on: loop)
             case .success: break
             case .failure: self.end(reason: "store_unavailable", retryMilliseconds: 5000, on: loop)
             }
         }
-    }
-
-    private func writeRun(
-        _ type: String,
-        _ run: String,
-        on loop: isolated EventLoop,
-        _ body: (inout JSONWriter) -> Void
-    ) {
-        write(StreamEvent(transient: type, at: loop.wallClock, session: entry.session, run: run, body), on: loop)
     }
 
     // MARK: The end

@@ -17,7 +17,7 @@ final class EntryWait: OpenRequest, ExchangeOwner {
     private var entry: OutboxEntry
     private let text: String?
     private let startsRun: Bool
-    private var ended: KnownRun?
+    private var ended: Run?
     private var timer: TimerID?
     private var isOver = false
 
@@ -48,12 +48,12 @@ final class EntryWait: OpenRequest, ExchangeOwner {
     /// Looks at the current state: a repeated request may ask for a message that ended long ago.
     private func look(on loop: isolated EventLoop) {
         if let problem = EntryAnswer.failure(of: entry) { return fail(problem, on: loop) }
-        if let run = api.runs.run(runID), !run.state.isActive { return take(.live(run), on: loop) }
+        if let run = api.runs.run(runID), !run.state.isActive { return take(run, on: loop) }
         guard entry.state == .delivered || (entry.state == .accepted && startsRun) else { return }
         guard startsRun else { return obeyed(on: loop) }
         api.services.runArchive.read(runID, on: loop) { [weak self] result in
             switch result {
-            case .success(let run?) where run.endedAt != nil: self?.take(.archived(run), on: loop)
+            case .success(let run?) where !run.state.isActive: self?.take(run, on: loop)
             case .success: break
             case .failure(let error): self?.finish(.failure(.storage(error)), on: loop)
             }
@@ -69,7 +69,7 @@ final class EntryWait: OpenRequest, ExchangeOwner {
         if let ended, entry.state.isTerminal { return take(ended, on: loop) }
         if entry.state == .delivered, !startsRun { return obeyed(on: loop) }
         // Another run may answer the entry now, and may already be over.
-        if ended == nil, let run = api.runs.run(runID), !run.state.isActive { take(.live(run), on: loop) }
+        if ended == nil, let run = api.runs.run(runID), !run.state.isActive { take(run, on: loop) }
     }
 
     private func obeyed(on loop: isolated EventLoop) {
@@ -96,10 +96,10 @@ final class EntryWait: OpenRequest, ExchangeOwner {
 
     func runEnded(_ id: String, on loop: isolated EventLoop) {
         guard id == runID, let run = api.runs.run(id), !run.state.isActive else { return }
-        take(.live(run), on: loop)
+        take(run, on: loop)
     }
 
-    private func take(_ run: KnownRun, on loop: isolated EventLoop) {
+    private func take(_ run: Run, on loop: isolated EventLoop) {
         // The gateway goes on under another id, and that run has the answer.
         if let next = run.continuedAs {
             entry.runID = next

@@ -18,7 +18,7 @@ enum AbortOperations {
     static func run(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
         RunOperations.find(api, call, on: loop) { found throws(Problem) in
             switch found {
-            case .run(let run) where run.isActive: stop(run.id, in: run.session, api, call, on: loop)
+            case .run(let run) where run.state.isActive: stop(run.id, in: run.session.text, api, call, on: loop)
             case .run(let run): stopSuccessor(of: run, api, call, on: loop)
             case .waiting(let entry):
                 switch entry.state {
@@ -50,11 +50,11 @@ enum AbortOperations {
     }
 
     /// Stops the run that answers the message now: a restarted gateway goes on with it under another id.
-    private static func stopSuccessor(of run: KnownRun, _ api: HTTPAPI, _ call: Call, on loop: isolated EventLoop) {
+    private static func stopSuccessor(of run: Run, _ api: HTTPAPI, _ call: Call, on loop: isolated EventLoop) {
         api.services.runArchive.successor(of: run.id, on: loop) { result in
             switch result {
-            case .success(let next?): stop(next, in: run.session, api, call, on: loop)
-            case .success: answer(call, stopped: [], over: run.state, on: loop)
+            case .success(let next?): stop(next, in: run.session.text, api, call, on: loop)
+            case .success: answer(call, stopped: [], over: run.state.rawValue, on: loop)
             case .failure(let error): call.fail(.storage(error), on: loop)
             }
         }

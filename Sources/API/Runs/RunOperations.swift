@@ -54,7 +54,7 @@ enum RunOperations {
         call.respondTagged(
             .object { object in
                 object.array("runs") { list in
-                    for run in page.runs where !(skipsActive && run.isActive) { list.value(run) }
+                    for run in page.runs where !(skipsActive && run.state.isActive) { list.value(run) }
                 }
                 if page.hasMore { object.member("before", page.runs.last?.id) }
             },

@@ -41,23 +41,15 @@ extension ChatMessage {
 
     /// The text of a run that no transcript shows.
     init?(_ run: Run) {
-        self.init(run: run.id, text: run.text, error: run.error, at: run.endedAt ?? run.startedAt)
-    }
-
-    init?(_ run: ArchivedRun) {
-        self.init(run: run.id, text: run.text, error: run.error, at: run.endedAt ?? run.startedAt)
-    }
-
-    private init?(run: String, text: String, error: String?, at time: Timestamp) {
-        guard !text.isEmpty || error != nil, !Housekeeping.isAnswer(text) else { return nil }
+        guard !run.text.isEmpty || run.error != nil, !Housekeeping.isAnswer(run.text) else { return nil }
         self.init(
-            id: Self.id(ofRun: run),
+            id: Self.id(ofRun: run.id),
             role: .assistant,
-            text: text,
-            at: time,
-            state: error == nil ? .sent : .failed,
-            runID: run,
-            error: error
+            text: run.text,
+            at: run.endedAt ?? run.startedAt,
+            state: run.error == nil ? .sent : .failed,
+            runID: run.id,
+            error: run.error
         )
     }
 }

@@ -288,18 +288,7 @@ extension ChatMessage {
 
     /// The members of a cached message that are compared with others.
     init?(cached bytes: [UInt8]) {
-        guard let value = try? JSONDocument(parsing: bytes).root else { return nil }
-        self.init(value)
-    }
-
-    /// The same members of the message in a `message` event.
-    init?(published event: [UInt8]) {
-        guard let value = (try? JSONDocument(parsing: event).root)?["message"] else { return nil }
-        self.init(value)
-    }
-
-    private init?(_ value: JSONValue) {
-        guard let id = value["id"]?.string,
+        guard let value = try? JSONDocument(parsing: bytes).root, let id = value["id"]?.string,
             let role = value["role"]?.string.flatMap(Role.init(rawValue:)),
             let at = value["at"]?.string.flatMap({ Timestamp(rfc3339: $0) })
         else { return nil }

@@ -44,7 +44,7 @@ package final class MessageService {
     /// Sessions whose missed messages are being read, and whether to read them once more.
     private var reloading: [SessionKey: Bool] = [:]
     /// Runs of the earlier process whose answers are to be looked for.
-    private var unanswered: [ArchivedRun] = []
+    private var unanswered: [Run] = []
     /// Runs that ended while no transcript could be read, oldest first.
     private var unread: [Run] = []
     private let transcripts = KeptTranscripts()
@@ -71,21 +71,16 @@ package final class MessageService {
         let said: SaidMessages
         /// Our messages whose present state is not on the stream.
         let unsaid: [OutboxEntry]
-        /// Runs that ended and have no answer on the stream.
-        let unanswered: [ArchivedRun]
     }
 
     /// Loads the messages that an earlier process published, so that they do not come again.
     /// - Parameter completion: called when the link may open.
     func load(on loop: isolated EventLoop, completion: @escaping () -> Void) {
         feed.readSaved("messages", on: loop) { tables in
-            let said = try SaidMessages(tables.events, atLeast: Self.remembered)
-            let unanswered = try said.unansweredRuns.compactMap { try tables.runs.run(id: $0) }
-            return Saved(
-                said: said,
+            Saved(
+                said: try SaidMessages(tables, atLeast: Self.remembered),
                 // An entry that cannot be read is the outbox's to report, and does not keep the link closed.
-                unsaid: (try? said.unsaid(tables.outbox)) ?? [],
-                unanswered: unanswered.map { ArchivedRun($0, steps: []) }.filter { !$0.isInterrupted }
+                unsaid: (try? SaidMessages.unsaid(tables.said)) ?? []
             )
         } failed: { [weak self] fault in
             self?.fault = fault
@@ -93,7 +88,7 @@ package final class MessageService {
             guard let self else { return }
             self.fault = nil
             self.said = saved.said
-            self.unanswered = saved.unanswered
+            self.unanswered = saved.said.unansweredRuns
             let changed = self.early ?? []
             self.early = nil
             let known = Set(changed.map(\.id))
@@ -422,27 +417,27 @@ package final class MessageService {
             miss(session)
             reload(session, on: loop)
         }
-        let (archived, ended) = (unanswered, unread)
+        let (earlierRuns, ended) = (unanswered, unread)
         (unanswered, unread) = ([], [])
-        for run in archived { lookAfter(run, on: loop) }
+        for run in earlierRuns { lookForAnswer(of: run, on: loop) }
         for run in ended { lookAfter(run, isLast: false, on: loop) }
     }
 
     /// The tracker does not know the run, so its answer is found by its text behind the last answer on the stream.
     /// - Parameter firstPlace: the last answer on the stream at the first look; nil for the first look.
-    private func lookAfter(_ run: ArchivedRun, firstPlace: MessageCursor? = nil, on loop: isolated EventLoop) {
-        let session = SessionKey(canonical: run.session)
+    private func lookForAnswer(of run: Run, firstPlace: MessageCursor? = nil, on loop: isolated EventLoop) {
+        let session = run.session
         miss(session)
         guard let place = firstPlace ?? missed[session] else { return }
-        read(run.session, rows: Self.rowsAfterRun, longTexts: true, on: loop) { [weak self] result in
+        read(session.text, rows: Self.rowsAfterRun, longTexts: true, on: loop) { [weak self] result in
             guard let self else { return }
             guard case .success(let page) = result else { return self.unanswered.append(run) }
             self.publishMissed(page.page, session, on: loop)
             let behind = SaidMessages.messages(page.page.messages[...], after: place)
             if behind.contains(where: { $0.mayAnswer(run.text) }) { return }
-            if firstPlace != nil { return self.publish(ChatMessage(run), run.session, on: loop) }
+            if firstPlace != nil { return self.publish(ChatMessage(run), session.text, on: loop) }
             loop.after(milliseconds: Self.secondLookMilliseconds) { [weak self] in
-                self?.lookAfter(run, firstPlace: place, on: loop)
+                self?.lookForAnswer(of: run, firstPlace: place, on: loop)
             }
         }
     }
@@ -488,6 +483,7 @@ package final class MessageService {
         feed.publish("message", session: session, run: message.runID, on: loop) { object in
             object.member("message", raw: row.body)
         } also: { transaction in
+            try transaction.said.save(message, session: session)
             if isLasting { try transaction.messages.save([row], session: session, asOf: now) }
         }
         events.notify(.messageSaid(message, session: session), on: loop)

@@ -46,7 +46,7 @@ struct SentEntries: Sendable {
     mutating func readStopped(_ tables: StoreTables) throws {
         for entry in entries where entry.kind == .message && entry.state == .delivered {
             let state = try tables.runs.state(id: entry.runID ?? entry.upstreamKey)
-            if state == Run.State.aborted.rawValue { stopped.insert(entry.id) }
+            if state == .aborted { stopped.insert(entry.id) }
         }
     }
 

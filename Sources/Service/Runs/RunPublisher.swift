@@ -33,7 +33,8 @@ final class RunPublisher {
     func ended(_ run: Run, on loop: isolated EventLoop) {
         if ending.count == Self.mostEnding { ending.removeFirst() }
         ending.append(run)
-        publish("run.ended", run, on: loop)
+        // The transcript never gets the partial text of an interrupted run.
+        publish("run.ended", run, awaitsAnswer: run.end != .interrupted, on: loop)
     }
 
     /// Writes the texts of runs in progress. No gateway repeats the text of a run that a restart of the gateway cut off, so it has to
@@ -46,9 +47,9 @@ final class RunPublisher {
         guard !grown.isEmpty else { return }
         keptAt = loop.now
         keptBytes.merge(grown) { $1 }
-        let rows = grown.keys.compactMap { tracker.run($0) }.map(Self.row)
+        let rows = grown.keys.compactMap { tracker.run($0) }
         // Not through the feed, where the pieces of text would wait for this write. If it fails, the next one has the whole text.
-        feed.journal.commit(cost: rows.reduce(0) { $0 + $1.body.count }) { transaction in
+        feed.journal.commit(cost: rows.reduce(0) { $0 + $1.text.utf8.count }) { transaction in
             for row in rows { try transaction.runs.save(row) }
         } completion: { _, _ in
         }
@@ -59,38 +60,21 @@ final class RunPublisher {
         return count != kept && (count <= Self.shortText || abs(count - kept) >= kept / 8)
     }
 
-    private static func row(of run: Run) -> StoredRun {
-        var writer = JSONWriter(capacity: 512)
-        run.write(to: &writer, includingSteps: false)
-        return StoredRun(
-            id: run.id,
-            session: run.session.text,
-            state: run.state.rawValue,
-            startedAt: run.startedAt,
-            endedAt: run.endedAt,
-            body: writer.bytes
-        )
-    }
-
-    func publish(_ type: String, _ run: Run, on loop: isolated EventLoop) {
-        let row = Self.row(of: run)
+    func publish(_ type: String, _ run: Run, awaitsAnswer: Bool = false, on loop: isolated EventLoop) {
         feed.publish(type, session: run.session.text, run: run.id, on: loop) { object in
-            object.member("run", raw: row.body)
+            object.key("run")
+            run.write(to: &object, includingSteps: false)
         } also: { transaction in
-            try transaction.runs.save(row)
+            try transaction.runs.save(run)
+            if awaitsAnswer { try transaction.runs.awaitsAnswer(run.id, since: transaction.now) }
         }
     }
 
     func publish(_ step: Step, session: SessionKey, on loop: isolated EventLoop) {
-        var writer = JSONWriter(capacity: 512)
-        step.write(to: &writer)
-        let body = writer.bytes
-        let sequence = Int64(step.sequence)
-        let id = step.runID
-        feed.publish("run.step", session: session.text, run: id, on: loop) { object in
-            object.member("step", raw: body)
+        feed.publish("run.step", session: session.text, run: step.runID, on: loop) { object in
+            object.member("step", step)
         } also: { transaction in
-            try transaction.runs.saveStep(run: id, sequence: sequence, body: body)
+            try transaction.runs.save(step)
         }
     }
 

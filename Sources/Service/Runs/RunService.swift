@@ -329,13 +329,13 @@ package final class RunService {
         for open in runs where tracker.run(open.run.id) == nil {
             tracker.resume(
                 open.run.id,
-                session: tracker.defaults.tolerant(open.run.session),
+                session: tracker.defaults.tolerant(open.run.session.text),
                 startedAt: open.run.startedAt,
                 message: open.message,
-                text: ArchivedRun(open.run, steps: []).text,
+                text: open.run.text,
                 awaitsDelivery: open.delivery.map { !$0.isTerminal } ?? false,
                 awaitsResend: open.delivery == .retrying,
-                steps: open.steps,
+                steps: open.run.steps,
                 now: loop.wallClock
             )
         }

@@ -7,8 +7,7 @@ import Store
 /// The runs that an earlier process of Ladle followed, as the database has them.
 struct SavedRuns: Sendable {
     struct Open: Sendable {
-        var run: StoredRun
-        var steps: [Step]
+        var run: Run
         /// The text of the run's message, if Ladle sent it.
         var message: String?
         /// The state of that message.
@@ -37,8 +36,7 @@ struct SavedRuns: Sendable {
         open = try tables.runs.active().map { run in
             let entry = try tables.outbox.entry(answeredBy: run.id)
             return Open(
-                run: run,
-                steps: try tables.runs.steps(run: run.id).compactMap { Step(kept: $0) },
+                run: try tables.runs.whole(run),
                 message: entry?.text,
                 delivery: entry?.state
             )
@@ -64,16 +62,17 @@ struct SavedRuns: Sendable {
 
     static func lacksRun(_ entry: OutboxEntry, _ tables: StoreTables) throws -> Bool {
         guard entry.kind == .message else { return false }
-        return try tables.runs.run(id: entry.runID ?? entry.upstreamKey) == nil
+        return try tables.runs.state(id: entry.runID ?? entry.upstreamKey) == nil
     }
 
     // MARK: Ended runs that are still needed
 
     private static func stopped(_ stops: [OutboxEntry], _ tables: StoreTables) throws -> [PastRun] {
         try stops.compactMap { stop in
-            guard let id = stop.text, let row = try tables.runs.run(id: id) else { return nil }
-            let run = ArchivedRun(row, steps: [])
-            return run.isStopped ? try past(run, .stopped(at: stop.updatedAt), tables) : nil
+            guard let id = stop.text, let run = try tables.runs.run(id: id), run.end == .aborted,
+                run.continuedAs == nil
+            else { return nil }
+            return try past(run, .stopped(at: stop.updatedAt), tables)
         }
     }
 
@@ -82,9 +81,8 @@ struct SavedRuns: Sendable {
         _ process: GatewayProcess?,
         _ tables: StoreTables
     ) throws -> [PastRun] {
-        try tables.runs.ended(Run.State.failed.rawValue, since: since, limit: mostEntries).compactMap { row in
-            let run = ArchivedRun(row, steps: [])
-            guard run.isGivenUp, let endedAt = run.endedAt else { return nil }
+        try tables.runs.givenUp(since: since, limit: mostEntries).compactMap { run in
+            guard let endedAt = run.endedAt else { return nil }
             return try past(run, .givenUp(goneAt: max(endedAt, process?.startedAt ?? endedAt)), tables)
         }
     }
@@ -95,17 +93,17 @@ struct SavedRuns: Sendable {
         return try sessions.flatMap { session, entries -> [PastRun] in
             guard let since = entries.map(\.createdAt).min() else { return [] }
             return try tables.runs.list(session: session, before: nil, limit: mostOfGateway).compactMap {
-                row -> PastRun? in
-                guard let state = Run.State(rawValue: row.state), let endedAt = row.endedAt, endedAt >= since,
-                    try tables.outbox.entry(answeredBy: row.id) == nil
+                run -> PastRun? in
+                guard let endedAt = run.endedAt, endedAt >= since,
+                    try tables.outbox.entry(answeredBy: run.id) == nil
                 else { return nil }
                 return PastRun(
-                    id: row.id,
-                    session: SessionKey(canonical: session),
-                    end: .ofGateway(state),
+                    id: run.id,
+                    session: run.session,
+                    end: .ofGateway(run.state),
                     message: nil,
                     text: "",
-                    startedAt: row.startedAt,
+                    startedAt: run.startedAt,
                     endedAt: endedAt
                 )
             }
@@ -113,13 +111,13 @@ struct SavedRuns: Sendable {
     }
 
     /// Only runs of our own messages: the gateway names no others when it continues them.
-    private static func past(_ run: ArchivedRun, _ end: PastRun.End, _ tables: StoreTables) throws -> PastRun? {
+    private static func past(_ run: Run, _ end: PastRun.End, _ tables: StoreTables) throws -> PastRun? {
         guard let endedAt = run.endedAt, let message = try tables.outbox.entry(answeredBy: run.id)?.text else {
             return nil
         }
         return PastRun(
             id: run.id,
-            session: SessionKey(canonical: run.session),
+            session: run.session,
             end: end,
             message: message,
             text: run.text,

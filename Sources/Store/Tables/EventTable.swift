@@ -143,31 +143,27 @@ package struct EventTable {
         return page
     }
 
-    /// Visits the newest `count` events, newest first, until `body` has enough. Events of other types than `type` come
-    /// without their data.
-    package func scanBack(
-        _ count: Int,
-        dataOf type: String,
-        _ body: (StoredEvent) -> Bool
-    ) throws(SQLiteError) {
-        let epoch = try epoch()
-        try connection.scan(
-            "SELECT seq, at, type, session, run, CASE WHEN type = ?1 THEN data ELSE x'' END "
-                + "FROM event ORDER BY seq DESC LIMIT ?2",
-            type,
-            count
-        ) { row in
-            body(
-                StoredEvent(
-                    id: EventID(epoch: epoch, sequence: row.int64(0)),
-                    type: row.string(2),
-                    at: Timestamp(milliseconds: row.int64(1)),
-                    session: row.optionalString(3),
-                    run: row.optionalString(4),
-                    data: row.bytes(5)
-                )
-            )
+    /// The time of the newest event; nil for a new log.
+    package func newestTime() throws(SQLiteError) -> Timestamp? {
+        try connection.first("SELECT at FROM event ORDER BY seq DESC LIMIT 1") { row in
+            Timestamp(milliseconds: row.int64(0))
         }
+    }
+
+    /// The time of the first event with this number or a higher one.
+    package func time(from sequence: Int64) throws(SQLiteError) -> Timestamp? {
+        try connection.first("SELECT at FROM event WHERE seq >= ? ORDER BY seq LIMIT 1", sequence) { row in
+            Timestamp(milliseconds: row.int64(0))
+        }
+    }
+
+    /// Sessions with events of this number or higher ones, the one with the newest event first.
+    package func sessions(from sequence: Int64, limit: Int) throws(SQLiteError) -> [SessionKey] {
+        try connection.all(
+            "SELECT session FROM event_session WHERE seq >= ? ORDER BY seq DESC LIMIT ?",
+            sequence,
+            limit
+        ) { row in SessionKey(canonical: row.string(0)) }
     }
 
     // MARK: Retention
@@ -188,6 +184,7 @@ package struct EventTable {
             last,
             notBefore.milliseconds
         ) { row in row.int64(0) }
+        try connection.run("DELETE FROM event_session WHERE seq < ?", kept ?? last + 1)
         try connection.run("DELETE FROM event WHERE seq < ?", kept ?? last + 1)
         return connection.changes
     }

@@ -10,7 +10,7 @@ enum OutboxRow {
         o.coalescing_key, o.upstream_key, o.key_generation, o.last_class, o.first_dispatch_at, o.dispatch_uptime_ms,
         o.owner, o.payload_bytes, o.is_repeat_in_doubt, o.ttl_ms, o.dispatch_skew_ms
         """
-    private static let columnCount: Int32 = 28
+    static let columnCount: Int32 = 28
 
     static func entryWithText(_ row: SQLiteRow) throws(SQLiteError) -> OutboxEntry {
         var entry = try entry(row)

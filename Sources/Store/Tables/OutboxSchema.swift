@@ -122,6 +122,22 @@ package enum OutboxSchema {
             version: 4,
             script: "ALTER TABLE outbox ADD COLUMN dispatch_skew_ms INTEGER;"
         ),
+        // Stops are found without a walk over closed messages. The published state of a message goes with its entry. A message that
+        // is older than the log was published, and its event was deleted.
+        Migration(
+            module: "outbox",
+            version: 5,
+            script: """
+                CREATE INDEX outbox_stop ON outbox(updated_at) WHERE kind = 'abort';
+                CREATE TRIGGER outbox_message_removed AFTER DELETE ON outbox BEGIN
+                    DELETE FROM said WHERE id = old.id;
+                END;
+                INSERT OR IGNORE INTO said
+                    SELECT -ordinal, id, session, 'user', iif(state IN ('failed', 'expired'), 'failed', 'sending'), run_id, created_at
+                    FROM outbox WHERE kind = 'message' AND state NOT IN ('delivered', 'cancelled')
+                        AND created_at < (SELECT min(at) FROM event);
+                """
+        ),
     ]
 
     /// The longest wait of an entry, from before `ttl_ms` had its own column.

@@ -44,6 +44,8 @@ package struct OutboxTable {
                 // queries have one text.
                 let names = OutboxState.allCases.filter(states.contains).map { "'\($0.rawValue)'" }
                 conditions.append("o.state IN (\(names.joined(separator: ", ")))")
+                // Lets the index of open entries be used.
+                if !states.contains(where: \.isFinal) { conditions.append("o.state NOT IN ('delivered', 'cancelled')") }
             }
             return "SELECT \(OutboxRow.columns), p.text FROM outbox o LEFT JOIN outbox_payload p USING(ordinal) "
                 + (conditions.isEmpty ? "" : "WHERE \(conditions.joined(separator: " AND ")) ")
@@ -363,9 +365,9 @@ package struct OutboxTable {
     package func stoppedRuns(since messages: [OutboxEntry]) throws(SQLiteError) -> [String] {
         guard let first = messages.lazy.filter({ $0.kind.startsRun }).map(\.ordinal).min() else { return [] }
         return try connection.all(
-            "SELECT \(OutboxRow.columns) FROM outbox o WHERE ordinal > ? AND kind = ? AND state <> 'cancelled'",
+            "SELECT \(OutboxRow.columns) FROM outbox o INDEXED BY outbox_stop "
+                + "WHERE kind = 'abort' AND ordinal > ? AND state <> 'cancelled' ORDER BY ordinal",
             first,
-            OutboxKind.abort.rawValue,
             row: OutboxRow.entry
         ).compactMap(\.stoppedRun)
     }
@@ -387,17 +389,15 @@ package struct OutboxTable {
     package func confirmedStops(since time: Timestamp, limit: Int) throws(SQLiteError) -> [OutboxEntry] {
         try connection.all(
             Self.confirmedStops,
-            OutboxKind.abort.rawValue,
             time.milliseconds,
             limit,
             row: OutboxRow.entryWithText
         )
     }
 
-    /// Both states are named, so that the index of done entries is used.
     package static let confirmedStops =
         "SELECT \(OutboxRow.columns), p.text FROM outbox o LEFT JOIN outbox_payload p USING(ordinal) "
-        + "WHERE o.state IN ('delivered', 'cancelled') AND o.state = 'delivered' AND o.kind = ? AND o.updated_at >= ? "
+        + "WHERE o.kind = 'abort' AND o.state = 'delivered' AND o.updated_at >= ? "
         + "ORDER BY o.updated_at DESC LIMIT ?"
 
     /// One row at a time in either direction, without indexes, for files whose indexes may be damaged.

@@ -1,32 +1,8 @@
 package import Basics
+import Gateway
+import Labels
+package import Runs
 package import SQLite
-
-/// A run as the database stores it: columns for queries, and the API's own JSON.
-package struct StoredRun: Sendable, Equatable {
-    package var id: String
-    package var session: String
-    package var state: String
-    package var startedAt: Timestamp
-    package var endedAt: Timestamp?
-    /// The run without its steps.
-    package var body: [UInt8]
-
-    package init(
-        id: String,
-        session: String,
-        state: String,
-        startedAt: Timestamp,
-        endedAt: Timestamp? = nil,
-        body: [UInt8]
-    ) {
-        self.id = id
-        self.session = session
-        self.state = state
-        self.startedAt = startedAt
-        self.endedAt = endedAt
-        self.body = body
-    }
-}
 
 /// Runs and their steps, kept as long as their events.
 package struct RunTable {
@@ -36,63 +12,126 @@ package struct RunTable {
         self.connection = connection
     }
 
-    package func save(_ run: StoredRun) throws(SQLiteError) {
+    // MARK: Writing
+
+    /// Writes the run without its steps.
+    package func save(_ run: Run) throws(SQLiteError) {
         try connection.run(
-            "INSERT INTO run(id, session, state, started_at, ended_at, body) VALUES(?, ?, ?, ?, ?, ?) "
-                + "ON CONFLICT(id) DO UPDATE SET session = excluded.session, state = excluded.state, "
-                + "started_at = excluded.started_at, ended_at = excluded.ended_at, body = excluded.body",
+            """
+            INSERT INTO run(\(Self.columns)) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            ON CONFLICT(id) DO UPDATE SET session = excluded.session, state = excluded.state,
+            started_at = excluded.started_at, ended_at = excluded.ended_at, end_kind = excluded.end_kind,
+            text = excluded.text, error = excluded.error, continued_as = excluded.continued_as,
+            tokens_in = excluded.tokens_in, tokens_out = excluded.tokens_out, cache_read = excluded.cache_read,
+            cache_write = excluded.cache_write, tokens = excluded.tokens, cost = excluded.cost
+            """,
             run.id,
-            run.session,
-            run.state,
+            run.session.text,
+            run.state.rawValue,
             run.startedAt.milliseconds,
             run.endedAt?.milliseconds,
-            run.body
+            run.end?.rawValue,
+            run.text,
+            run.error,
+            run.continuedAs,
+            run.usage?.input,
+            run.usage?.output,
+            run.usage?.cacheRead,
+            run.usage?.cacheWrite,
+            run.usage?.totalTokens,
+            run.usage?.cost
         )
     }
 
-    package func saveStep(run: String, sequence: Int64, body: [UInt8]) throws(SQLiteError) {
+    package func save(_ step: Step) throws(SQLiteError) {
         try connection.run(
-            "INSERT INTO run_step(run, seq, body) VALUES(?, ?, ?) "
-                + "ON CONFLICT(run, seq) DO UPDATE SET body = excluded.body",
-            run,
-            sequence,
-            body
+            "INSERT OR REPLACE INTO run_step(run, \(Self.stepColumns)) "
+                + "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            step.runID,
+            step.sequence,
+            step.id,
+            step.kind.rawValue,
+            step.tool,
+            step.toolCallID,
+            step.category.rawValue,
+            step.label,
+            step.detail,
+            step.approvalID,
+            step.state.rawValue,
+            step.startedAt.milliseconds,
+            step.endedAt?.milliseconds,
+            step.durationMilliseconds,
+            step.exitCode,
+            step.error
         )
     }
 
-    package func run(id: String) throws(SQLiteError) -> StoredRun? {
+    /// The end of the run is on the stream since this time, and its answer is not.
+    package func awaitsAnswer(_ id: String, since time: Timestamp) throws(SQLiteError) {
+        try connection.run("UPDATE run SET unanswered_since = ? WHERE id = ?", time.milliseconds, id)
+    }
+
+    func answered(in session: String) throws(SQLiteError) {
+        try connection.run(
+            "UPDATE run SET unanswered_since = NULL WHERE session = ? AND unanswered_since IS NOT NULL",
+            session
+        )
+    }
+
+    // MARK: Reading
+
+    /// Runs whose answers are not on the stream, oldest end first.
+    package func unanswered(since time: Timestamp) throws(SQLiteError) -> [Run] {
+        try connection.all(
+            "SELECT \(Self.columns) FROM run WHERE unanswered_since >= ? ORDER BY unanswered_since",
+            time.milliseconds,
+            row: Self.run
+        )
+    }
+
+    /// The run without its steps.
+    package func run(id: String) throws(SQLiteError) -> Run? {
         try connection.first("SELECT \(Self.columns) FROM run WHERE id = ?", id, row: Self.run)
     }
 
     /// The state alone, which needs no reading of the run's text.
-    package func state(id: String) throws(SQLiteError) -> String? {
-        try connection.first("SELECT state FROM run WHERE id = ?", id) { row in row.string(0) }
+    package func state(id: String) throws(SQLiteError) -> Run.State? {
+        try connection.first("SELECT state FROM run WHERE id = ?", id) { row in Run.State(rawValue: row.string(0)) }
+            ?? nil
     }
 
-    package func steps(run: String) throws(SQLiteError) -> [[UInt8]] {
-        try connection.all("SELECT body FROM run_step WHERE run = ? ORDER BY seq", run) { row in row.bytes(0) }
+    /// The run with its steps.
+    package func whole(_ run: Run) throws(SQLiteError) -> Run {
+        var run = run
+        run.steps = try steps(run: run.id)
+        return run
     }
 
-    package func active() throws(SQLiteError) -> [StoredRun] {
+    /// In the order of their numbers. A step of a kind that this version does not know is left out.
+    package func steps(run: String) throws(SQLiteError) -> [Step] {
+        try connection.all("SELECT \(Self.stepColumns) FROM run_step WHERE run = ? ORDER BY seq", run) { row in
+            Self.step(row, of: run)
+        }.compactMap(\.self)
+    }
+
+    package func active() throws(SQLiteError) -> [Run] {
         try connection.all(
             "SELECT \(Self.columns) FROM run WHERE ended_at IS NULL ORDER BY started_at",
             row: Self.run
         )
     }
 
-    /// Ended runs, newest first.
-    package func ended(_ state: String, since time: Timestamp, limit: Int) throws(SQLiteError) -> [StoredRun] {
-        try connection.all(
-            "SELECT \(Self.columns) FROM run WHERE ended_at >= ? AND state = ? ORDER BY ended_at DESC LIMIT ?",
-            time.milliseconds,
-            state,
-            limit,
-            row: Self.run
-        )
+    /// Runs that the gateway's process left and that no other process is known to go on with, newest first.
+    package func givenUp(since time: Timestamp, limit: Int) throws(SQLiteError) -> [Run] {
+        try connection.all(Self.givenUp, time.milliseconds, limit, row: Self.run)
     }
 
+    static let givenUp =
+        "SELECT \(columns) FROM run WHERE end_kind = 'interrupted' AND continued_as IS NULL AND ended_at >= ? "
+        + "ORDER BY ended_at DESC LIMIT ?"
+
     /// Runs, newest first; `before` is the last run of the previous page.
-    package func list(session: String?, before: RowPlace?, limit: Int) throws(SQLiteError) -> [StoredRun] {
+    package func list(session: String?, before: RowPlace?, limit: Int) throws(SQLiteError) -> [Run] {
         try connection.all(
             Self.page(session: session != nil, before: before != nil),
             session,
@@ -127,16 +166,69 @@ package struct RunTable {
         return ids.count
     }
 
-    private static let columns = "id, session, state, started_at, ended_at, body"
+    // MARK: Columns
 
-    private static func run(_ row: SQLiteRow) -> StoredRun {
-        StoredRun(
+    private static let columns = """
+        id, session, state, started_at, ended_at, end_kind, text, error, continued_as, tokens_in, tokens_out, cache_read,
+        cache_write, tokens, cost
+        """
+
+    private static func run(_ row: SQLiteRow) throws(SQLiteError) -> Run {
+        guard let state = Run.State(rawValue: row.string(2)) else {
+            throw .malformed("unknown run state \(row.string(2))")
+        }
+        return Run(
             id: row.string(0),
-            session: row.string(1),
-            state: row.string(2),
+            session: SessionKey(canonical: row.string(1)),
+            state: state,
             startedAt: Timestamp(milliseconds: row.int64(3)),
             endedAt: row.optionalInt64(4).map { Timestamp(milliseconds: $0) },
-            body: row.bytes(5)
+            text: row.string(6),
+            error: row.optionalString(7),
+            end: row.optionalString(5).flatMap(Run.End.init(rawValue:)),
+            continuedAs: row.optionalString(8),
+            usage: usage(row)
+        )
+    }
+
+    private static func usage(_ row: SQLiteRow) -> TokenUsage? {
+        guard let input = row.optionalInt64(9) else { return nil }
+        var usage = TokenUsage()
+        usage.input = input
+        usage.output = row.int64(10)
+        usage.cacheRead = row.int64(11)
+        usage.cacheWrite = row.int64(12)
+        usage.totalTokens = row.int64(13)
+        usage.cost = row.optionalDouble(14)
+        return usage
+    }
+
+    private static let stepColumns = """
+        seq, id, kind, tool, call, category, label, detail, approval, state, started_at, ended_at, duration_ms, exit_code,
+        error
+        """
+
+    private static func step(_ row: SQLiteRow, of run: String) -> Step? {
+        guard let kind = Step.Kind(rawValue: row.string(2)), let state = Step.State(rawValue: row.string(9)),
+            let category = ActivityCategory(rawValue: row.string(5))
+        else { return nil }
+        return Step(
+            id: row.string(1),
+            runID: run,
+            sequence: row.int(0),
+            kind: kind,
+            tool: row.optionalString(3),
+            toolCallID: row.optionalString(4),
+            category: category,
+            label: row.string(6),
+            detail: row.optionalString(7),
+            approvalID: row.optionalString(8),
+            state: state,
+            startedAt: Timestamp(milliseconds: row.int64(10)),
+            endedAt: row.optionalInt64(11).map { Timestamp(milliseconds: $0) },
+            durationMilliseconds: row.optionalInt64(12),
+            exitCode: row.optionalInt64(13),
+            error: row.optionalString(14)
         )
     }
 }

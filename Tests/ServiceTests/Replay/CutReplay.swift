@@ -3,6 +3,7 @@ import EventLoops
 import Gateway
 import JSONBytes
 import Outbox
+import Runs
 import Service
 import Store
 

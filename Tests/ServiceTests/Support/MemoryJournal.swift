@@ -40,6 +40,9 @@ final class MemoryJournal: Journal {
     /// The number of operations so far.
     var operations: Int { state.withLock { $0.operations } }
 
+    /// The work of the database so far, in steps of its machine.
+    var databaseSteps: Int { state.withLock { $0.connection.machineSteps } }
+
     func failReads(_ error: StoreError?) { state.withLock { $0.readFault = error } }
 
     func failWrites(_ error: StoreError?) {

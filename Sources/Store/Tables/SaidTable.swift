@@ -1,0 +1,88 @@
+package import Basics
+package import Outbox
+package import Runs
+package import SQLite
+
+/// The newest chat messages on the event stream, without their texts, each in the state in which it was published last. Written in the
+/// transactions of their events, so that a start need not read the log.
+package struct SaidTable {
+    /// As many as a start reads, and as many again.
+    static let kept = 2_000
+
+    package struct Said: Sendable {
+        /// The number of the event.
+        package let sequence: Int64
+        package let session: SessionKey
+        /// The text is left out.
+        package let message: ChatMessage
+    }
+
+    private let connection: SQLiteConnection
+    private let sequence: Int64
+
+    /// - Parameter sequence: the number of the event that is written next.
+    init(_ connection: SQLiteConnection, sequence: Int64 = 0) {
+        self.connection = connection
+        self.sequence = sequence
+    }
+
+    /// Saves the message that the next event publishes. An answer is taken for that of all runs of its session that have ended.
+    package func save(_ message: ChatMessage, session: String) throws(SQLiteError) {
+        try connection.run(
+            "INSERT OR REPLACE INTO said(seq, id, session, role, state, run, at) VALUES(?, ?, ?, ?, ?, ?, ?)",
+            sequence,
+            message.id,
+            session,
+            message.role.rawValue,
+            message.state.rawValue,
+            message.runID,
+            message.at.milliseconds
+        )
+        if message.role != .user { try RunTable(connection).answered(in: session) }
+    }
+
+    /// The messages published last, newest first.
+    package func newest(_ limit: Int) throws(SQLiteError) -> [Said] {
+        try connection.all(
+            "SELECT seq, session, id, role, state, run, at FROM said ORDER BY seq DESC LIMIT ?",
+            limit
+        ) { row in
+            guard let role = ChatMessage.Role(rawValue: row.string(3)),
+                let state = ChatMessage.State(rawValue: row.string(4))
+            else { return nil }
+            let message = ChatMessage(
+                id: row.string(2),
+                role: role,
+                text: "",
+                at: Timestamp(milliseconds: row.int64(6)),
+                state: state,
+                runID: row.optionalString(5)
+            )
+            return Said(sequence: row.int64(0), session: SessionKey(canonical: row.string(1)), message: message)
+        }.compactMap(\.self)
+    }
+
+    /// Entries whose messages were not published as sent, each with the state in which its message was published, if it was.
+    package func unsent() throws(SQLiteError) -> [(entry: OutboxEntry, said: ChatMessage.State?)] {
+        try connection.all(Self.unsent) { row throws(SQLiteError) in
+            let entry = try OutboxRow.entry(row)
+            return (entry, row.optionalString(OutboxRow.columnCount).flatMap(ChatMessage.State.init(rawValue:)))
+        }
+    }
+
+    static let unsent = """
+        SELECT \(OutboxRow.columns), s.state FROM outbox o LEFT JOIN said s ON s.id = o.id
+        WHERE o.state NOT IN ('delivered', 'cancelled') AND o.kind = 'message'
+        UNION ALL SELECT \(OutboxRow.columns), s.state FROM said s JOIN outbox o ON o.id = s.id
+        WHERE s.role = 'user' AND s.state <> 'sent' AND o.state = 'delivered'
+        """
+
+    /// Deletes older messages. One of ours that was not published as sent goes with its entry.
+    func prune() throws(SQLiteError) {
+        try connection.run(
+            "DELETE FROM said WHERE seq < (SELECT seq FROM said ORDER BY seq DESC LIMIT 1 OFFSET ?) "
+                + "AND (role <> 'user' OR state = 'sent')",
+            Self.kept
+        )
+    }
+}
