@@ -1,15 +1,63 @@
 package import Basics
 
 /// A span of time within which something must have been written, on one clock. Two clocks never agree to the millisecond, so each rule
-/// that compares times names the window that it allows.
+/// that compares times names the window that it allows. All windows are here.
 package struct ClockWindow: Sendable, Equatable {
     package let from: Timestamp
     package let to: Timestamp
 
-    package init(from: Timestamp, to: Timestamp) {
+    package init(from: Timestamp, to: Timestamp = Timestamp(milliseconds: .max)) {
         self.from = from
         self.to = max(from, to)
     }
 
+    package init(around time: Timestamp, before: Int64, after: Int64) {
+        self.init(from: time.adding(milliseconds: -before), to: time.adding(milliseconds: after))
+    }
+
     package func contains(_ time: Timestamp) -> Bool { from <= time && time <= to }
+
+    // MARK: The gateway's clock alone
+
+    /// The row of a message whose run started at this time. They have the same millisecond, and on a loaded gateway up to 100 between
+    /// them.
+    package static func row(startedAt start: Timestamp) -> ClockWindow { around(start, 100) }
+
+    /// The same, where nothing but the time ties them: every other run may have begun some milliseconds away.
+    package static func onlyRow(startedAt start: Timestamp) -> ClockWindow { around(start, 2) }
+
+    /// The row of a run that was first seen at this time, while it worked: some time before.
+    package static func row(seenAt time: Timestamp) -> ClockWindow {
+        ClockWindow(from: Timestamp(milliseconds: .min), to: row(startedAt: time).to)
+    }
+
+    /// The start of the run that answers the gateway's own prompt of this time. A gateway that has just started may begin the run some
+    /// seconds after it wrote the prompt.
+    package static func start(promptedAt prompt: Timestamp) -> ClockWindow {
+        ClockWindow(around: prompt, before: 1_000, after: 5_000)
+    }
+
+    // MARK: Our clock and the gateway's
+
+    /// The row of a message that was sent at this time, over a connection that has just compared the clocks.
+    package static func row(sentAt time: Timestamp) -> ClockWindow {
+        ClockWindow(from: time.adding(milliseconds: -2_000))
+    }
+
+    /// The row of a message that was dispatched at this time, perhaps by an earlier process of Ladle: one of the clocks may have been
+    /// set or may have drifted since they were compared.
+    /// - Parameter delivered: when the message was known to be delivered. The gateway writes its row ten minutes later at most.
+    package static func row(dispatchedAt time: Timestamp, delivered: Timestamp? = nil) -> ClockWindow {
+        let from = time.adding(milliseconds: -10_000)
+        return delivered.map { ClockWindow(from: from, to: $0.adding(milliseconds: 600_000)) } ?? ClockWindow(from: from)
+    }
+
+    /// A run that may still be at work at this time began within the hour before it: runs rarely last longer.
+    package static func run(atWork time: Timestamp) -> ClockWindow {
+        ClockWindow(from: row(dispatchedAt: time).from.adding(milliseconds: -3_600_000))
+    }
+
+    private static func around(_ time: Timestamp, _ milliseconds: Int64) -> ClockWindow {
+        ClockWindow(around: time, before: milliseconds, after: milliseconds)
+    }
 }

@@ -1,4 +1,5 @@
 package import Basics
+package import Ledger
 
 /// Looks for one entry in the newest rows of its session's history.
 ///
@@ -10,8 +11,7 @@ package struct RowSearch: Sendable {
         /// The idempotency key as written in the row.
         package var key: String?
         package var isUser: Bool
-        /// The text without the envelope that the gateway puts around a user's words.
-        package var text: String
+        package var words: Words
         package var at: Timestamp?
         /// A row of the assistant, or of one of its tools.
         package var isAnswer: Bool
@@ -21,7 +21,7 @@ package struct RowSearch: Sendable {
         package init(
             key: String?,
             isUser: Bool,
-            text: String,
+            words: Words,
             at: Timestamp?,
             isAnswer: Bool = false,
             isResumption: Bool = false
@@ -29,26 +29,15 @@ package struct RowSearch: Sendable {
             self.key = key
             self.isUser = isUser
             self.isAnswer = isAnswer
-            self.text = text
+            self.words = words
             self.at = at
             self.isResumption = isResumption
         }
     }
 
-    /// The possible remaining difference between two clocks after comparison; text matches and the end of a search allow
-    /// for it.
-    package static let clockToleranceMs: Int64 = 10_000
-    /// Runs rarely last longer.
-    package static let longestRunMs: Int64 = 3_600_000
-    /// Gateways cut texts at 8,000 or 12,000 UTF-16 units, envelope included; one character may take many units.
-    private static let fewestShown = 1_000
-    /// The longest mark that a gateway writes at a cut.
-    private static let longestMark = 64
-    private static let omission = "[chat.history omitted"
-
     private let key: String
-    private let text: String
-    private let since: Timestamp
+    private let words: Words
+    private let window: ClockWindow
     private let sameText: Int
     private let sameTextBefore: Int
 
@@ -58,10 +47,10 @@ package struct RowSearch: Sendable {
     ///   - sameText: the number of other entries with this text that may have rows of their own in that time.
     ///   - sameTextBefore: the same number, including entries whose runs may have been in progress at its start: a
     ///     restarted gateway writes their rows again.
-    package init(key: String, text: String, since: Timestamp, sameText: Int = 0, sameTextBefore: Int = 0) {
+    package init(key: String, words: Words, since: Timestamp, sameText: Int = 0, sameTextBefore: Int = 0) {
         self.key = key
-        self.text = Self.bare(text)
-        self.since = since
+        self.words = words
+        window = .row(dispatchedAt: since)
         self.sameText = sameText
         self.sameTextBefore = max(sameText, sameTextBefore)
     }
@@ -79,20 +68,18 @@ package struct RowSearch: Sendable {
                 // Old gateways write keys only on the partial answers of aborted runs.
                 if row.isUser { showsKeys = true }
                 if let masked = MaskedKey(key), row.isUser, agrees(masked) {
-                    if Self.bare(row.text) == text {
+                    if row.words == words {
                         return found(row, before: rows[(place + 1)...], hasActiveRun: hasActiveRun)
                     }
                     mayBeThere = true
                 }
             }
-            if let at = row.at, at < since.adding(milliseconds: -Self.clockToleranceMs) {
+            if let at = row.at, at < window.from {
                 isComplete = true
             } else if row.isUser, row.key == nil {
-                let shown = Self.bare(row.text)
-                // Any message of pictures alone has no words.
-                if shown == text, !text.isEmpty, row.at != nil {
+                if row.words == words, !words.isEmpty, row.at != nil {
                     if row.isResumption { resumptions += 1 } else { sightings += 1 }
-                } else if resembles(shown) {
+                } else if row.words.mayShow(words) {
                     mayBeThere = true
                 }
             }
@@ -129,24 +116,5 @@ package struct RowSearch: Sendable {
 
     private func agrees(_ masked: MaskedKey) -> Bool {
         [key, key + ":user"].contains { masked.agrees(with: $0) }
-    }
-
-    /// Whether the text may be the entry's: inside an unknown envelope, cut, left out, or without a known time.
-    private func resembles(_ shown: String) -> Bool {
-        if shown == text || shown.hasPrefix(Self.omission) { return true }
-        if !text.isEmpty, shown.hasSuffix(text) { return true }
-        guard shown.utf8.count >= Self.fewestShown, text.utf8.count >= Self.fewestShown else { return false }
-        let agreeing = zip(shown, text).prefix { $0 == $1 }.count
-        return agreeing >= Self.fewestShown && shown.count - agreeing <= Self.longestMark
-    }
-
-    /// The text without control characters, which gateways remove, and without blanks at its ends.
-    private static func bare(_ text: String) -> String {
-        var scalars = text.unicodeScalars.filter {
-            $0 == "\n" || $0.value >= 0x20 && !(0x7f...0x9f).contains($0.value)
-        }[...]
-        while scalars.last?.properties.isWhitespace == true { scalars.removeLast() }
-        while scalars.first?.properties.isWhitespace == true { scalars.removeFirst() }
-        return String(Substring(scalars))
     }
 }

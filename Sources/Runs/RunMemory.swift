@@ -74,7 +74,7 @@ struct RunMemory: Sendable {
     /// A run that an earlier process of Ladle saw end.
     mutating func remember(_ past: PastRun) {
         make(past.id, session: past.session, now: past.endedAt)
-        reducers[past.id]?.message.text = past.message.map { HistoryTurn.compared($0) }
+        reducers[past.id]?.message.words = past.message.map { Words($0) }
         reducers[past.id]?.remember(past)
         sessions[past.session]?.end(past.id)
         weigh(past.id)
@@ -106,15 +106,15 @@ struct RunMemory: Sendable {
     // MARK: Messages of other clients
 
     /// The gateway announced that it took a message with these words: one of ours, or one of another client.
-    mutating func gatewayTook(_ words: String, session: SessionKey) {
+    mutating func gatewayTook(_ words: Words, session: SessionKey) {
         guard let runs = sessions[session] else { return }
-        let own = runs.all.first { self[$0]?.message.text == words && self[$0]?.message.isAnnounced == false }
+        let own = runs.all.first { self[$0]?.message.isAnnounced == false && self[$0]?.message.isShown(as: words) == true }
         if let own { self[own]?.message.announced() } else { sessions[session]?.othersSaid(words) }
     }
 
     /// The gateway begins with a message of these words; unless it is one of ours, another client said them.
-    mutating func gatewayBegan(_ words: String, in runs: some Sequence<String>, session: SessionKey) {
-        let isOurs = runs.contains { self[$0]?.message.text == words }
+    mutating func gatewayBegan(_ words: Words, in runs: some Sequence<String>, session: SessionKey) {
+        let isOurs = runs.contains { self[$0]?.message.isShown(as: words) == true }
         if !isOurs { sessions[session]?.othersBegan(words) }
     }
 

@@ -1,13 +1,17 @@
+import Ledger
+
 /// The message that a run answers: its words if we sent it, and what shows that the gateway has it.
 struct RunMessage: Sendable {
-    /// The words of our message, as rows are compared with them; nil for a run that we did not start.
-    var text: String?
+    /// The words of our message; nil for a run that we did not start.
+    var words: Words?
+    /// Whether a row with these words shows our message.
+    func isShown(as row: Words) -> Bool { words.map { row.show($0) } ?? false }
     /// How far the gateway's clock was ahead of ours when the message was sent; nil if unknown.
     var clockSkewMs: Int64?
     /// The run goes on with one that a restart interrupted, and its prompt is the gateway's.
     var isResumption = false
     /// Another client sent the message.
-    var isOfStranger: Bool { text == nil && !isResumption }
+    var isOfStranger: Bool { words == nil && !isResumption }
     /// The outbox has no proof that the gateway has the message, and may send it again.
     var awaitsDelivery = false
     /// The transcript was seen to hold the message's row.
@@ -25,11 +29,11 @@ struct RunMessage: Sendable {
 
     /// The transcript holds the message, although perhaps no page has shown it: its row may have come as an event. A gateway that goes
     /// on with the run replaces that row.
-    var isInTranscript: Bool { isStored || (text != nil && !awaitsDelivery) }
+    var isInTranscript: Bool { isStored || (words != nil && !awaitsDelivery) }
 
     /// June releases acknowledge a message before its run begins. They may still refuse the message, and they write a row even for
     /// a refused message.
-    var mayBeRefused: Bool { text != nil && awaitsDelivery && !wasSeenAtWork }
+    var mayBeRefused: Bool { words != nil && awaitsDelivery && !wasSeenAtWork }
 
     mutating func sent() { (awaitsDelivery, isSenderHere, isAnnounced) = (true, true, false) }
     mutating func announced() { isAnnounced = true }

@@ -82,7 +82,7 @@ struct RunReducer: Sendable {
             id: id,
             starts: times.starts,
             joinedAt: times.starts.isEmpty && !publication.isResumed ? times.firstEvent : nil,
-            message: message.text,
+            message: message.words,
             // Without a reported start the time may be that of the first event.
             mayMatchByWords: isActive && (times.starts.isEmpty || publication.isResumed),
             sentAt: times.sentAt,
@@ -91,7 +91,7 @@ struct RunReducer: Sendable {
     }
 
     /// An earlier process of Ladle handed our message to the gateway, and nothing of its run has been seen since.
-    var isUnseen: Bool { publication.isResumed && message.text != nil && !hasBegun }
+    var isUnseen: Bool { publication.isResumed && message.words != nil && !hasBegun }
 
     /// The run began in a conversation other than this one.
     func isOf(another shown: String) -> Bool { hasBegun && conversation.map { $0 != shown } ?? false }
@@ -128,7 +128,7 @@ struct RunReducer: Sendable {
 
     /// An estimate of the run's memory in bytes. Each text counts once for each copy on its way to the subscribers.
     var weight: Int {
-        let sent = message.text?.utf8.count ?? 0
+        let sent = message.words?.text.utf8.count ?? 0
         return 4_096 + 2_048 * steps.count + 2 * steps.thoughts.byteCount + text.weight + 2 * sent
     }
 
@@ -207,7 +207,7 @@ struct RunReducer: Sendable {
 
     /// No work was seen of the run of our message, so a final event alone may have the answer before once more.
     var isAnswerDoubtful: Bool {
-        message.text.map { !$0.hasPrefix("/") } ?? false && times.starts.isEmpty && !text.wasReported && steps.isEmpty
+        message.words.map { !$0.isCommand } ?? false && times.starts.isEmpty && !text.wasReported && steps.isEmpty
     }
 
     /// Only the transcript shows whether the run has an answer.

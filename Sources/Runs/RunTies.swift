@@ -1,5 +1,6 @@
 import Basics
 import Gateway
+import Ledger
 
 /// Finds the runs of a transcript's turns. Also finds the run in which the gateway answers a deferred message or goes on with an
 /// interrupted run.
@@ -55,7 +56,7 @@ struct RunTies: Sendable {
         let waiting = runs.deferred + unseen.filter { !runs.deferred.contains($0) }
         guard !waiting.isEmpty else { return }
         let late = runs.all.compactMap { id -> TurnMatch.Candidate? in
-            guard let reducer = memory[id], reducer.hasBegun, reducer.message.text == nil else { return nil }
+            guard let reducer = memory[id], reducer.hasBegun, reducer.message.words == nil else { return nil }
             return reducer.candidate
         }
         let match = TurnMatch(turns, late) { _ in nil }
@@ -66,10 +67,10 @@ struct RunTies: Sendable {
             var open = said
             var answered: [String] = []
             for id in waiting {
-                guard let reducer = memory[id], let text = reducer.message.text, !text.isEmpty,
-                    let found = open.firstIndex(of: text)
+                guard let reducer = memory[id], let words = reducer.message.words,
+                    let found = open.firstIndex(where: { $0.show(words) })
                 else { continue }
-                if reducer.isUnseen, !turn.isWritten(after: onGatewayClock(reducer.times.start, of: reducer)) {
+                if reducer.isUnseen, !turn.isWritten(in: .row(sentAt: onGatewayClock(reducer.times.start, of: reducer))) {
                     continue
                 }
                 open.remove(at: found)
@@ -77,9 +78,9 @@ struct RunTies: Sendable {
             }
             let isShared = said.count > 1 || said.contains { runs.haveOthersSaid($0) }
             for id in answered {
-                let text = memory[id]?.message.text
+                let words = memory[id]?.message.words
                 memory.alias(id, to: answer)
-                memory[answer]?.message.text = text
+                memory[answer]?.message.words = words
                 changes.append(.reassigned(from: id, to: answer, isShared: isShared))
             }
         }
@@ -103,14 +104,14 @@ struct RunTies: Sendable {
                 memory[session: session]?.interrupted.contains(id) == true,
                 !user.resumesUnnamedTurn || mayResume(id, at: place, of: turns, session: session, in: memory),
                 // A run whose message is known goes on with that one.
-                memory[answer]?.message.text == nil,
+                memory[answer]?.message.words == nil,
                 isResumed(id, by: answer, at: time, in: memory)
             else { continue }
             memory[session: session]?.interrupted.removeAll { $0 == id }
             let isUnseen = memory[id]?.hasBegun == false
             // Another restart may interrupt the new run too, so it keeps the message's words.
-            let text = memory[id]?.message.text
-            memory[answer]?.message.text = text
+            let words = memory[id]?.message.words
+            memory[answer]?.message.words = words
             // Where Ladle joined the run late, its answer is found by the prompt alone.
             memory[answer]?.began(withRowAt: time)
             // This change comes before the run's end, so that a client that waits for the answer does not take the end for it.
@@ -131,7 +132,7 @@ struct RunTies: Sendable {
         for id in runs.all where !runs.interrupted.contains(id) {
             for start in memory[id]?.times.starts ?? [] {
                 let late = start.milliseconds - prompt.milliseconds
-                guard late >= -Self.earlyStart, late <= Self.lateStart, abs(late) < nearest?.distance ?? .max else {
+                guard ClockWindow.start(promptedAt: prompt).contains(start), abs(late) < nearest?.distance ?? .max else {
                     continue
                 }
                 nearest = (id, abs(late))
@@ -148,16 +149,12 @@ struct RunTies: Sendable {
         in memory: RunMemory
     ) -> String? {
         runs.active.first { id in
-            guard !runs.interrupted.contains(id), memory[id]?.message.text == nil,
-                let joined = memory[id]?.candidate.joinedAt?.adding(milliseconds: TurnMatch.startTolerance)
+            guard !runs.interrupted.contains(id), memory[id]?.message.words == nil,
+                let seen = memory[id]?.candidate.joinedAt.map({ ClockWindow.row(seenAt: $0) })
             else { return false }
-            return prompt <= joined && next.map { joined < $0 } ?? true
+            return seen.contains(prompt) && next.map { !seen.contains($0) } ?? true
         }
     }
-
-    /// The prompt has the time of the run's start, to the millisecond; a busy gateway may start the run some seconds later.
-    private static let earlyStart: Int64 = 1_000
-    private static let lateStart: Int64 = 5_000
 
     /// Whether a prompt without words at this place can resume the run. A stopped run may have been followed by others, so the turn
     /// before the prompt has to be its own.
@@ -176,9 +173,8 @@ struct RunTies: Sendable {
     /// answers another message, cannot.
     private func isResumed(_ id: String, by answer: String, at prompt: Timestamp, in memory: RunMemory) -> Bool {
         guard let reducer = memory[id] else { return false }
-        let start = reducer.times.starts.last ?? onGatewayClock(reducer.times.start, of: reducer)
-        let tolerance = reducer.times.starts.isEmpty ? TurnMatch.clockTolerance : 0
-        return prompt.milliseconds >= start.milliseconds - tolerance
+        if let start = reducer.times.starts.last { return prompt >= start }
+        return ClockWindow.row(sentAt: onGatewayClock(reducer.times.start, of: reducer)).contains(prompt)
     }
 
     /// Interrupted runs that the gateway resumed and answered in a run that Ladle did not see, by the place of the answering turn.
@@ -210,9 +206,8 @@ struct RunTies: Sendable {
     private func replaces(_ id: String, _ turn: HistoryTurn, _ runs: SessionRuns, in memory: RunMemory) -> Bool {
         guard let reducer = memory[id] else { return false }
         let sending = reducer.times.starts.first ?? onGatewayClock(reducer.times.start, of: reducer)
-        guard turn.isWritten(after: sending) else { return false }
-        let words = HistoryTurn.compared(turn.words)
-        return runs.interrupted.filter { memory[$0]?.message.text == words } == [id]
+        guard turn.isWritten(in: .row(sentAt: sending)) else { return false }
+        return runs.interrupted.filter { memory[$0]?.message.words.map { turn.carries($0) } ?? false } == [id]
     }
 
     /// The interrupted run that the gateway's prompt resumes. A prompt with other words belongs to another message, which waited
@@ -227,17 +222,17 @@ struct RunTies: Sendable {
             let last = runs.interrupted.last { memory[$0].map { $0.isActive || $0.wasStopped } ?? false }
             return last.map { ($0, false) }
         }
-        let words = HistoryTurn.compared(user.text)
-        if let named = runs.interrupted.lastIndex(where: { memory[$0]?.message.text == words }) {
+        let words = Words(user)
+        if let named = runs.interrupted.lastIndex(where: { memory[$0]?.message.isShown(as: words) == true }) {
             let id = runs.interrupted[named]
             // A later restart may have interrupted another client's run, whose words are not known.
             let isStrangers = runs.interrupted[(named + 1)...].contains { memory[$0]?.message.isOfStranger == true }
             // A message of ours with the same words may have begun unseen.
-            let isOther = runs.active.contains { $0 != id && memory[$0]?.message.text == words }
+            let isOther = runs.active.contains { $0 != id && memory[$0]?.message.isShown(as: words) == true }
             return (id, isStrangers || isOther)
         }
         let part = runs.interrupted.last {
-            memory[$0]?.message.text.map { !$0.isEmpty && words.rangeOfText($0) != nil } ?? false
+            memory[$0]?.message.words.map { words.quote($0) } ?? false
         }
         // The gateway may have put several messages into its prompt, or the prompt is that of a longer message.
         return part.map { ($0, true) }

@@ -104,7 +104,7 @@ package struct RunTracker: Sendable {
             return
         }
         memory.make(id, session: session, now: now)
-        memory[id]?.message.text = HistoryTurn.compared(text)
+        memory[id]?.message.words = Words(text)
         memory[id]?.message.clockSkewMs = clockSkewMs
         memory[id]?.message.sent()
     }
@@ -172,7 +172,7 @@ package struct RunTracker: Sendable {
     ) {
         guard memory[resolved(id)] == nil else { return }
         memory.make(id, session: session, now: now)
-        memory[id]?.message.text = message.map { HistoryTurn.compared($0) }
+        memory[id]?.message.words = message.map { Words($0) }
         memory[id]?.message.awaitsDelivery = awaitsDelivery
         memory[id]?.resume(at: startedAt, isStartPublished: true, text: text, steps: steps)
         guard !awaitsResend else {
@@ -203,7 +203,7 @@ package struct RunTracker: Sendable {
     ) -> [RunChange] {
         guard memory[resolved(id)]?.hasBegun != true, !isHidden(id) else { return [] }
         if memory[id] == nil { memory.make(id, session: session, now: sentAt) }
-        memory[id]?.message.text = HistoryTurn.compared(text)
+        memory[id]?.message.words = Words(text)
         if let clockSkewMs { memory[id]?.message.clockSkewMs = clockSkewMs }
         memory[id]?.message.awaitsDelivery = awaitsDelivery
         memory[id]?.resume(at: sentAt, isStartPublished: false)
@@ -282,7 +282,7 @@ package struct RunTracker: Sendable {
         let isFirst = memory[id]?.hasBegun == false
         memory[id]?.take(event, resultsInRows: !profile.sendsRows, now: now)
         // A page alone shows in which conversation our run begins. Another one later shows that somebody reset the session.
-        if isFirst, !profile.sendsRows, let run = memory[id], run.hasBegun, run.message.text != nil { wantRows(id) }
+        if isFirst, !profile.sendsRows, let run = memory[id], run.hasBegun, run.message.words != nil { wantRows(id) }
         if let proof = memory[id]?.message.proveBySeenRow() { changes.append(.proven(id, proof)) }
         if event.stream == .item { seesAllToolEvents = true }
         if !profile.sendsRows, event.stream == .tool { wantRows(id) }
@@ -297,7 +297,7 @@ package struct RunTracker: Sendable {
     private mutating func receive(_ event: ChatEvent, now: Timestamp, to changes: inout [RunChange]) {
         noteTaken(event.runId, to: &changes)
         guard let state = event.state else { return }
-        if let id = known(event), let reducer = memory[id], reducer.message.text != nil {
+        if let id = known(event), let reducer = memory[id], reducer.message.words != nil {
             if !reducer.hasBegun, state == .final, event.message == nil {
                 return deferred(id, now: now, to: &changes)
             }
@@ -341,7 +341,7 @@ package struct RunTracker: Sendable {
     /// the message later in a run with another id.
     private mutating func deferred(_ id: String, now: Timestamp, to changes: inout [RunChange]) {
         guard let reducer = memory[id] else { return }
-        if reducer.message.text?.hasPrefix("/") == true {
+        if reducer.message.words?.text.hasPrefix("/") == true {
             memory[id]?.finishCommand(at: now)
             return memory.publish(id, to: &changes)
         }
@@ -398,7 +398,7 @@ package struct RunTracker: Sendable {
         guard let key = event.sessionKey, let row = event.row else { return }
         let session = defaults.tolerant(key)
         guard row.role != .user || event.isStored else {
-            return memory.gatewayTook(HistoryTurn.compared(row.text), session: session)
+            return memory.gatewayTook(Words(row), session: session)
         }
         let found = reader.take([row], session: session, in: &memory, to: &changes)
         if row.role == .assistant {
@@ -407,7 +407,7 @@ package struct RunTracker: Sendable {
             }
         }
         guard row.role == .user else { return }
-        memory.gatewayBegan(HistoryTurn.compared(row.text), in: found.rows.keys, session: session)
+        memory.gatewayBegan(Words(row), in: found.rows.keys, session: session)
         if event.beginsConversation { memory[session: session]?.hasTranscript = false }
         guard memory[session: session]?.hasTranscript == true else { return }
         for id in found.rows.keys {

@@ -1,4 +1,5 @@
 import Basics
+import Ledger
 
 /// The ids of one session's runs, in the order in which they became known, and how often the session's transcript was read.
 struct SessionRuns: Sendable {
@@ -8,8 +9,8 @@ struct SessionRuns: Sendable {
     var deferred: [String] = []
     /// Runs that the last restart of the gateway interrupted. A run that goes on with one of them does not name it.
     var interrupted: [String] = []
-    /// Messages of other clients with which the gateway has not begun yet, as hash values of their words.
-    private var othersWords: [Int] = []
+    /// Messages of other clients with which the gateway has not begun yet, by their words.
+    private var othersWords: [Words] = []
     private(set) var touchedAt: Timestamp
     /// The transcript is known to be on disk. A new session of March and June has nothing there before its first answer
     /// is complete, whatever the gateway's events say.
@@ -50,15 +51,15 @@ struct SessionRuns: Sendable {
     /// Far more than one session's queue at the gateway holds at a time.
     private static let mostOthers = 64
 
-    func haveOthersSaid(_ words: String) -> Bool { othersWords.contains(words.hashValue) }
+    func haveOthersSaid(_ words: Words) -> Bool { othersWords.contains { $0.show(words) } }
 
-    mutating func othersSaid(_ words: String) {
+    mutating func othersSaid(_ words: Words) {
         if othersWords.count == Self.mostOthers { othersWords.removeFirst() }
-        othersWords.append(words.hashValue)
+        othersWords.append(words)
     }
 
-    mutating func othersBegan(_ words: String) {
-        if let place = othersWords.firstIndex(of: words.hashValue) { othersWords.remove(at: place) }
+    mutating func othersBegan(_ words: Words) {
+        if let place = othersWords.firstIndex(of: words) { othersWords.remove(at: place) }
     }
 
     mutating func forgetOthers() { othersWords.removeAll() }

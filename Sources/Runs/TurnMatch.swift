@@ -1,5 +1,6 @@
 import Basics
 import Gateway
+import Ledger
 
 /// Finds the run of each turn of a transcript. If a turn may belong to another run, it gets none: its answer would be published as
 /// the answer to the wrong message.
@@ -11,7 +12,7 @@ struct TurnMatch: Sendable {
         /// When Ladle first saw a run whose start it missed. The last user's row before this time is the run's.
         var joinedAt: Timestamp?
         /// The words of our message.
-        var message: String?
+        var message: Words?
         /// The start is not certain, so the message's words may find the turn.
         var mayMatchByWords = false
         /// When we sent the message.
@@ -20,11 +21,6 @@ struct TurnMatch: Sendable {
         var endedAt: Timestamp?
         var calls: @Sendable (String) -> Bool
     }
-
-    /// The user's row has the time of the run's start, to the millisecond; on a loaded gateway the two may differ by more.
-    static let startTolerance: Int64 = 100
-    /// The most by which our clock and the gateway's may differ. An older row cannot have a message that was sent later.
-    static let clockTolerance: Int64 = 2_000
 
     private(set) var owners: [Int: String] = [:]
 
@@ -65,7 +61,7 @@ struct TurnMatch: Sendable {
     private mutating func claimByStart(_ open: [Int], of turns: [HistoryTurn], for candidate: Candidate) {
         for start in candidate.starts {
             let near = open.filter { place in
-                owners[place] == nil && distance(turns[place], start) <= Self.startTolerance
+                owners[place] == nil && turns[place].isWritten(in: .row(startedAt: start))
                     && fits(turns[place], candidate, start)
             }
             let best = near.min { distance(turns[$0], start) < distance(turns[$1], start) }
@@ -78,14 +74,11 @@ struct TurnMatch: Sendable {
         if let message = candidate.message {
             guard candidate.mayMatchByWords else { return }
             let found = open.first { place in
-                owners[place] == nil && turns[place].isWritten(after: candidate.sentAt) && turns[place].carries(message)
+                owners[place] == nil && turns[place].isWritten(in: .row(sentAt: candidate.sentAt)) && turns[place].carries(message)
             }
             if let found { owners[found] = candidate.id }
         } else if let joined = candidate.joinedAt {
-            let until = joined.adding(milliseconds: Self.startTolerance)
-            let last = turns.indices.last { place in
-                turns[place].user != nil && turns[place].time.map { $0 <= until } ?? false
-            }
+            let last = turns.indices.last { turns[$0].user != nil && turns[$0].isWritten(in: .row(seenAt: joined)) }
             if let last, owners[last] == nil, open.contains(last) { owners[last] = candidate.id }
         }
     }
@@ -93,7 +86,7 @@ struct TurnMatch: Sendable {
     /// Another run may have begun in the same moment, so the row also has to have our message.
     private func fits(_ turn: HistoryTurn, _ candidate: Candidate, _ start: Timestamp) -> Bool {
         guard let message = candidate.message, !message.isEmpty else { return true }
-        return turn.carries(message) || distance(turn, start) <= 2
+        return turn.carries(message) || turn.isWritten(in: .onlyRow(startedAt: start))
     }
 
     private func distance(_ turn: HistoryTurn, _ start: Timestamp) -> Int64 {

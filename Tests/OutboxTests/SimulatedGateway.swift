@@ -134,7 +134,7 @@ struct SimulatedGateway {
 
     private mutating func store(_ message: Message, in session: String, at now: Int64) {
         let key = release.showsKeys ? message.key + ":user" : nil
-        let row = RowSearch.Row(key: key, isUser: true, text: message.text, at: time(now))
+        let row = RowSearch.Row(key: key, isUser: true, words: Words(message.text), at: time(now))
         transcript[session, default: []].append(StoredRow(entry: message.entry, row: row))
         guard let entry = message.entry else { return }
         stored[entry, default: 0] += 1
@@ -185,7 +185,7 @@ struct SimulatedGateway {
         let session = order.entry.session
         let search = RowSearch(
             key: order.entry.upstreamKey,
-            text: text,
+            words: Words(text),
             since: order.since,
             sameText: order.sameText,
             sameTextBefore: order.sameTextBefore

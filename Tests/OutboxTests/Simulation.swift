@@ -185,7 +185,7 @@ struct Simulation {
         let text = texts[order.entry.id] ?? ""
         var order = order
         order.sameText = sameText(as: order.entry, text, since: order.since)
-        let before = order.since.adding(milliseconds: -RowSearch.longestRunMs)
+        let before = ClockWindow.run(atWork: order.since).from
         order.sameTextBefore = sameText(as: order.entry, text, since: before)
         tell(.searched(order.id, gateway.report(on: order, text: text)))
     }
@@ -194,7 +194,7 @@ struct Simulation {
     private func sameText(as entry: OutboxEntry, _ text: String, since: Timestamp) -> Int {
         disk.values.count { other in
             guard other.session == entry.session, other.id != entry.id, texts[other.id] == text else { return false }
-            let isLate = other.updatedAt.milliseconds >= since.milliseconds - RowSearch.clockToleranceMs
+            let isLate = ClockWindow.row(dispatchedAt: since).contains(other.updatedAt)
             return (isLate || [.sending, .accepted, .unconfirmed].contains(other.state))
                 && (other.firstDispatchAt != nil || other.runID != nil)
         }

@@ -1,6 +1,7 @@
 import Basics
 import Gateway
 import JSONBytes
+import Ledger
 import Testing
 
 @testable import Runs
@@ -136,7 +137,7 @@ struct HistoryTests {
             #"{"role":"user","content":"\#(Self.words.prefix(8_000))\n...(truncated)...","timestamp":1795346346616}"#
         #expect(page(rows).map(\.isTruncated) == [true])
         let time = Timestamp(milliseconds: 1_795_346_346_000)
-        let own = SentMessage(id: "entry", keys: [], text: Self.words, written: time...now)
+        let own = SentMessage(id: "entry", keys: [], text: Self.words, written: ClockWindow(from: time, to: now))
         #expect(page(rows, sent: [own]).map(\.text) == [Self.words])
         #expect(page(rows, sent: [own]).map(\.isTruncated) == [false])
     }
@@ -184,7 +185,7 @@ struct HistoryTests {
             id: id,
             keys: [id],
             text: text,
-            written: start...start.adding(milliseconds: 60_000),
+            written: ClockWindow(from: start, to: start.adding(milliseconds: 60_000)),
             row: row
         )
     }

@@ -1,6 +1,7 @@
 import Basics
 import Gateway
 import JSONBytes
+import Ledger
 import Outbox
 import Testing
 import Upstream
@@ -16,7 +17,7 @@ struct TranscriptSearchTests {
     }
 
     private func report(_ rows: String, text: String) throws -> SearchReport {
-        RowSearch(key: Self.id, text: text, since: Timestamp(milliseconds: 1_795_183_180_000))
+        RowSearch(key: Self.id, words: Words(text), since: Timestamp(milliseconds: 1_795_183_180_000))
             .report(on: TranscriptSearch.rows(try output(rows).rows), isWhole: true, hasActiveRun: false)
     }
 

@@ -1,5 +1,6 @@
 import Basics
 import Gateway
+import Ledger
 
 /// Sorts the notes in which the gateway keeps the text of aborted runs. A note may stand before its user's row, and the model's own
 /// rows may have the same text.
@@ -40,15 +41,10 @@ enum AbortNotes {
     }
 
     private static func isSaid(_ note: HistoryRow, in turn: ArraySlice<HistoryRow>) -> Bool {
-        let noted = words(note)
+        let noted = Words(note)
         let own = turn.filter { $0.role == .assistant && !$0.isAbortNote }
         // The model's last row may end a little before the note.
-        let isContinued = own.contains { row in
-            row.stopReason == .aborted && !words(row).isEmpty && noted.hasPrefix(words(row))
-        }
-        return isContinued || own.map(words).joined().containsText(noted)
+        let isContinued = own.contains { $0.stopReason == .aborted && noted.quote(Words($0)) }
+        return isContinued || Words.joined(own.map { Words($0) }).quote(noted)
     }
-
-    /// Blanks at the ends of a row's text differ from those in the note.
-    private static func words(_ row: HistoryRow) -> String { row.text.filter { !$0.isWhitespace } }
 }

@@ -1,5 +1,5 @@
-package import Basics
 import Gateway
+package import Ledger
 
 /// Our message, as the outbox has it. The transcript has it as a row, which names our key only on newer gateways.
 package struct SentMessage: Sendable {
@@ -10,7 +10,7 @@ package struct SentMessage: Sendable {
     package var text: String?
     package var attachments: [MessageAttachment]
     /// The gateway wrote the message's row between these times of its clock; nil for a message that was not sent yet.
-    package var written: ClosedRange<Timestamp>?
+    package var written: ClockWindow?
     /// The row in which an earlier page showed the message.
     package var row: String?
     /// The outbox will send the message, although its row may be there: June gateways write the row of a message that they refuse.
@@ -23,7 +23,7 @@ package struct SentMessage: Sendable {
         keys: [String],
         text: String?,
         attachments: [MessageAttachment] = [],
-        written: ClosedRange<Timestamp>? = nil,
+        written: ClockWindow? = nil,
         row: String? = nil,
         isToBeSent: Bool = false,
         isKept: Bool = true
@@ -42,23 +42,8 @@ package struct SentMessage: Sendable {
     /// number as its key.
     func owns(_ key: String) -> Bool { key == id || keys.contains(key) || key.hasPrefix(id + "-r") }
 
-    /// Whether a row shows this message's text. A cut row has only the beginning.
-    func isShown(in row: HistoryRow) -> Bool {
-        guard let text else { return false }
-        let own = Self.kept(InboundEnvelope.stripped(text))
-        guard let cut = row.cutText else { return !own.isEmpty && own == Self.kept(row.words) }
-        let shown = Self.kept(InboundEnvelope.stripped(cut))
-        return !shown.isEmpty && own.hasPrefix(shown)
-    }
-
-    /// The text without surrounding blanks and without control characters, which gateways remove.
-    private static func kept(_ text: String) -> String {
-        var scalars = String.UnicodeScalarView()
-        for scalar in text.unicodeScalars where scalar == "\n" || scalar.properties.generalCategory != .control {
-            scalars.append(scalar)
-        }
-        return String(scalars).trimmingBlanks()
-    }
+    /// Whether a row shows this message's text.
+    func isShown(in row: HistoryRow) -> Bool { text.map { Words(row).show(Words($0)) } ?? false }
 }
 
 /// Finds our messages among the turns of a transcript: by key or run, else by words and time. Among messages with equal words, the

@@ -1,5 +1,6 @@
 import Basics
 import Gateway
+import Ledger
 import Outbox
 import Runs
 
@@ -33,10 +34,9 @@ extension ChatMessage {
     /// messages.
     func mayAnswer(_ runText: String) -> Bool {
         guard role != .user else { return false }
-        let (own, whole) = (text.filter { !$0.isWhitespace }, runText.filter { !$0.isWhitespace })
+        let (own, whole) = (Words(text), Words(runText))
         if own.isEmpty || whole.isEmpty { return true }
-        return whole.containsText(String(own.prefix(Self.compared)))
-            || own.containsText(String(whole.prefix(Self.compared)))
+        return whole.quote(own, first: Self.compared) || own.quote(whole, first: Self.compared)
     }
 
     /// The text of a run that no transcript shows.

@@ -1,5 +1,6 @@
 import Basics
 import Gateway
+import Ledger
 import Outbox
 import Runs
 import Store
@@ -8,10 +9,6 @@ import Store
 struct SentEntries: Sendable {
     /// The newest entries matched by their texts; older ones are matched only by their keys.
     private static let most = 200
-    /// The allowed difference between the gateway's clock and ours.
-    private static let tolerance: Int64 = 10_000
-    /// The longest delay before the gateway writes a row.
-    private static let lag: Int64 = 600_000
 
     /// The entries, newest first.
     private(set) var entries: [OutboxEntry] = []
@@ -81,18 +78,15 @@ struct SentEntries: Sendable {
 
     /// The time range in which the gateway can have written the entry's row, on its own clock; nil if it was not sent,
     /// or was refused.
-    private static func written(_ entry: OutboxEntry, _ clockSkewMs: Int64) -> ClosedRange<Timestamp>? {
-        let start: Timestamp
-        var end = Timestamp(milliseconds: .max)
+    private static func written(_ entry: OutboxEntry, _ clockSkewMs: Int64) -> ClockWindow? {
         switch entry.state {
         case .delivered:
-            start = entry.firstDispatchAt ?? entry.createdAt
-            end = max(start, entry.updatedAt).adding(milliseconds: clockSkewMs + lag)
+            let sent = (entry.firstDispatchAt ?? entry.createdAt).adding(milliseconds: clockSkewMs)
+            let delivered = entry.updatedAt.adding(milliseconds: clockSkewMs)
+            return .row(dispatchedAt: sent, delivered: max(sent, delivered))
         case .sending, .accepted, .unconfirmed:
-            guard let sent = entry.firstDispatchAt else { return nil }
-            start = sent
+            return entry.firstDispatchAt.map { .row(dispatchedAt: $0.adding(milliseconds: clockSkewMs)) }
         case .queued, .retrying, .failed, .cancelled, .expired: return nil
         }
-        return min(start.adding(milliseconds: clockSkewMs - tolerance), end)...end
     }
 }

@@ -2,6 +2,7 @@ package import Basics
 package import EventLoops
 package import Gateway
 import JSONBytes
+import Ledger
 package import Outbox
 import Runs
 import Store
@@ -271,9 +272,14 @@ package final class OutboxService {
             let text = payload.text ?? ""
             order.entry.text = text
             let since = order.since.adding(milliseconds: -uncertainMs)
-            order.sameText = try tables.outbox.sameText(as: order.entry, text: text, since: since)
-            let before = since.adding(milliseconds: -RowSearch.longestRunMs)
-            order.sameTextBefore = try tables.outbox.sameText(as: order.entry, text: text, since: before)
+            let before = ClockWindow.run(atWork: since).from
+            let others = try tables.outbox.others(besides: order.entry, since: before)
+                .filter { Words($0.text ?? "") == Words(text) }
+            let window = ClockWindow.row(dispatchedAt: since)
+            order.sameText = others.count {
+                [.sending, .accepted, .unconfirmed].contains($0.state) || window.contains($0.updatedAt)
+            }
+            order.sameTextBefore = others.count
             return order
         } completion: { [weak self] result in
             guard let self else { return }

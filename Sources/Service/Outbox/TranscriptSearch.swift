@@ -1,6 +1,7 @@
 import Basics
 import EventLoops
 import Gateway
+import Ledger
 import Outbox
 import Upstream
 
@@ -31,7 +32,7 @@ final class TranscriptSearch {
         self.transcript = transcript
         search = RowSearch(
             key: order.entry.upstreamKey,
-            text: InboundEnvelope.stripped(order.entry.text ?? ""),
+            words: Words(order.entry.text ?? ""),
             since: since,
             sameText: order.sameText,
             sameTextBefore: order.sameTextBefore
@@ -119,7 +120,7 @@ final class TranscriptSearch {
             RowSearch.Row(
                 key: row.idempotencyKey ?? row.runKey,
                 isUser: row.role == .user,
-                text: row.words,
+                words: Words(row),
                 at: row.time,
                 isAnswer: row.role == .assistant || row.role == .toolResult,
                 isResumption: row.resumesTurn

@@ -337,19 +337,19 @@ package struct OutboxTable {
         return counts
     }
 
-    /// The number of other entries of the session with this text that were at the gateway at that time or later. One
-    /// that still is may get its row at any time.
-    package func sameText(as entry: OutboxEntry, text: String, since: Timestamp) throws(SQLiteError) -> Int {
-        try connection.first(
-            "SELECT count(*) FROM outbox o JOIN outbox_payload p USING(ordinal) WHERE o.session = ?1 AND o.id <> ?2 "
-                + "AND (o.updated_at >= ?3 OR o.state IN ('sending', 'accepted', 'unconfirmed')) AND (o.first_dispatch_at IS NOT NULL OR o.run_id IS NOT NULL) "
-                + "AND trim(p.text, ?5) = trim(?4, ?5)",
+    /// The other entries of the session that were at the gateway at that time or later, with their texts. One that still is may get
+    /// its row at any time.
+    package func others(besides entry: OutboxEntry, since: Timestamp) throws(SQLiteError) -> [OutboxEntry] {
+        try connection.all(
+            "SELECT \(OutboxRow.columns), p.text FROM outbox o JOIN outbox_payload p USING(ordinal) "
+                + "WHERE o.session = ? AND o.id <> ? "
+                + "AND (o.updated_at >= ? OR o.state IN ('sending', 'accepted', 'unconfirmed')) "
+                + "AND (o.first_dispatch_at IS NOT NULL OR o.run_id IS NOT NULL) ORDER BY o.ordinal",
             entry.session,
             entry.id,
-            since.milliseconds - RowSearch.clockToleranceMs,
-            text,
-            " \t\r\n"
-        ) { row in row.int(0) } ?? 0
+            since.milliseconds,
+            row: OutboxRow.entryWithText
+        )
     }
 
     /// Every entry that is not final, in order, without texts, for the dispatcher's start.
