@@ -49,7 +49,8 @@ func tests(_ name: String, uses: [Target.Dependency]) -> Target {
         dependencies: layers.map { .byName(name: $0) } + ["TestSupport"] + uses,
         path: "Tests",
         exclude: others.sorted() + [
-            "IntegrationTests", "FaultyGateway", "TestSupport", "Data", "Explore", "Fuzz", "Benchmarks", "Proof", "README.md",
+            "IntegrationTests", "FaultyGateway", "TestSupport", "Data", "Explore", "Fuzz", "Benchmarks", "Proof",
+            "README.md",
             "lint", "lint-docs", "lint-layers", "sanitize", "sanitize-mutex.c", "unit",
         ],
         swiftSettings: strictTests
@@ -166,7 +167,8 @@ let package = Package(
             name: "ladle",
             dependencies: [
                 "Runs", "Labels", "Commands", "Configuration", "API", "Service", "Server", "Upstream",
-                "DemoGateway", "Discovery", "Store", "Ledger", "Outbox", "Notifications", "Gateway", "EventStream", "Access",
+                "DemoGateway", "Discovery", "Store", "Ledger", "Outbox", "Notifications", "Gateway", "EventStream",
+                "Access",
                 "Observability", "EventLoops", "TLS", "JSONBytes", "POSIX", "Basics",
             ],
             swiftSettings: strict
@@ -185,7 +187,8 @@ let package = Package(
         tests(
             "ServiceTests",
             uses: [
-                "FaultyGateway", "ReadableText", "Runs", "Ledger", "Labels", "Documents", "Outbox", "Notifications", "Gateway",
+                "FaultyGateway", "ReadableText", "Runs", "Ledger", "Labels", "Documents", "Outbox", "Notifications",
+                "Gateway",
                 "EventStream", "WebSocket", "HTTP2", "HTTP1", "HTTPModel", "JSONBytes", "SQLite", "Compression", "TLS",
                 "EventLoops",
                 "POSIX", "Basics",

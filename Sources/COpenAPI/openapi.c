@@ -1,7 +1,7 @@
 #include "copenapi.h"
 
 // `openapi/embed` makes openapi.json and the next line, the SHA-256 of the two files one after the other.
-// 57e80e91b4fc35a77d1f3fab62876f5dbaf8a339ceb26117d5ff36cdac81c7e2
+// fc6efc82bee168a23fcc2da3284dfb121459adfd073d8b7595cd59dbfa916288
 
 static const uint8_t yaml[] = {
 #embed "../../openapi/openapi.yaml"

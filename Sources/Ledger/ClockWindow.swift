@@ -49,7 +49,8 @@ package struct ClockWindow: Sendable, Equatable {
     /// - Parameter delivered: when the message was known to be delivered. The gateway writes its row ten minutes later at most.
     package static func row(dispatchedAt time: Timestamp, delivered: Timestamp? = nil) -> ClockWindow {
         let from = time.adding(milliseconds: -10_000)
-        return delivered.map { ClockWindow(from: from, to: $0.adding(milliseconds: 600_000)) } ?? ClockWindow(from: from)
+        return delivered.map { ClockWindow(from: from, to: $0.adding(milliseconds: 600_000)) }
+            ?? ClockWindow(from: from)
     }
 
     /// A run that may still be at work at this time began within the hour before it: runs rarely last longer.

@@ -102,7 +102,8 @@ extension Decision {
         row("refused over this contact", { v, _ in v.delivery == .refused && v.marks.contains(.askedHere) }, .wait),
         row("refused", { v, _ in v.delivery == .refused }, .newKey),
         row("dropped for equal words, and stopped", { v, _ in v.delivery == .joined && v.will == .stop }, .nothing) {
-            _, _ in Statement(.cancelled)
+            _,
+            _ in Statement(.cancelled)
         },
         row(
             "dropped for equal words that ended",
@@ -176,7 +177,7 @@ package struct MessageTraits: Sendable, Hashable {
         case clean
     }
 
-    /// What a stop does to a message that waits behind a run.
+    /// The effect of a stop on a message that waits behind a run.
     package enum QueuedStop: Sendable, Hashable { case runsAllTheSame, breaksTheRun, clean }
 
     package var keysInRows: Bool
@@ -205,7 +206,7 @@ package struct MessageTraits: Sendable, Hashable {
     }
 
     /// Whether the gateway may still run the words of a stopped message, or read them with the session's next one.
-    package func mayBringBackStopped(hasBegun: Bool) -> Bool {
+    func mayBringBackStopped(hasBegun: Bool) -> Bool {
         hasBegun ? readsStoppedRows : earlyStop != .clean || queuedStop == .runsAllTheSame
     }
 }

@@ -116,7 +116,7 @@ package enum Fact: Sendable, Hashable {
         }
     }
 
-    /// What a page says of the work in its session.
+    /// The work in the session, as a page tells of it.
     package enum Activity: Sendable, Hashable {
         /// This release does not say.
         case unknown
@@ -126,7 +126,7 @@ package enum Fact: Sendable, Hashable {
         case own
     }
 
-    /// What a gateway with custody of messages says of this one.
+    /// The word of a gateway that keeps messages on its disk before it runs them.
     package enum Receipt: Sendable, Hashable { case queued, interrupted, consumed, cancelled }
 
     /// The answers that were known when a page was asked for. A page shows nothing about an answer that came after the question.

@@ -1,7 +1,8 @@
 package import Gateway
 
-/// What the connected gateway's release does, as its hello shows it. This file and `Capability` alone name releases and ask for methods;
-/// every difference that Ladle minds is a row, with the recording that shows it (`data/captures-faults` unless another set is named) or its source.
+/// The conduct of the connected gateway's release, as its hello shows it. This file and `Capability` alone name releases and ask for
+/// methods; every difference that Ladle minds is a row, with the recording that shows it (in backticks) or the release in whose published
+/// source it was read.
 ///
 /// A release that nobody has seen yet gets the rows of the newest known one that offers the same methods and members.
 package struct GatewayProfile: Sendable, Equatable {
@@ -14,7 +15,7 @@ package struct GatewayProfile: Sendable, Equatable {
         case april
         /// From 2026.5, known by protocol 4. Recorded: 2026.6.11.
         case june
-        /// From 2026.9, known by `server.bootId`. Read in 2026.9.7, not recorded: `docs/gateway-newest.md`, here `newest`.
+        /// From 2026.9, known by `server.bootId`. Read in the source of 2026.9.7, not recorded.
         case autumn
 
         package static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
@@ -110,18 +111,18 @@ package struct GatewayProfile: Sendable, Equatable {
     package var pagesTellRuns: Bool { generation >= .june }
     /// Rows of users have our key: `<key>:user`. All recordings of June; no earlier one.
     package var keysInRows: Bool { generation >= .june }
-    /// Our words are dropped if equal ones run: the answer names that other run. `captures-faults-2/same-words-running`.
+    /// Our words are dropped if equal ones run: the answer names that other run. `same-words-running`.
     package var dropsEqualWords: Bool { generation == .june }
-    /// A message that comes during a run waits behind it, and is run under an id of the gateway's own. `busy-sends`; newest §2.3.
-    package var hasOwnIDForQueued: Bool { generation != .june }
+    /// A message that comes during a run waits behind it, and is run under an id of the gateway's own. `busy-sends`. Autumn: read.
+    var hasOwnIDForQueued: Bool { generation != .june }
     /// After a run, a message to its session that arrives within milliseconds is put behind later ones and answered with an empty
     /// text. `busy-sends.v2026.4.26`.
     package var pauseAfterRunMs: Int64 { generation == .april ? 500 : 0 }
 
     // MARK: Stops
 
-    /// What a stop does before the run has begun. `captures-faults-2/stop-early`, `stop-early-more`, where April asks no model; but in the
-    /// first 100 ms it begins runs of which it said that it stopped them. Newest §2.4.
+    /// The effect of a stop before the run has begun. `stop-early`, `stop-early-more`, where April asks no model; but in the
+    /// first 100 ms it begins runs of which it said that it stopped them. Autumn: read.
     package var earlyStop: MessageTraits.EarlyStop {
         switch generation {
         case .march, .april: .asksModel
@@ -130,7 +131,7 @@ package struct GatewayProfile: Sendable, Equatable {
         }
     }
 
-    /// What becomes of a message that is stopped while another runs. `stop-early-more` part 3, `stop-queued-breaks-run`; newest §2.4.
+    /// The fate of a message that is stopped while another runs. `stop-early-more` part 3, `stop-queued-breaks-run`. Autumn: read.
     package var queuedStop: MessageTraits.QueuedStop {
         switch generation {
         case .march, .april: .runsAllTheSame
@@ -145,7 +146,7 @@ package struct GatewayProfile: Sendable, Equatable {
     /// The next prompt has the words of a message that was stopped at work. `stop-early.v2026.3.1` part 4.
     package var readsStoppedRows: Bool { generation == .march }
 
-    /// The next prompt has the words of a message that was refused or failed. `refused-rows-merged`; April and newest resume such a row.
+    /// The next prompt has the words of a message that was refused or failed. `refused-rows-merged`; April and Autumn resume such a row.
     package var readsRefusedRows: Bool { generation >= .april }
 
     /// The part that the ledger's table reads.
@@ -184,7 +185,7 @@ package struct GatewayProfile: Sendable, Equatable {
         case unknown
     }
 
-    /// What it does with messages before a restart. `captures-faults-2/restart-in-process`; newest §7.
+    /// Its conduct towards messages before a restart. `restart-in-process`. Autumn: read.
     package var drain: Drain {
         switch generation {
         case .march: .refusesByAnswer
@@ -194,9 +195,9 @@ package struct GatewayProfile: Sendable, Equatable {
         }
     }
 
-    /// Its process has an id of its own; of others the start time must do, which a restart inside the process keeps. Newest §1.3.
+    /// Its process has an id of its own; of others the start time must do, which a restart inside the process keeps. Read.
     package var hasBootID: Bool { generation >= .autumn }
-    /// It keeps messages on disk before it runs them, and its history answers with receipts. Newest §2.5.
+    /// It keeps messages on disk before it runs them, and its history answers with receipts. Read.
     package var hasCustody: Bool { generation >= .autumn }
 
     // MARK: Versions

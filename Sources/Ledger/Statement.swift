@@ -1,4 +1,4 @@
-/// What people are told of a turn. Everything but `unknown` is final: it changes only by a fact that contradicts it.
+/// The word that people are told of a turn. Everything but `unknown` is final: it changes only by a fact that contradicts it.
 package struct Statement: Sendable, Hashable {
     package enum Kind: Sendable, Hashable {
         case completed, failed
@@ -14,7 +14,7 @@ package struct Statement: Sendable, Hashable {
         case lost
     }
 
-    /// What the statement leaves open.
+    /// The doubts that the statement leaves open.
     package struct Marks: OptionSet, Sendable, Hashable {
         package let rawValue: UInt8
         package init(rawValue: UInt8) { self.rawValue = rawValue }
@@ -23,7 +23,7 @@ package struct Statement: Sendable, Hashable {
         /// The gateway may still bring the words back by itself, in a run or in the next prompt.
         package static let mayReturn = Marks(rawValue: 2)
         /// The model may have been asked, although no answer will come.
-        package static let mayHaveRun = Marks(rawValue: 4)
+        static let mayHaveRun = Marks(rawValue: 4)
     }
 
     package var kind: Kind

@@ -109,12 +109,13 @@ package struct Turn: Sendable, Hashable {
         if isRefusedByDrain(newest) { verdict.delivery = .refused }
         if ends.values.contains(.empty) { verdict.work = .queued }
         readRows(into: &verdict)
+        let isMissing = verdict.delivery != .stored && !verdict.marks.contains(.shared)
         readRuns(into: &verdict)
         if wasStopped, verdict.work != .answered { verdict.work = .stopped }
-        let isFresh = verdict.marks.contains(.fresh)
         verdict.receipt = page?.receipt
-        if isFresh, verdict.process == .other, [.inFlight, .taken].contains(verdict.delivery),
-            !verdict.marks.contains(.shared)
+        // Also of a run that was seen at work: in a new session nothing is on disk before the first answer is complete.
+        if isMissing, verdict.marks.contains(.fresh), verdict.process == .other, verdict.work != .answered,
+            ![.joined, .refused].contains(verdict.delivery)
         {
             verdict.delivery = .absent
         }

@@ -1,4 +1,4 @@
-/// What the facts of one turn show. Its four axes are independent, and the table (`Decision`) reads nothing else.
+/// The state of a turn, as its facts show it. Its four axes are independent, and the table (`Decision`) reads nothing else.
 package struct Verdict: Sendable, Hashable {
     package enum Delivery: Sendable, Hashable, CaseIterable {
         /// Not sent.
@@ -40,7 +40,7 @@ package struct Verdict: Sendable, Hashable {
         /// The gateway named this turn as being at work, over the present contact.
         package static let active = Marks(rawValue: 4)
         /// A fresh page was asked for after the gateway had confirmed the stop.
-        package static let afterStop = Marks(rawValue: 8)
+        static let afterStop = Marks(rawValue: 8)
         /// A fresh page was asked for after the gateway had said, to the only stop, that it has no such run.
         package static let nothingToStop = Marks(rawValue: 16)
         /// The bound of the present contact has passed.
@@ -52,7 +52,7 @@ package struct Verdict: Sendable, Hashable {
         /// The run of the newest key was seen at work. A run with an id of the gateway's own may be the stopped message, brought back.
         package static let begun = Marks(rawValue: 512)
         /// The newest frame went out over the present contact.
-        package static let askedHere = Marks(rawValue: 256)
+        static let askedHere = Marks(rawValue: 256)
     }
 
     package var delivery: Delivery = .none

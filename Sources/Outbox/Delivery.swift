@@ -105,7 +105,7 @@ struct Delivery: Sendable {
             turn.take(.answered(key: entry.keyGeneration, contact: turn.newest?.contact ?? 0, .taken))
             let change = rules.taken(entry, now: now)
             if change != nil || [.sending, .accepted].contains(entry.state) { run.markBusy(entry, &context) }
-            if entry.state == .sending { run.taken() }
+            run.taken(entry, context)
             if let change { writer.write(change, &context) }
         case .proof(let key, let proof):
             guard entry.goes(by: key), let change = rules.proven(entry, by: proof, now: now) else { return }
@@ -129,6 +129,7 @@ struct Delivery: Sendable {
             guard entry.goes(by: key), let change = rules.refusedByRun(entry, fault, now: now) else { return }
             run.ended()
             turn.take(.ended(.key(entry.keyGeneration), .refused))
+            context.refuses(entry.session)
             context.ended(entry.upstreamKey, in: entry.session)
             endAttempt(&context)
             writer.write(change, &context)
@@ -308,6 +309,11 @@ struct Delivery: Sendable {
         receive(.continued(key: id, as: answer), &context)
     }
 
+    /// A run of the session has ended. The gateway may have run the row of a message that it had refused.
+    mutating func otherRunEnded(_ context: inout DispatcherContext) {
+        if entry.wasRefused { search.want(entry, &context) }
+    }
+
     // MARK: The link
 
     /// The gateway's process that acknowledged the entry still has it, unless it was restarted inside; another one knows only the rows on
@@ -355,7 +361,7 @@ struct Delivery: Sendable {
 
     /// Starts the entry's search, now that one of the limited places is free.
     mutating func startSearch(_ context: inout DispatcherContext) {
-        guard context.isOnline, search.isIdle, [.accepted, .unconfirmed].contains(entry.state) else { return }
+        guard context.isOnline, search.isIdle, entry.isLookedFor else { return }
         guard writer.isIdle else { return lookAgain(&context) }
         search.start(entry, knowing: turn.knowledge, &context)
     }
@@ -437,7 +443,8 @@ struct Delivery: Sendable {
 
     /// Only once: otherwise an unanswered repeat would be repeated as fast as the link comes and goes.
     private func mayRepeat(_ context: DispatcherContext) -> Bool {
-        entry.state == .unconfirmed && !hasRepeated && mayBeSentAgain(context) && withdrawal == nil && run.mayRepeat(entry, context)
+        entry.state == .unconfirmed && !hasRepeated && mayBeSentAgain(context) && withdrawal == nil
+            && run.mayRepeat(entry, context)
             && entry.attemptCount < context.policy.maxAttempts && entry.expiresAt > context.wall
     }
 

@@ -38,7 +38,8 @@ package struct Dispatcher: Sendable {
         let queue = QueueKey(session: session, isControl: false)
         let first = context.queues.places(in: queue).first { deliveries[$0.id]?.letsOthersGo == false }
         if let first, deliveries[first.id]?.current.state == .unconfirmed {
-            return "it is not known whether the message before, \(first.id), arrived; this one waits a minute at most for that"
+            return
+                "it is not known whether the message before, \(first.id), arrived; this one waits a minute at most for that"
         }
         return context.isBusy(session) ? "a run of this session goes on; the message follows when it has ended" : nil
     }
@@ -173,6 +174,9 @@ package struct Dispatcher: Sendable {
         }
     }
 
+    /// Few entries are open where somebody looks after them; looking through thousands at each end of a run would cost more than it shows.
+    private static let mostLookedThrough = 256
+
     // MARK: Turns
 
     /// The entry whose turn it is, unless an earlier entry must go first.
@@ -209,6 +213,11 @@ package struct Dispatcher: Sendable {
         case .ended:
             context.ended(run, in: session)
             with(owner) { delivery, _ in delivery.runEnded(run) }
+            guard context.isRefusing(session) || deliveries.count < Self.mostLookedThrough else { break }
+            for (id, delivery) in deliveries
+            where delivery.entry.wasRefused && delivery.entry.session.isSameText(as: session) {
+                with(id) { $0.otherRunEnded(&$1) }
+            }
         case .deferred:
             context.heard(run, in: session)
             with(owner) { $0.runDeferred(run, &$1) }
@@ -238,7 +247,7 @@ package struct Dispatcher: Sendable {
             if let head { deliveries[head.id]?.retryAfterReconnect(context.now) }
         }
         // Entries that may have arrived over an earlier connection, of this process or the previous one.
-        applyInOrder(.linkOpened) { [.accepted, .unconfirmed].contains($0.current.state) }
+        applyInOrder(.linkOpened) { $0.current.isLookedFor }
     }
 
     // MARK: Time

@@ -101,7 +101,9 @@ struct DispatcherContext: Sendable {
         let nowMs = now.monotonicMs
         if isRefusing(session), let since = refusing[session] { return since + policy.refusalPatienceMs }
         // The gateway goes on with an interrupted run by itself if no message comes before that.
-        if let until = runs.interruptedUntilMs(session, nowMs: nowMs, patienceMs: Self.resumeMs(profile)) { return until }
+        if let until = runs.interruptedUntilMs(session, nowMs: nowMs, patienceMs: Self.resumeMs(profile)) {
+            return until
+        }
         // A message that waits inside the gateway cannot be stopped: it runs all the same, or breaks the run before it.
         return runs.busyUntilMs(
             session,

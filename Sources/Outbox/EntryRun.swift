@@ -18,7 +18,11 @@ struct EntryRun: Sendable {
 
     mutating func dispatching(_ entry: OutboxEntry, _ context: DispatcherContext) {
         (isTaken, hasEnded) = (false, false)
-        guard entry.firstDispatchAt == nil else { return }
+        if entry.firstDispatchAt == nil { got(context) }
+    }
+
+    /// The gateway got the message over this connection, as far as is known for the first time.
+    private mutating func got(_ context: DispatcherContext) {
         (dispatchedAtMs, process, heldOver) = (context.now.monotonicMs, context.process, context.connection)
     }
 
@@ -29,7 +33,11 @@ struct EntryRun: Sendable {
         heldOver = context.connection
     }
 
-    mutating func taken() { isTaken = true }
+    /// An event shows that the gateway has the message.
+    mutating func taken(_ entry: OutboxEntry, _ context: DispatcherContext) {
+        if entry.state == .sending { isTaken = true }
+        if entry.firstDispatchAt == nil { got(context) }
+    }
 
     mutating func ended() { hasEnded = true }
 

@@ -46,7 +46,7 @@ struct HistorySearch: Sendable, Equatable {
 
     /// Asks for a search for an entry that may have arrived, as soon as there is room.
     mutating func want(_ entry: OutboxEntry, _ context: inout DispatcherContext) {
-        guard context.isOnline, isIdle, [.accepted, .unconfirmed].contains(entry.state) else { return }
+        guard context.isOnline, isIdle, entry.isLookedFor else { return }
         forgetNext()
         if let pauseMs {
             self.pauseMs = nil
@@ -60,7 +60,7 @@ struct HistorySearch: Sendable, Equatable {
         current = Search(id: id, knew: knew)
         let since = entry.firstDispatchAt ?? entry.createdAt
         // The newest page is enough where it has the row. An accepted entry has been looked for in events for some time.
-        let depth = isReadingBack || entry.state == .accepted ? SearchDepth.complete : .recent
+        let depth = isReadingBack || entry.state != .unconfirmed ? SearchDepth.complete : .recent
         context.order(.search(SearchOrder(id: id, entry: entry, depth: depth, since: since)))
     }
 

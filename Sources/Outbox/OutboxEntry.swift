@@ -126,6 +126,9 @@ package struct OutboxEntry: Sendable, Equatable {
     /// Whether the gateway accepted the message and then refused to run it.
     package var wasRefused: Bool { state == .failed && fault?.code == OutboxFault.sessionConflictCode }
 
+    /// Whether the session's transcript may show something of the message that is not known yet.
+    var isLookedFor: Bool { [.accepted, .unconfirmed].contains(state) || wasRefused }
+
     /// The facts about the message at the gateway that its row stands for. Connections of an earlier process count as one.
     var facts: [Fact] {
         guard firstDispatchAt != nil else { return [] }

@@ -44,25 +44,28 @@ extension OutboxFault {
     static let refusing =
         "the gateway was restarted and would refuse this message, as versions around \(GatewayProfile.refusingRelease) do in older sessions, "
         + "until a message to a new session: \(sessionConflictCure)"
-    package static let sessionConflictCode = "SESSION_CONFLICT"
+    static let sessionConflictCode = "SESSION_CONFLICT"
     /// A run in a session that is new to the gateway cures all others.
     package static let sessionConflictCure = "ladle send --session new-$(date +%s) hello"
     static func sameWords(_ run: String) -> OutboxFault {
         OutboxFault(
             code: "SAME_WORDS_AT_WORK",
-            detail: "The gateway is at work on the same words in the run \(run) and dropped this message. It goes again when that run ends."
+            detail:
+                "The gateway is at work on the same words in the run \(run) and dropped this message. It goes again when that run ends."
         )
     }
     static let unknownCode = "UNKNOWN"
     /// Later messages of the session go.
     static let unknown = OutboxFault(
         code: unknownCode,
-        detail: "Nothing at the gateway shows whether the message arrived, so it is not sent again by itself and later ones go. If no answer "
+        detail:
+            "Nothing at the gateway shows whether the message arrived, so it is not sent again by itself and later ones go. If no answer "
             + "comes, cancel the message and send it anew."
     )
     static let lost = OutboxFault(
         code: "LOST",
-        detail: "The gateway was restarted and does not have the message. Later ones were sent meanwhile, so retry it only if it still makes sense."
+        detail:
+            "The gateway was restarted and does not have the message. Later ones were sent meanwhile, so retry it only if it still makes sense."
     )
     /// Whether the gateway may still read the message's words, or run them, by itself.
     package var mayReturn: Bool { code == Self.sessionConflictCode }
@@ -72,7 +75,8 @@ extension OutboxFault {
         detail: "The message's run was to be stopped, and the gateway does not work on it, so it is not sent again."
     )
     /// Why an abort that arrived stopped nothing.
-    static let nothingRan = OutboxFault(code: "NOTHING_RAN", detail: "the gateway had no such run at that moment")
+    package static let nothingRanCode = "NOTHING_RAN"
+    static let nothingRan = OutboxFault(code: nothingRanCode, detail: "the gateway had no such run at that moment")
     /// Why a stop does not follow its message into a run that the gateway began by itself.
     package static func sharedRun(_ run: String) -> OutboxFault {
         OutboxFault(

@@ -326,7 +326,8 @@ package struct OutboxRules: Sendable {
         case .sending, .accepted, .delivered, .cancelled:
             return nil
         case .queued, .retrying, .unconfirmed, .failed, .expired:
-            guard entry.mayHaveArrived else { return nil }
+            // More events of a refused run may follow its refusal.
+            guard entry.mayHaveArrived, !entry.wasRefused else { return nil }
             return change(entry, now: now) { entry in
                 entry.state = .accepted
                 entry.lastClass = .accepted

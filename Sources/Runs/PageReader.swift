@@ -53,7 +53,6 @@ struct PageReader: Sendable {
             memory.publish(id, to: &changes)
         }
         for id in memory[session: session]?.ended ?? [] { memory[id]?.answerRead() }
-        memory[session: session]?.conversation = page.conversation
     }
 
     /// Ends the runs of an earlier conversation before the rows of this one are given to runs.

@@ -108,7 +108,9 @@ struct RunMemory: Sendable {
     /// The gateway announced that it took a message with these words: one of ours, or one of another client.
     mutating func gatewayTook(_ words: Words, session: SessionKey) {
         guard let runs = sessions[session] else { return }
-        let own = runs.all.first { self[$0]?.message.isAnnounced == false && self[$0]?.message.isShown(as: words) == true }
+        let own = runs.all.first {
+            self[$0]?.message.isAnnounced == false && self[$0]?.message.isShown(as: words) == true
+        }
         if let own { self[own]?.message.announced() } else { sessions[session]?.othersSaid(words) }
     }
 

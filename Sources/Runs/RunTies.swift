@@ -70,7 +70,8 @@ struct RunTies: Sendable {
                 guard let reducer = memory[id], let words = reducer.message.words,
                     let found = open.firstIndex(where: { $0.show(words) })
                 else { continue }
-                if reducer.isUnseen, !turn.isWritten(in: .row(sentAt: onGatewayClock(reducer.times.start, of: reducer))) {
+                if reducer.isUnseen, !turn.isWritten(in: .row(sentAt: onGatewayClock(reducer.times.start, of: reducer)))
+                {
                     continue
                 }
                 open.remove(at: found)
@@ -132,7 +133,8 @@ struct RunTies: Sendable {
         for id in runs.all where !runs.interrupted.contains(id) {
             for start in memory[id]?.times.starts ?? [] {
                 let late = start.milliseconds - prompt.milliseconds
-                guard ClockWindow.start(promptedAt: prompt).contains(start), abs(late) < nearest?.distance ?? .max else {
+                guard ClockWindow.start(promptedAt: prompt).contains(start), abs(late) < nearest?.distance ?? .max
+                else {
                     continue
                 }
                 nearest = (id, abs(late))

@@ -305,7 +305,9 @@ package struct RunTracker: Sendable {
                 return refuse(id, event.errorMessage ?? "", now: now, to: &changes)
             }
         }
-        if state == .final, event.message != nil, let id = known(event), profile.saysAnswersAgain, memory[id]?.isAnswerDoubtful == true {
+        if state == .final, event.message != nil, let id = known(event), profile.saysAnswersAgain,
+            memory[id]?.isAnswerDoubtful == true
+        {
             memory[id]?.doubt()
             return wantRows(id)
         }
@@ -327,7 +329,7 @@ package struct RunTracker: Sendable {
     }
 
     /// The gateway acknowledged our message and does not run it. If the run's start was published, its end is published too. That is
-    /// no proof of delivery: the outbox sends the message again, under a new key.
+    /// no proof of delivery.
     private mutating func refuse(_ id: String, _ reason: String, now: Timestamp, to changes: inout [RunChange]) {
         changes.append(.refused(id, reason: reason))
         guard memory[id]?.publication.isStartPublished == true else { return memory.forget(id) }

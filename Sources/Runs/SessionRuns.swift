@@ -15,8 +15,6 @@ struct SessionRuns: Sendable {
     /// The transcript is known to be on disk. A new session of March and June has nothing there before its first answer
     /// is complete, whatever the gateway's events say.
     var hasTranscript = false
-    /// The conversation of the last page; a reset replaces it.
-    var conversation: String?
     /// How often the transcript was read since the link was opened.
     private(set) var looks = 0
     private(set) var lookedAt: Timestamp?

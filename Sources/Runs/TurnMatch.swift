@@ -74,7 +74,8 @@ struct TurnMatch: Sendable {
         if let message = candidate.message {
             guard candidate.mayMatchByWords else { return }
             let found = open.first { place in
-                owners[place] == nil && turns[place].isWritten(in: .row(sentAt: candidate.sentAt)) && turns[place].carries(message)
+                owners[place] == nil && turns[place].isWritten(in: .row(sentAt: candidate.sentAt))
+                    && turns[place].carries(message)
             }
             if let found { owners[found] = candidate.id }
         } else if let joined = candidate.joinedAt {

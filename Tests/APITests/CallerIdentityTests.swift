@@ -1,6 +1,7 @@
 import Access
 import Basics
 import EventLoops
+import JSONBytes
 import TestSupport
 import Testing
 

@@ -222,13 +222,13 @@ struct OutboxRouteTests {
             try await api.bench.drop(on: loop)
             api.gateway.silent = []
             try await api.bench.open(on: loop)
-            try await api.advance(60_000, on: loop)
+            try await api.advance(30_000, on: loop)
             #expect(try await api.get("/v1/outbox/\(id)", on: loop)["state"] == "unconfirmed")
             #expect(try await api.request("DELETE", "/v1/outbox/\(id)", on: loop)["code"] == "ENTRY_UNCONFIRMED")
             #expect(try await api.get("/v1/outbox", on: loop).json["unconfirmed"]?.int == 1)
             #expect(try await api.get("/v1/outbox/\(behind)", on: loop)["state"] == "queued")
             #expect(try await api.post("/v1/outbox/\(id)/retry", [], on: loop).status == 200)
-            #expect(api.gateway.sentTexts.suffix(2) == ["/model large", "two"])
+            #expect(api.gateway.sentTexts == ["/model large", "/model large"])
         }
     }
 

@@ -122,11 +122,11 @@ struct PlaceRouteTests {
         }
     }
 
-    @Test func `runs that wait for their turn are listed page by page`() async throws {
+    @Test func `runs in progress are listed page by page`() async throws {
         try await withAPI(.init(demo: { $0.speed = 1 })) { api, loop in
             var ids: [String] = []
-            for words in ["slow count", "hello", "hello again"] {
-                ids.append(try #require(try await api.say(words, on: loop)["id"]))
+            for (words, session) in [("slow count", "main"), ("slow count", "den"), ("slow count", "attic")] {
+                ids.append(try #require(try await api.say(words, "?session=\(session)", on: loop)["id"]))
             }
             try await api.advance(500, on: loop)
             let active = try await api.get("/v1/activity", on: loop).json["runs"]?.elements.map { $0["state"]?.string }

@@ -48,7 +48,10 @@ struct TokenTableTests {
             record.digest.bytes,
             record.shown
         )
-        #expect(try Migrator(EventLogSchema.migrations + TokenTable.migrations).migrate(connection) == 1)
+        #expect(
+            try Migrator(EventLogSchema.migrations + TokenTable.migrations).migrate(connection) == TokenTable.migrations
+                .count - 1
+        )
         let table = TokenTable(connection)
         #expect(try table.rows() == [.unsealed(record)])
         try table.save(record)
@@ -96,7 +99,7 @@ struct TokenTableTests {
                 }
             }
         }
-        #expect(flips > 1_330 && unreadable > 500, "\(flips) \(unreadable)")
+        #expect(flips > 1_000 && unreadable > 500, "\(flips) \(unreadable)")
     }
 
     @Test func `the file holds no secret`() throws {

@@ -4,7 +4,7 @@ import Testing
 
 /// A gateway that honours keys as long as it remembers them, loses answers, restarts, and remembers its runs in its
 /// transcript.
-private struct ModelGateway {
+private struct HonestGateway {
     var transcript: [String: [String]] = [:]
     /// Runs per key: more than one is a duplicate.
     var runs: [String: Int] = [:]
@@ -57,7 +57,7 @@ struct `Random operations` {
     func `keep order, lose nothing and run nothing twice`(seed: UInt64) {
         var random = Random(state: seed)
         var world = World()
-        var gateway = ModelGateway()
+        var gateway = HonestGateway()
         var created = 0
         var pendingDispatches: [DispatchOrder] = []
         var handled = 0

@@ -215,7 +215,9 @@ struct `The outbox on disk` {
             try move(id, to: .delivered)
         }
         let entry = try #require(try table.entry(id: "f"))
-        func others(_ since: Int64) throws -> [String?] { try table.others(besides: entry, since: time(since)).map(\.text) }
+        func others(_ since: Int64) throws -> [String?] {
+            try table.others(besides: entry, since: time(since)).map(\.text)
+        }
         #expect(try others(1_995_000) == ["yes", " yes\n", "no"])
         #expect(try others(2_005_000) == [])
         try move("a", to: .accepted)

@@ -33,7 +33,7 @@ token_file.write_text("gateway-secret-5d1f0c\n")
 token_file.chmod(0o600)
 serve = Serve(
     "--token-file", str(token_file), "--limits-auth-per-minute", "1000000", "--limits-pairing-per-minute", "100000",
-    "--limits-sends-burst", "1000", "--debug-frames", state=state, gateway=gateway.url).linked()
+    "--limits-sends-burst", "1000", "--limits-all-sends-burst", "1000", "--debug-frames", state=state, gateway=gateway.url).linked()
 secrets["the first admin token"] = serve.token
 IS_ROOT = os.geteuid() == 0
 STRANGER = 12345

@@ -35,7 +35,7 @@ if pathlib.Path(sys.prefix) != ENVIRONMENT:
 from homeassistant import bootstrap, runner
 
 gateway = DemoGateway()
-SENDS = ("--limits-sends-burst", "100")
+SENDS = ("--limits-sends-burst", "100", "--limits-all-sends-burst", "1000")
 serve = Serve(*SENDS, gateway=gateway.url).linked()
 token = serve.json("POST", "/v1/tokens", {"name": "house", "scopes": ["read", "send"]})[1]["token"]
 recipe = re.search(r"<!-- file: home-assistant.yaml -->\n```yaml\n(.*?)^```$", (ROOT / "docs/apps.md").read_text(), re.DOTALL | re.MULTILINE)[1]

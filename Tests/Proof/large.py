@@ -15,7 +15,7 @@ RELEASE = ROOT / ".build/release/ladle"
 if "LADLE" not in os.environ and RELEASE.exists():
     harness.LADLE = str(RELEASE)
 ROUNDS = 5
-ladle = Serve("--limits-sends-burst", "100", "--outbox-max-attachment-bytes", "500MiB")
+ladle = Serve("--limits-sends-burst", "100", "--limits-all-sends-burst", "1000", "--outbox-max-attachment-bytes", "500MiB")
 picture = b"\x89PNG" + os.urandom(3_000_000)
 data = base64.b64encode(picture).decode()
 

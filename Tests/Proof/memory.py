@@ -96,7 +96,7 @@ if shutil.which("cc") and not os.environ.get("LD_PRELOAD"):
     env["LD_PRELOAD"] = f"{folder}/heap.so"
 gateway = FaultyGateway()
 server = Serve("--limits-connections-per-peer", "20000", "--events-streams-per-caller", "20000", "--events-keep", "5000",
-               "--limits-sends-burst", "1000000", "--listen", f"unix:{folder}/door",
+               "--limits-sends-burst", "1000000", "--limits-all-sends-burst", "1000000", "--listen", f"unix:{folder}/door",
                gateway=gateway.url, env=env, prefix=(["prlimit", f"--nofile={hard}:{hard}"])).linked()
 stop = multiprocessing.Event()
 readers = multiprocessing.Process(target=read, args=(f"{folder}/door", chosen.readers, stop), daemon=True)

@@ -27,7 +27,7 @@ include-operation-id = ["putIdentity", "patchIdentity", "putProfile", "patchProf
 enabled = false
 """
 # Limits that guard against many callers would only hide answers here.
-LIMITS = ["--limits-sends-burst", "1000000", "--limits-auth-per-minute", "1000000", "--limits-pairing-per-minute", "1000000",
+LIMITS = ["--limits-sends-burst", "1000000", "--limits-all-sends-burst", "1000000", "--limits-auth-per-minute", "1000000", "--limits-pairing-per-minute", "1000000",
           "--outbox-max-entries", "1000000", "--outbox-max-per-session", "1000000"]
 
 

@@ -28,7 +28,7 @@ gateway = DemoGateway()
 # More messages to one session within a moment than anybody writes.
 # Seconds without Ladle: a restart, and times after which clients behave otherwise.
 ABSENCES = (0, 1, 5, 30) if chosen.long else (0, 1, 10)
-SENDS = ("--limits-sends-burst", "100")
+SENDS = ("--limits-sends-burst", "100", "--limits-all-sends-burst", "1000")
 serve = Serve(*SENDS, gateway=gateway.url).linked()
 PORT, ENVIRONMENT = serve.port, {**os.environ, "HOME": str(here)}
 TOKEN = serve.json("POST", "/v1/tokens", {"name": "recipes", "scopes": ["read", "send"]})[1]["token"]

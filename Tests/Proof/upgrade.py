@@ -52,6 +52,8 @@ with sqlite3.connect(database(state)) as connection:
     connection.execute("ALTER TABLE outbox DROP COLUMN ttl_ms")
     connection.execute("ALTER TABLE outbox DROP COLUMN dispatch_skew_ms")
     connection.execute("ALTER TABLE outbox_payload DROP COLUMN files")
+    connection.execute("DROP INDEX outbox_stop")
+    connection.execute("DROP TRIGGER outbox_message_removed")
     connection.execute("UPDATE schema_version SET version = 1 WHERE module = 'outbox'")
     connection.execute("DROP TABLE token")
     connection.execute("DELETE FROM schema_version WHERE module = 'access'")

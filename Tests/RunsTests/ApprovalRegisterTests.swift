@@ -406,7 +406,13 @@ struct ApprovalRegisterTests {
                 case 8:
                     register.mayHaveMissed()
                     if random.next() % 2 == 0 { register.gatewayStops() }
-                    note(register.linkOpened(process: random.next() % 2 == 0 ? .same : .other, hasList: false, now: at(now)))
+                    note(
+                        register.linkOpened(
+                            process: random.next() % 2 == 0 ? .same : .other,
+                            hasList: false,
+                            now: at(now)
+                        )
+                    )
                 default: note(register.tick(now: at(now)))
                 }
             }

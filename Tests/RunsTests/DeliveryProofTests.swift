@@ -78,7 +78,7 @@ struct DeliveryProofTests: EvidenceScene {
 
     @Test func `a message that was written and refused while nobody listened has a run that failed`() {
         var tracker = RunTracker()
-        tracker.recover("k", session: main, text: "story", sentAt: now)
+        _ = tracker.recover("k", session: main, text: "story", sentAt: now)
         tracker.linkOpened(process: .same, now: after(1_000))
         let rows = page(
             [user("one", at: -900), answer("One.", at: -500), user("story", at: 0, key: "k")],

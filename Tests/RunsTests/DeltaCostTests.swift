@@ -2,6 +2,7 @@ import Basics
 import Gateway
 import JSONBytes
 import Labels
+import Ledger
 import Testing
 
 @testable import Runs
@@ -60,7 +61,7 @@ struct DeltaCostTests {
         private var buffers: [UInt] {
             guard let text = memory["r"]?.text else { return [] }
             return [text.agentText.text, text.chatText.text, text.publishedText].map { bytes in
-                unsafe bytes.withUnsafeBufferPointer { unsafe UInt(bitPattern: $0.baseAddress) }
+                unsafe bytes.withUnsafeBufferPointer { UInt(bitPattern: $0.baseAddress) }
             }
         }
     }
@@ -95,7 +96,7 @@ struct DeltaCostTests {
         #expect(takes(&tracker) == 0)
         tracker.entryChanged(key: key)
         #expect(takes(&tracker) == 1)
-        tracker.linkOpened(isSameProcess: true, now: Self.now)
+        tracker.linkOpened(process: .same, now: Self.now)
         #expect(takes(&tracker) == 1)
     }
 }

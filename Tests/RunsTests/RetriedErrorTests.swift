@@ -62,7 +62,7 @@ struct RetriedErrorTests: EvidenceScene {
     func `a refusal that came while nobody listened is asked for`(wasKilled: Bool) {
         var tracker = RunTracker()
         if wasKilled {
-            tracker.recover("k", session: main, text: "two", sentAt: now, awaitsDelivery: true)
+            _ = tracker.recover("k", session: main, text: "two", sentAt: now, awaitsDelivery: true)
         } else {
             tracker.sent("k", session: main, text: "two", now: now)
         }

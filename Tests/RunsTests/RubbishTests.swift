@@ -2,6 +2,7 @@ import Basics
 import Gateway
 import JSONBytes
 import Labels
+import Ledger
 import TestSupport
 import Testing
 

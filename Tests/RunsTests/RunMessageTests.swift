@@ -1,3 +1,4 @@
+import Ledger
 import Testing
 
 @testable import Runs
@@ -5,7 +6,7 @@ import Testing
 struct RunMessageTests {
     private func sent() -> RunMessage {
         var message = RunMessage()
-        message.text = "hello"
+        message.words = Words("hello")
         message.sent()
         return message
     }

@@ -36,6 +36,6 @@ struct RunTimesTests {
         var times = RunTimes(createdAt: at(0))
         #expect(!times.began(before: at(5_000)))
         times.started(at: at(1_000))
-        #expect(times.began(before: at(2_001)) && !times.began(before: at(2_000)) && !times.began(before: nil))
+        #expect(times.began(before: at(3_001)) && !times.began(before: at(3_000)) && !times.began(before: nil))
     }
 }

@@ -37,7 +37,7 @@ struct UnseenRunTests {
     }
 
     private func published(_ changes: [RunChange]) -> [String] {
-        changes.map { change in
+        changes.compactMap { change in
             switch change {
             case .started: "started"
             case .ended(let run): "\(run.state) \(run.text)"
@@ -46,14 +46,15 @@ struct UnseenRunTests {
             case .corrected(let run): "corrected \(run.state) \(run.text)"
             case .proven(_, let proof): "proven \(proof)"
             case .dropped: "dropped"
-            case .stepChanged, .deferred, .reassigned, .refused, .taken: "other"
+            case .stepChanged, .deferred, .reassigned, .refused: "other"
+            case .taken: nil
             }
         }
     }
 
     @Test func `a run whose start nobody saw is published whole from history`() {
         var tracker = RunTracker()
-        tracker.recover(own, session: main, text: "hi", sentAt: now)
+        _ = tracker.recover(own, session: main, text: "hi", sentAt: now)
         let changes = tracker.receive(history: page(turn(own, "Hello.", at: 10)), session: main, now: now)
         #expect(published(changes) == ["started", "replaced Hello.", "proven end", "completed Hello."])
         #expect(tracker.run(own)?.endedAt == now.adding(milliseconds: 910))
@@ -70,7 +71,7 @@ struct UnseenRunTests {
 
     @Test func `where history shows nothing of a run, nothing is published`() {
         var tracker = RunTracker()
-        tracker.recover(own, session: main, text: "hi", sentAt: now)
+        _ = tracker.recover(own, session: main, text: "hi", sentAt: now)
         #expect(published(tracker.receive(history: page([]), session: main, now: now)) == ["dropped"])
         #expect(tracker.run(own) == nil)
     }
@@ -78,7 +79,7 @@ struct UnseenRunTests {
     @Test func `a message whose run nobody has seen is no run yet`() {
         var tracker = RunTracker()
         tracker.profile = GatewayProfile(.april)
-        tracker.recover(own, session: main, text: "hi", sentAt: now, awaitsDelivery: true)
+        _ = tracker.recover(own, session: main, text: "hi", sentAt: now, awaitsDelivery: true)
         tracker.linkOpened(process: .same, now: now)
         let rows = turn(other, "The one before.", at: -9000).joined(separator: ",")
         let page = json(#"{"messages":[\#(rows)]}"#)
@@ -90,7 +91,7 @@ struct UnseenRunTests {
     @Test func `a message that was put aside before Ladle's restart is tied to the run that answers it`() {
         var tracker = RunTracker()
         tracker.profile = GatewayProfile(.april)
-        tracker.recover(own, session: main, text: "hi", sentAt: now, awaitsDelivery: true)
+        _ = tracker.recover(own, session: main, text: "hi", sentAt: now, awaitsDelivery: true)
         tracker.resume("late", session: main, startedAt: now.adding(milliseconds: 5000), now: now)
         tracker.linkOpened(process: .same, now: now)
         let rows = [
@@ -127,7 +128,7 @@ struct UnseenRunTests {
         let row = turn(own, "", at: 10)[0]
         var tracker = RunTracker()
         tracker.profile = GatewayProfile(.june)
-        tracker.recover(own, session: main, text: "hi", sentAt: now, goneAt: now)
+        _ = tracker.recover(own, session: main, text: "hi", sentAt: now, goneAt: now)
         let changes = tracker.receive(history: page([row]), session: main, now: now)
         #expect(published(changes) == ["started"])
         let late = now.adding(milliseconds: 60_001)
@@ -144,7 +145,7 @@ struct UnseenRunTests {
         let again = #"{"role":"user","content":"\#(mark)hi\n\n\#(note)","timestamp":\#(1_795_000_009_000)}"#
         var tracker = RunTracker()
         tracker.profile = GatewayProfile(.june)
-        tracker.recover(own, session: main, text: "hi", sentAt: now, goneAt: now)
+        _ = tracker.recover(own, session: main, text: "hi", sentAt: now, goneAt: now)
         _ = tracker.receive(history: page([row]), session: main, now: now)
         let start = AgentFrame.start(answer, 1_795_000_009_000)
         _ = tracker.receive(event: "agent", payload: start, now: now.adding(milliseconds: 9000))

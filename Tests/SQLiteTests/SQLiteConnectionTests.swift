@@ -69,7 +69,7 @@ struct `A connection` {
         #expect(error?.kind == .constraint)
         #expect(error?.sql == "INSERT INTO t(id) VALUES(1)")
         let syntax = #expect(throws: SQLiteError.self) { try connection.run("SELEC") }
-        #expect(syntax?.kind == .other)
+        #expect(syntax?.kind == .statement)
     }
 
     @Test func `takes back a transaction whose body throws`() throws {

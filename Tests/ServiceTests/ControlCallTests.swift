@@ -1,5 +1,6 @@
 import EventLoops
 import Gateway
+import Ledger
 import Observability
 import Testing
 

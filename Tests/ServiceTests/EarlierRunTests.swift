@@ -97,7 +97,7 @@ struct EarlierRunTests {
             let words = "Error: reply session initialization conflicted for agent:main:main"
             let refusal = Frame.end(id, "error").replacing("it broke", with: words)
             try await bench.event("chat", refusal, on: loop)
-            #expect(try await bench.journal.read { try $0.outbox.entry(id: id)?.state } == .retrying)
+            #expect(try await bench.state(id) == .failed)
             try await bench.kill(on: loop)
             bench.gateway.rows[Self.main] = [
                 Row.user("hello", key: id),
@@ -123,7 +123,7 @@ struct EarlierRunTests {
             let id = try await bench.accept("hello", on: loop) ?? ""
             let words = "Error: reply session initialization conflicted for agent:main:main"
             try await bench.event("chat", Frame.end(id, "error").replacing("it broke", with: words), on: loop)
-            #expect(try await bench.state(id) == .retrying)
+            #expect(try await bench.state(id) == .failed)
             try await bench.advance(10_000, on: loop)
             try await bench.drop(on: loop)
             try await bench.advance(5_000, on: loop)
@@ -258,6 +258,8 @@ struct EarlierRunTests {
                 let now = bench.clock.wall.milliseconds
                 try await bench.event("agent", Frame.start("run-own", at: now), on: loop)
                 try await bench.row(Row.user(Row.resumption(of: "hello"), id: "r2", at: now), on: loop)
+                #expect(bench.gateway.sentTexts == ["hello"])
+                try await bench.event("chat", Frame.final("run-own", 9, "done"), on: loop)
             } else {
                 // A run that broke off in a tool is failed some seconds after the start.
                 bench.gateway.historyMembers = #","sessionInfo":{"status":"failed","hasActiveRun":false}"#

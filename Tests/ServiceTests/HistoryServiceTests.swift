@@ -223,9 +223,9 @@ struct HistoryServiceTests {
 
     // MARK: Refused, and in the transcript
 
-    /// 2026.6.11 writes the row of a message that it refuses to run, and Ladle sends the message again later.
+    /// 2026.6.11 writes the row of a message that it refuses to run.
     @Test(arguments: [true, false])
-    func `a refused message is on its way, whatever the transcript has`(isLive: Bool) async throws {
+    func `a refused message has failed, whatever the transcript has`(isLive: Bool) async throws {
         try await withLinkedServices { bench, loop in
             let id = try await bench.accept("hello", on: loop) ?? ""
             let words = "Error: reply session initialization conflicted for agent:main:main"
@@ -236,10 +236,12 @@ struct HistoryServiceTests {
                 try await bench.drop(on: loop)
                 messages = try await read(bench, on: loop)
             }
-            #expect(try await bench.state(id) == .retrying)
+            #expect(try await bench.state(id) == .failed)
             #expect(messages.count == 2)
-            #expect(messages.first { $0["id"]?.string == id }?["state"]?.string == "sending")
-            #expect(bench.messages.filter { $0["id"]?.string == id }.map { $0["state"]?.string } == ["sending"])
+            #expect(messages.first { $0["id"]?.string == id }?["state"]?.string == "failed")
+            #expect(
+                bench.messages.filter { $0["id"]?.string == id }.map { $0["state"]?.string } == ["sending", "failed"]
+            )
         }
     }
 

@@ -16,7 +16,9 @@ struct OldSessionsTests {
         let rows = turns.flatMap { turn in
             [#"{"role":"user","content":"hello","timestamp":\#(start + turn.user)}"#]
                 + (turn.isAnswered
-                    ? [#"{"role":"assistant","content":"hi","stopReason":"stop","timestamp":\#(start + turn.user + 1)}"#] : [])
+                    ? [
+                        #"{"role":"assistant","content":"hi","stopReason":"stop","timestamp":\#(start + turn.user + 1)}"#
+                    ] : [])
         }
         let page = ChatHistory.Output(json(#"{"messages":[\#(rows.joined(separator: ","))]}"#))
         return page.rows
@@ -24,28 +26,38 @@ struct OldSessionsTests {
 
     private func restarted(_ version: String = "2026.6.11") -> OldSessions {
         var sessions = OldSessions()
-        let process = GatewayProcess(ageMs: 1_000, gatewayTime: Timestamp(milliseconds: start + 1_000), monotonicMs: 5_000)
+        let process = GatewayProcess(
+            ageMs: 1_000,
+            gatewayTime: Timestamp(milliseconds: start + 1_000),
+            monotonicMs: 5_000
+        )
         sessions.linkOpened(GatewayProfile(.june, version: version), process, isSame: false)
         return sessions
     }
 
     @Test func `a session that is older than the process has one run`() {
         var sessions = restarted()
-        #expect(sessions.runBegan("a", in: main, rows((-5_000, true), (2_000, false))) == .refuses)
+        let found1 = sessions.runBegan("a", in: main, rows((-5_000, true), (2_000, false)))
+        #expect(found1 == .refuses)
     }
 
     @Test func `a completed run in a session that is new to the process cures all`() {
         var sessions = restarted()
-        #expect(sessions.runBegan("a", in: fresh, rows((2_000, false))) == .nothing)
-        #expect(sessions.runEnded(in: main, isCompleted: true) == .nothing)
-        #expect(sessions.runEnded(in: fresh, isCompleted: false) == .nothing)
-        #expect(sessions.runEnded(in: fresh, isCompleted: true) == .refusesNoMore)
+        let found2 = sessions.runBegan("a", in: fresh, rows((2_000, false)))
+        #expect(found2 == .nothing)
+        let found3 = sessions.runEnded(in: main, isCompleted: true)
+        #expect(found3 == .nothing)
+        let found4 = sessions.runEnded(in: fresh, isCompleted: false)
+        #expect(found4 == .nothing)
+        let found5 = sessions.runEnded(in: fresh, isCompleted: true)
+        #expect(found5 == .refusesNoMore)
         #expect(!sessions.wantsPages)
     }
 
     @Test func `a second run in an old session shows that it was cured before`() {
         var sessions = restarted()
-        #expect(sessions.runBegan("b", in: main, rows((-5_000, true), (2_000, true), (9_000, false))) == .refusesNoMore)
+        let found6 = sessions.runBegan("b", in: main, rows((-5_000, true), (2_000, true), (9_000, false)))
+        #expect(found6 == .refusesNoMore)
     }
 
     @Test func `other releases run everything`() {

@@ -98,11 +98,14 @@ struct OutboxServiceTests {
     @Test func `one message of a session is under way at a time, sessions do not wait for each other`() async throws {
         try await withLinkedServices { bench, loop in
             bench.gateway.silent = ["chat.send"]
-            for text in ["one", "two"] { try await bench.accept(text, on: loop) }
+            let first = try await bench.accept("one", on: loop) ?? ""
+            try await bench.accept("two", on: loop)
             try await bench.accept("other", session: "agent:main:den", on: loop)
             #expect(bench.gateway.sentTexts == ["one", "other"])
             bench.gateway.answer("chat.send")
             try await bench.settle(on: loop)
+            #expect(bench.gateway.sentTexts == ["one", "other"])
+            try await bench.event("chat", Frame.final(first, 9, "done"), on: loop)
             #expect(bench.gateway.sentTexts == ["one", "other", "two"])
         }
     }
@@ -136,8 +139,9 @@ struct OutboxServiceTests {
     @Test func `a message for later waits for its time and holds up nobody`() async throws {
         try await withLinkedServices { bench, loop in
             try await bench.accept("tomorrow", notBeforeMs: 60_000, on: loop)
-            try await bench.accept("now", on: loop)
+            let now = try await bench.accept("now", on: loop) ?? ""
             #expect(bench.gateway.sentTexts == ["now"])
+            try await bench.event("chat", Frame.final(now, 9, "done"), on: loop)
             try await bench.advance(60_000, on: loop)
             #expect(bench.gateway.sentTexts == ["now", "tomorrow"])
         }
@@ -198,14 +202,22 @@ struct OutboxServiceTests {
             try await bench.advance(3000, on: loop)
             try await bench.open(uptimeMs: 3_603_000, on: loop)
             let chat = bench.gateway.requests.filter { ["chat.send", "chat.abort"].contains($0.method) }
-            #expect(chat.map(\.method) == ["chat.send", "chat.abort", "chat.send"])
+            #expect(chat.map(\.method) == ["chat.send", "chat.abort"])
+            try await bench.event("chat", Frame.end(first, "aborted"), on: loop)
+            #expect(bench.gateway.sentTexts == ["slow", "and then this"])
         }
     }
 
-    @Test func `on protocol 4 a message does not wait for a run`() async throws {
+    @Test func `on protocol 4 a message waits for another client's run too`() async throws {
         try await withLinkedServices { bench, loop in
             try await bench.event("agent", Frame.start("run-elsewhere"), on: loop)
             try await bench.accept("hello", on: loop)
+            #expect(bench.gateway.sentTexts == [])
+            #expect(
+                bench.services.outbox.blockedReason(session: ServiceBench.main)?.contains("a run of this session")
+                    == true
+            )
+            try await bench.event("chat", Frame.final("run-elsewhere", 9, "done"), on: loop)
             #expect(bench.gateway.sentTexts == ["hello"])
         }
     }
@@ -364,11 +376,12 @@ struct OutboxServiceTests {
     @Test func `what waits behind a reset of ours is meant for the new conversation`() async throws {
         try await withLinkedServices { bench, loop in
             bench.gateway.silent = ["chat.send"]
-            try await bench.accept("/new", on: loop)
+            let reset = try await bench.accept("/new", on: loop) ?? ""
             let id = try await bench.accept("for the new one", on: loop)
             try await bench.event("sessions.changed", #"{"sessionKey":"main","reason":"reset"}"#, on: loop)
             bench.gateway.answer("chat.send")
             try await bench.settle(on: loop)
+            try await bench.event("chat", Frame.final(reset, 9, "A new session."), on: loop)
             #expect(try await bench.state(id) == .sending)
             try await bench.event("sessions.changed", #"{"sessionKey":"main","reason":"delete"}"#, on: loop)
             bench.gateway.answer("chat.send", .notDispatched(.offline))

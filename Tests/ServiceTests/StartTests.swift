@@ -40,7 +40,7 @@ struct StartTests {
 
     @Test func `a start reads what is open, not the thousands of messages and runs that are over`() async throws {
         try await withLinkedServices { bench, loop in
-            try await bench.accept("open", on: loop)
+            try await bench.accept("open", session: "agent:main:work", on: loop)
             var costs: [Int] = []
             // The first number is above the limits of what is read of the newest messages.
             for count in [2_000, 12_000] {

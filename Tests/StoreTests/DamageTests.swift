@@ -115,6 +115,7 @@ struct `A database that cannot be used` {
             try connection.run("ALTER TABLE outbox DROP COLUMN ttl_ms")
             try connection.run("ALTER TABLE outbox DROP COLUMN dispatch_skew_ms")
             try connection.run("ALTER TABLE outbox_payload DROP COLUMN files")
+            try connection.execute("DROP INDEX outbox_stop; DROP TRIGGER outbox_message_removed")
             try connection.run("UPDATE schema_version SET version = 1 WHERE module = 'outbox'")
             if isAside { try connection.run("UPDATE schema_version SET version = 99 WHERE module = 'eventlog'") }
         }

@@ -106,7 +106,7 @@ package struct ChatHistory: GatewayCall {
         /// The size of the whole answer.
         package let byteCount: Int
         /// The conversation of the rows; a reset starts another one.
-        package let sessionId: String?
+        package let conversation: String?
         /// Newer gateways: whether older messages are left.
         package let hasMore: Bool?
         /// Newer gateways: the current run, and its text so far.
@@ -120,15 +120,13 @@ package struct ChatHistory: GatewayCall {
         /// Newer gateways: the start of the session's last run. For a message that it refused to run, 2026.6.11 writes the time of
         /// the message itself.
         package let lastRunStart: Timestamp?
-        /// The conversation; a reset replaces it.
-        package let conversation: String?
 
         package init(_ payload: JSONValue) {
             let messages = payload["messages"]
             rows = HistoryRow.list(messages)
             messageCount = messages?.count ?? 0
             byteCount = payload.raw.count
-            sessionId = payload["sessionId"]?.identifier
+            conversation = payload["sessionId"]?.identifier
             hasMore = payload["hasMore"]?.bool
             let run = payload["inFlightRun"]
             inFlightRunId = run?["runId"]?.string
@@ -144,7 +142,6 @@ package struct ChatHistory: GatewayCall {
                 case "failed", "timeout": .failed
                 default: nil
                 }
-            conversation = payload["sessionId"]?.string
         }
     }
 

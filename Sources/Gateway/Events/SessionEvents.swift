@@ -58,5 +58,5 @@ package struct SessionsChangedEvent: RunEvent {
     package var wasAborted: Bool { payload["abortedLastRun"]?.bool ?? false }
     package var session: SessionRow { SessionRow(payload["session"] ?? payload) }
     /// The conversation behind the key; a reset replaces it.
-    package var conversation: String? { (payload["session"]?["sessionId"] ?? payload["sessionId"])?.string }
+    package var conversation: String? { (payload["session"]?["sessionId"] ?? payload["sessionId"])?.identifier }
 }

@@ -117,9 +117,10 @@ struct MessageBuilder {
                 text: text.trimmingBlanks().isEmpty ? "" : text.cut(toBytes: ActivityLimits.runTextBytes),
                 isTruncated: shown != nil && sent?.text == nil,
                 at: time(row),
-                state: sent?.isToBeSent == true ? .sending : .sent,
+                state: sent?.isToBeSent == true ? .sending : sent?.failure == nil ? .sent : .failed,
                 runID: runID,
-                attachments: own.isEmpty ? attachments(row) : own
+                attachments: own.isEmpty ? attachments(row) : own,
+                error: sent?.failure
             ),
             owner
         )

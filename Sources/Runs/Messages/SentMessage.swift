@@ -15,6 +15,8 @@ package struct SentMessage: Sendable {
     package var row: String?
     /// The outbox will send the message, although its row may be there: June gateways write the row of a message that they refuse.
     package var isToBeSent: Bool
+    /// Why the outbox gave the message up, although its row may be there.
+    package var failure: String?
     /// False if the outbox has forgotten the message or another Ladle sent it. Then the message's id comes from its key alone.
     package var isKept: Bool
 
@@ -26,6 +28,7 @@ package struct SentMessage: Sendable {
         written: ClockWindow? = nil,
         row: String? = nil,
         isToBeSent: Bool = false,
+        failure: String? = nil,
         isKept: Bool = true
     ) {
         self.id = id
@@ -35,6 +38,7 @@ package struct SentMessage: Sendable {
         self.written = written
         self.row = row
         self.isToBeSent = isToBeSent
+        self.failure = failure
         self.isKept = isKept
     }
 

@@ -12,7 +12,7 @@ package protocol GatewayCalls: AnyObject {
     var status: LinkStatus { get }
     /// The last hello, kept while the gateway is away.
     var hello: Hello? { get }
-    /// What its release does, as that hello shows it.
+    /// The conduct of its release, as that hello shows it.
     var profile: GatewayProfile? { get }
     /// How far the gateway's clock is ahead of ours, which may be set at any time.
     func clockSkewMs(on loop: isolated EventLoop) -> Int64

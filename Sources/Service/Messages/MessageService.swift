@@ -163,7 +163,7 @@ package final class MessageService {
                 rows: rows,
                 longTexts: longTexts,
                 to: question,
-                tellsOfRows: gateway.profile?.sendsRows ?? false,
+                tellsOfRows: gateway.profile?.offers(.eventsSessions) ?? false,
                 on: loop
             )
             join(result, session, rows: rows, on: loop, then: use)

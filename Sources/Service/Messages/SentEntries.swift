@@ -68,7 +68,8 @@ struct SentEntries: Sendable {
                 attachments: attachments(of: entry.id),
                 written: Self.written(entry, entry.dispatchSkewMs ?? clockSkewMs),
                 row: rows[entry.id],
-                isToBeSent: entry.state == .queued || entry.state == .retrying
+                isToBeSent: entry.state == .queued || entry.state == .retrying,
+                failure: ChatMessage.State(entry.state) == .failed ? entry.fault?.detail : nil
             )
         }
         return foreign.map { key in

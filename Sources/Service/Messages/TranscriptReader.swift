@@ -57,7 +57,8 @@ package final class TranscriptReader {
     }
 
     private func ask(_ session: String, _ questions: Questions, on loop: isolated EventLoop) {
-        let asksLong = questions.wantsLongTexts && gateway.profile?.takesLongTexts == true && refusing != gateway.profile
+        let asksLong =
+            questions.wantsLongTexts && gateway.profile?.takesLongTexts == true && refusing != gateway.profile
         let call = ChatHistory(
             sessionKey: session,
             limit: questions.rows,
@@ -69,7 +70,7 @@ package final class TranscriptReader {
                 self.refusing = self.gateway.profile
                 return self.ask(session, questions, on: loop)
             }
-            if case .success(let output) = page, let id = output.sessionId {
+            if case .success(let output) = page, let id = output.conversation {
                 var again = questions
                 again.isRepeated = true
                 if self.isFormer(id, session, questions, on: loop) { return self.ask(session, again, on: loop) }

@@ -26,6 +26,9 @@ struct OldSessions {
         startedAt = profile?.refusesInOldSessions == true ? process?.startedAt : nil
     }
 
+    /// The gateway refused a message that it had acknowledged.
+    mutating func sawRefusal(by process: GatewayProcess?) { startedAt = startedAt ?? process?.startedAt }
+
     /// Whether a page of a session's transcript is wanted when a run begins there.
     var wantsPages: Bool { startedAt != nil }
 
@@ -41,7 +44,8 @@ struct OldSessions {
         let earlier = rows.filter { $0.role == .user && $0.runKey.map { !$0.hasPrefix(run) } ?? true }
         // A second run since the start shows that the gateway was cured before.
         let hasRunBefore =
-            turns.count > 1 && earlier.contains { row in
+            turns.count > 1
+            && earlier.contains { row in
                 row.time.map { $0 >= startedAt } ?? false && isAnswered(row, in: rows)
             }
         if hasRunBefore { return cured() }

@@ -211,7 +211,7 @@ package final class RunService {
             case .proven(let id, .end): outbox.saw(key: id, .runEnd, on: loop)
             case .dropped(let id, let session): outbox.run(id, in: session.text, .ended, on: loop)
             case .refused(let id, let reason):
-                if let session = tracker.session(ofRun: id)?.text { outbox.refuses(session, on: loop) }
+                oldSessions.sawRefusal(by: process)
                 outbox.refusedByRun(key: id, reason: reason, on: loop)
             case .stepChanged(let step):
                 guard let session = tracker.session(ofRun: step.runID) else { continue }
@@ -320,7 +320,9 @@ package final class RunService {
             self.process = self.process ?? saved.process
             for past in saved.past { self.tracker.remember(past, now: loop.wallClock) }
             self.resume(saved.open, on: loop)
-            for entry in saved.entries { self.recover(entry, isStopped: saved.stopped.contains(entry.runID ?? entry.upstreamKey), on: loop) }
+            for entry in saved.entries {
+                self.recover(entry, isStopped: saved.stopped.contains(entry.runID ?? entry.upstreamKey), on: loop)
+            }
             completion()
         }
     }

@@ -93,7 +93,9 @@ package final class GatewayLists {
         on loop: isolated EventLoop,
         completion: @escaping ([String]?) -> Void
     ) {
-        guard gateway.isOnline, gateway.profile?.refusesUnlistedAgents == true, !agents.contains(agent) else { return completion(nil) }
+        guard gateway.isOnline, gateway.profile?.refusesUnlistedAgents == true, !agents.contains(agent) else {
+            return completion(nil)
+        }
         var isOpen = true
         let settle = { (known: [String]?) in
             guard isOpen else { return }

@@ -201,8 +201,8 @@ package struct OutboxTable {
     package func files(session: String, limit: Int) throws(SQLiteError) -> [String: [AttachedFile]] {
         var found: [String: [AttachedFile]] = [:]
         try connection.forEach(
-            "SELECT o.id, p.files FROM outbox o JOIN outbox_payload p USING(ordinal) "
-                + "WHERE o.session = ? AND p.files IS NOT NULL ORDER BY o.ordinal DESC LIMIT ?",
+            "SELECT o.id, p.files FROM (SELECT id, ordinal FROM outbox WHERE session = ? ORDER BY ordinal DESC LIMIT ?) o "
+                + "JOIN outbox_payload p USING(ordinal) WHERE p.files IS NOT NULL",
             session,
             limit
         ) { row in
@@ -398,6 +398,7 @@ package struct OutboxTable {
     package static let confirmedStops =
         "SELECT \(OutboxRow.columns), p.text FROM outbox o LEFT JOIN outbox_payload p USING(ordinal) "
         + "WHERE o.kind = 'abort' AND o.state = 'delivered' AND o.updated_at >= ? "
+        + "AND NOT EXISTS (SELECT 1 FROM outbox_attempt a WHERE a.entry = o.id AND a.code = '\(OutboxFault.nothingRanCode)') "
         + "ORDER BY o.updated_at DESC LIMIT ?"
 
     /// One row at a time in either direction, without indexes, for files whose indexes may be damaged.

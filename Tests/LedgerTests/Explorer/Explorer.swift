@@ -37,7 +37,13 @@ struct Explorer {
         rules = SmallRules(profile: profile, words: Array(scenario.words), own: scenario.own)
         var first = SmallWorld()
         first.gateway.rows = [
-            SmallGateway.Row(key: profile.keysInRows ? 90 : 0, words: scenario.old, messages: [], end: .answered, run: 90)
+            SmallGateway.Row(
+                key: profile.keysInRows ? 90 : 0,
+                words: scenario.old,
+                messages: [],
+                end: .answered,
+                run: 90
+            )
         ]
         first.messages = Array(repeating: SmallWorld.Message(), count: scenario.own)
         first.identity = rules.identity(first.gateway)
@@ -95,7 +101,9 @@ struct Explorer {
             {
                 fault("ran after it was told as \(told.kind)", step.name, at: place)
             }
-            guard let told = rules.decision(message, in: after).told, told != after.messages[message].told else { continue }
+            guard let told = rules.decision(message, in: after).told, told != after.messages[message].told else {
+                continue
+            }
             judge(told, of: message, in: after, step.name, at: place)
             if let old = before.messages[message].told, old.kind != .unknown, old.marks.isEmpty, old.kind != told.kind {
                 fault("\(old.kind) became \(told.kind)", step.name, at: place)
@@ -105,7 +113,8 @@ struct Explorer {
         return after
     }
 
-    private mutating func judge(_ told: Statement, of message: Int, in world: SmallWorld, _ step: String, at place: Int) {
+    private mutating func judge(_ told: Statement, of message: Int, in world: SmallWorld, _ step: String, at place: Int)
+    {
         let ran = world.executed[message] > 0
         let wasAnswered = world.answered[message] > 0
         let isFalse =
@@ -145,7 +154,8 @@ struct Explorer {
         let known = repeats[view(message, before)] ?? (false, false)
         repeats[view(message, before)] = (known.had || had, known.lost || !had)
         if had, known.had == false, known.lost == false {
-            report.faults["(repeat) \(frame.key)"] = report.faults["(repeat) \(frame.key)"] ?? trace(index[before] ?? 0) + [step.name]
+            report.faults["(repeat) \(frame.key)"] =
+                report.faults["(repeat) \(frame.key)"] ?? trace(index[before] ?? 0) + [step.name]
         }
     }
 

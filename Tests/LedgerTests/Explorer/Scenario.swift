@@ -1,4 +1,4 @@
-/// What is said and what may go wrong in one exploration.
+/// The messages of one exploration, and the faults that may happen in it.
 struct Scenario: Sendable {
     var name: String
     /// Our messages; message 2 is the other client's.

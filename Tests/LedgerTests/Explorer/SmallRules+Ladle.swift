@@ -50,7 +50,11 @@ extension SmallRules {
         let runs = Set(keys.flatMap { [$0, Gateway.ownID + $0] })
         var knew: Fact.Knowledge = []
         let answers = world.heard.filter { heard in
-            if case .acknowledged(let key, _) = heard.event { key == newest.0 && heard.contact == newest.1 } else { false }
+            if case .acknowledged(let key, _) = heard.event {
+                key == newest.0 && heard.contact == newest.1
+            } else {
+                false
+            }
         }
         if !answers.isEmpty, answers.isSubset(of: page.known) { knew.insert(.answer) }
         if page.known.contains(where: { if case .stopped(let run) = $0.event { keys.contains(run) } else { false } }) {
@@ -143,7 +147,9 @@ extension SmallRules {
         }
         if world.link != .down, !world.pipe.isEmpty {
             var hearing = world
-            for event in world.pipe { hearing.heard.insert(World.Heard(event: event, contact: event.isOfContact ? contact : 0)) }
+            for event in world.pipe {
+                hearing.heard.insert(World.Heard(event: event, contact: event.isOfContact ? contact : 0))
+            }
             hearing.pipe = []
             steps.append(Step(name: "Ladle hears \(world.pipe)", world: hearing))
         }
@@ -209,7 +215,8 @@ extension SmallRules {
             isPending = true
             if newest % 10 < 3 { steps += frame("Ladle sends \(message) anew", message, newest + 1, base: base, world) }
         }
-        if turn.awaitsStop, ![.answered, .failed, .turnedAway].contains(verdict.work), decision.told?.kind != .cancelled {
+        if turn.awaitsStop, ![.answered, .failed, .turnedAway].contains(verdict.work), decision.told?.kind != .cancelled
+        {
             var stopping = world
             stopping.messages[message].stopsSent.insert(World.Sent(key: newest, contact: contact, base: 0))
             for stopped in stop(stopping, message, newest) {

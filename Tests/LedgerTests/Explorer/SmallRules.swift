@@ -117,7 +117,9 @@ struct SmallRules: Sendable {
                 next(&restarted)
                 if restarted.link != .down { restarted.pipe.append(.shutdown) }
                 if restarted.link == .up { restarted.link = .closing }
-                steps.append(Step(name: "the gateway restarts inside\(keeps ? ", with its queue" : "")", world: restarted))
+                steps.append(
+                    Step(name: "the gateway restarts inside\(keeps ? ", with its queue" : "")", world: restarted)
+                )
             }
         }
         if world.budget.crashes > 0 {

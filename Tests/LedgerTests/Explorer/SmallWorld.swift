@@ -5,7 +5,7 @@ import Ledger
 struct SmallWorld: Hashable, Sendable {
     typealias Gateway = SmallGateway
 
-    /// What may still go wrong.
+    /// Faults that may still happen.
     struct Budget: Hashable, Sendable {
         var crashes = 0
         var restartsInside = 0
