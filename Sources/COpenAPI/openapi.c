@@ -1,7 +1,7 @@
 #include "copenapi.h"
 
 // `openapi/embed` makes openapi.json and the next line, the SHA-256 of the two files one after the other.
-// fc6efc82bee168a23fcc2da3284dfb121459adfd073d8b7595cd59dbfa916288
+// 1ac4a38008f49fa9866f011a06dad930a4f831a2d601887155acadff6c37b5c1
 
 static const uint8_t yaml[] = {
 #embed "../../openapi/openapi.yaml"

@@ -150,7 +150,8 @@ struct RunReducer: Sendable {
         case .assistant(let piece): text.take(piece, sequence: sequence)
         case .lifecycle(let lifecycle): take(lifecycle, sequence: sequence, at: time, now: now)
         case .framesLost: hasGap = true
-        case .tool, .item, .commandOutput, .thinking, .compaction, .fallback, .approval, .other: break
+        case .tool, .item: text.endMessage(sequence: sequence)
+        case .commandOutput, .thinking, .compaction, .fallback, .approval, .other: break
         }
     }
 

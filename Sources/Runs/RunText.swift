@@ -46,6 +46,9 @@ struct RunText: Sendable {
         }
     }
 
+    /// The agent called a tool.
+    mutating func endMessage(sequence: Int64) { agentText.endMessage(sequence: sequence) }
+
     /// A message has the whole text so far. Without a message, `deltaText` is added to the text or replaces it.
     mutating func takeDelta(_ event: ChatEvent, sequence: Int64) {
         if let text = event.message?.onlyText {
@@ -89,6 +92,11 @@ struct RunText: Sendable {
             let text = Array(Self.limited(ArraySlice(ReplyText.clean(row.text).utf8)))
             if let known = rowTexts.firstIndex(where: { $0.row == row.identity }) {
                 rowTexts[known].text = text
+            } else if row.isAbortNote, let last = rowTexts.last?.text,
+                text.filter(Self.isInk).starts(with: last.filter(Self.isInk))
+            {
+                // The note of an abort repeats the row before it, with other blanks at the end.
+                rowTexts[rowTexts.count - 1].text = text
             } else if rowTexts.last?.text != text, rowTexts.count < GatewayLimits.historyRows {
                 rowTexts.append((row.identity, text))
             }
@@ -153,7 +161,7 @@ struct RunText: Sendable {
     /// The text from the first source that has one: the terminal event, agent events, chat events, the transcript.
     private func visible(isFinal: Bool, wasAborted: Bool) -> (text: ArraySlice<UInt8>, isStream: Bool) {
         if let last = wasAborted ? abortedText : finalText {
-            return (SilentReply.matches(last[...]) ? [] : last[...], false)
+            return (SilentReply.matches(last[...]) ? [] : whole(last[...]), false)
         }
         let stream = stream
         let isHeld = isFinal ? SilentReply.matches(stream.open) : SilentReply.mayBecome(stream.open)
@@ -170,10 +178,31 @@ struct RunText: Sendable {
     /// Adds the end of the text from the transcript if events with the stream's end were missed.
     private func completed(_ text: ArraySlice<UInt8>, _ stream: TextAssembler) -> ArraySlice<UInt8> {
         guard let last = rowTexts.last?.text, !SilentReply.matches(last[...]) else { return text }
-        if text.isEmpty, stream.isEmpty { return last[...] }
+        if text.isEmpty, stream.isEmpty { return Self.paragraphs(rowTexts.map(\.text)) }
         guard !stream.open.isEmpty, let open = rowTexts.lastIndex(where: { $0.text[...].hasBytes(stream.open) }) else {
             return text
         }
-        return stream.closed + rowTexts[open...].flatMap(\.text)
+        return Self.paragraphs([Array(stream.closed)] + rowTexts[open...].map(\.text))
+    }
+
+    /// The whole text of a run that ended with this text. 2026.3.1 sends the last message alone, 2026.6.11 all messages without a break.
+    private func whole(_ last: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+        guard !agentText.closed.isEmpty else {
+            let isOfRows = rowTexts.last.map { $0.text[...] == last } ?? false
+            return isOfRows ? Self.paragraphs(rowTexts.map(\.text)) : last
+        }
+        let open = agentText.open
+        guard let rest = agentText.rest(of: last) ?? (!open.isEmpty && last.hasBytes(open) ? last : nil) else {
+            return last
+        }
+        return Self.paragraphs([Array(agentText.closed), Array(rest)])
+    }
+
+    private static func isInk(_ byte: UInt8) -> Bool { byte > 0x20 }
+
+    private static func paragraphs(_ texts: [[UInt8]]) -> ArraySlice<UInt8> {
+        ArraySlice(
+            texts.filter { !$0.isEmpty && !SilentReply.matches($0[...]) }.joined(separator: TextAssembler.paragraph)
+        )
     }
 }

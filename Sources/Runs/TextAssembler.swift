@@ -5,7 +5,8 @@
 /// compared once. A frame that others overtook only writes the bytes behind its place again.
 struct TextAssembler: Sendable {
     enum Form: Sendable {
-        /// Agent events: the text starts again with each message of a run, and all messages together are the run's text.
+        /// Agent events: the text starts again with each message of a run, and all messages together are the run's text, as
+        /// paragraphs.
         case messages
         /// Chat events: each text is that of the whole run.
         case whole
@@ -36,20 +37,24 @@ struct TextAssembler: Sendable {
     private struct Entry: Sendable {
         var first: Int64
         let last: Int64
-        /// Without its bytes: the text has them, from `start` to the next entry.
+        /// Without its bytes: the text has them, from `start` to the next entry, or to the break before the next message.
         let frame: Frame
         var start: Int
         var beginsMessage = false
+        /// The number of the event that ended the message before, if a piece begins this one.
+        var follows: Int64?
     }
 
     private let form: Form
     /// The newest frames. What is older is settled: no frame comes between any more.
     private var entries: [Entry] = []
     private var settled: (sequence: Int64, openStart: Int) = (.min, 0)
-    /// The text of all messages.
+    /// The text of all messages, with a break between them.
     private(set) var text: [UInt8] = []
     /// Where the message begins that still grows.
     private var openStart = 0
+    /// The number of an event that ended the open message. A piece behind it begins another one.
+    private var end: Int64?
     /// How many bytes of the text's beginning have stayed since `keep`; nil before that.
     private(set) var kept: Int?
     private(set) var isEmpty = true
@@ -63,15 +68,44 @@ struct TextAssembler: Sendable {
     }
 
     /// The text of earlier messages.
-    var closed: ArraySlice<UInt8> { text[..<openStart] }
+    var closed: ArraySlice<UInt8> { text[..<Self.end(before: openStart)] }
     /// The text of the message that still grows.
     var open: ArraySlice<UInt8> { text[openStart...] }
+
+    /// The blank line between two messages. No gateway sends it.
+    static let paragraph = Array("\n\n".utf8)
+
+    private static func end(before messageStart: Int) -> Int { max(0, messageStart - paragraph.count) }
+
+    /// The agent does something else than write, so a piece with a higher number belongs to another message.
+    mutating func endMessage(sequence: Int64) {
+        guard form == .messages, sequence > newest, !open.isEmpty else { return }
+        end = sequence
+    }
+
+    /// The rest of a text that begins with the earlier messages, as 2026.6.11 sends them: without breaks.
+    func rest(of whole: ArraySlice<UInt8>) -> ArraySlice<UInt8>? {
+        let closed = closed
+        var (place, found) = (closed.startIndex, whole.startIndex)
+        while place < closed.endIndex {
+            if found < whole.endIndex, closed[place] == whole[found] {
+                (place, found) = (place + 1, found + 1)
+            } else if closed[place...].starts(with: Self.paragraph) {
+                place += Self.paragraph.count
+            } else {
+                return nil
+            }
+        }
+        return whole[found...]
+    }
+
+    private var newest: Int64 { entries.last?.last ?? settled.sequence }
 
     mutating func keep(_ isKept: Bool = true) { kept = isKept ? text.count : nil }
 
     mutating func take(_ frame: Frame, sequence: Int64) {
         guard text.count + frame.bytes.count <= limit else { return }
-        if isEmpty || sequence > (entries.last?.last ?? settled.sequence) {
+        if isEmpty || sequence > newest {
             append(frame, first: sequence, last: sequence)
         } else {
             insert(frame, sequence: sequence)
@@ -83,7 +117,12 @@ struct TextAssembler: Sendable {
         var entry = Entry(first: first, last: last, frame: frame.with([]), start: text.count)
         switch frame {
         case .piece(let bytes):
-            entry.beginsMessage = isEmpty
+            if let end, first > end {
+                beginMessage(&entry)
+                entry.follows = end
+            } else {
+                entry.beginsMessage = isEmpty
+            }
             text += bytes
         case .replacement(let bytes):
             replaceOpen(with: bytes, sharing: open.sharedBytes(bytes))
@@ -96,21 +135,24 @@ struct TextAssembler: Sendable {
             } else if shared == bytes.count {
                 // The frame is an older, shorter state of the open message.
                 standForMessage(&entry)
-            } else if openStart > 0, closed.sharedBytes(bytes) == openStart {
+            } else if openStart > 0, let bytes = rest(of: bytes) {
                 // This gateway sends the text of the whole run from here on.
-                let shared = text[...].sharedBytes(bytes)
-                openStart = 0
-                replaceOpen(with: bytes, sharing: shared)
+                replaceOpen(with: bytes, sharing: open.sharedBytes(bytes))
                 standForMessage(&entry)
             } else {
-                entry.beginsMessage = true
-                openStart = text.count
+                beginMessage(&entry)
                 text += bytes
             }
         }
-        isEmpty = false
+        (isEmpty, end) = (false, nil)
         entries.append(entry)
         settleOldest()
+    }
+
+    private mutating func beginMessage(_ entry: inout Entry) {
+        text += Self.paragraph
+        openStart = text.count
+        (entry.start, entry.beginsMessage) = (openStart, true)
     }
 
     private mutating func replaceOpen(with bytes: ArraySlice<UInt8>, sharing shared: Int) {
@@ -143,17 +185,22 @@ struct TextAssembler: Sendable {
         else { return }
         let later = entries[place...]
         if form == .whole, later.contains(where: { if case .sofar = $0.frame { true } else { false } }) { return }
-        let starts = later.map(\.start) + [text.count]
-        let rest = Array(text[starts[0]...])
+        let start = entries[place].start
+        let ends = later.dropFirst().map { $0.beginsMessage ? Self.end(before: $0.start) : $0.start } + [text.count]
+        let rest = Array(text[start...])
+        cut(to: entries[place].beginsMessage ? Self.end(before: start) : start)
         entries.removeSubrange(place...)
-        cut(to: starts[0])
         openStart = entries.last { $0.beginsMessage }?.start ?? settled.openStart
         isEmpty = entries.isEmpty && settled.sequence == .min
+        let newestEnd = end
+        end = later[place].follows
         append(frame, first: sequence, last: sequence)
-        for (entry, (start, end)) in zip(later, zip(starts, starts.dropFirst())) {
-            let bytes = rest[start - starts[0]..<end - starts[0]]
+        for (entry, stop) in zip(later, ends) {
+            let bytes = rest[entry.start - start..<stop - start]
+            end = entry.follows.flatMap { newest < $0 ? $0 : nil }
             append(entry.frame.with(bytes), first: entry.first, last: entry.last)
         }
+        end = newestEnd
     }
 
     private mutating func settleOldest() {

@@ -83,7 +83,11 @@ struct CaptureReplayTests {
                 let run = try #require(found, "\(name) \(id)")
                 #expect(run.state == end.state, "\(name) \(id)")
                 if let text = end.text, !["NO_REPLY", "HEARTBEAT_OK"].contains(text) {
-                    #expect(run.text == text, "\(name) \(id)")
+                    // Gateways join the texts before and after a tool; Ladle makes paragraphs of them.
+                    #expect(
+                        run.text.filter { !$0.isWhitespace } == text.filter { !$0.isWhitespace },
+                        "\(name) \(id)"
+                    )
                 }
                 #expect(Set(run.steps.compactMap(\.toolCallID)) == calls[id] ?? [], "\(name) \(id)")
                 count += 1

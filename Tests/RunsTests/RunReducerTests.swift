@@ -51,21 +51,38 @@ struct RunReducerTests {
         #expect(!replaced)
     }
 
-    @Test func `text that starts again after a tool is joined until the final text says otherwise`() {
+    @Test func `texts before and after a tool are paragraphs, however the final text repeats them`() {
         var frames: [(String, JSONValue)] = [
             ("agent", AgentFrame.start("r")), ("agent", AgentFrame.text("r", 2, "Let me look.")),
             ("agent", AgentFrame.toolStart("r", 3, "c", "read", "{\"path\":\"a.md\"}", at: 10)),
             ("agent", AgentFrame.toolResult("r", 4, "c", "read", at: 20)), ("agent", AgentFrame.text("r", 5, "It")),
             ("agent", AgentFrame.text("r", 6, "It says tea.")),
         ]
-        #expect(replay(frames).text("r") == "Let me look.It says tea.")
-        frames.append(("chat", ChatFrame.final("r", 7, "It says tea.")))
-        let old = replay(frames)
-        #expect(old.text("r") == "It says tea.")
-        frames[frames.count - 1] = ("chat", ChatFrame.final("r", 7, "Let me look.It says tea."))
-        let new = replay(frames)
-        #expect(new.text("r") == "Let me look.It says tea.")
-        #expect(!new.changes.contains { if case .textReplaced = $0 { true } else { false } })
+        #expect(replay(frames).text("r") == "Let me look.\n\nIt says tea.")
+        // 2026.3.1 repeats the last message, 2026.6.11 all of them without a break. Events with the end of the text may be missing.
+        for (final, text) in [
+            ("It says tea.", "It says tea."), ("Let me look.It says tea.", "It says tea."),
+            ("It says tea. Good.", "It says tea. Good."),
+            ("Let me look.It says tea. Good.", "It says tea. Good."),
+        ] {
+            let run = replay(frames + [("chat", ChatFrame.final("r", 7, final))])
+            #expect(run.text("r") == "Let me look.\n\n" + text)
+            #expect(run.ended["r"]?.text == run.text("r"))
+            #expect(!run.changes.contains { if case .textReplaced = $0 { true } else { false } })
+        }
+        frames.append(("chat", ChatFrame.final("r", 7, "Something else.")))
+        #expect(replay(frames).text("r") == "Something else.")
+    }
+
+    @Test func `pieces behind a tool are a paragraph of their own`() {
+        let run = replay([
+            ("agent", AgentFrame.start("r")), ("agent", AgentFrame.piece("r", 2, "Let me")),
+            ("agent", AgentFrame.piece("r", 3, " look.")),
+            ("agent", AgentFrame.toolStart("r", 4, "c", "read", "{\"path\":\"a.md\"}", at: 10)),
+            ("agent", AgentFrame.toolResult("r", 5, "c", "read", at: 20)), ("agent", AgentFrame.piece("r", 7, " says")),
+            ("agent", AgentFrame.piece("r", 6, "It")), ("agent", AgentFrame.piece("r", 8, " tea.")),
+        ])
+        #expect(run.text("r") == "Let me look.\n\nIt says tea.")
     }
 
     @Test(arguments: [["N", "NO", "NO_", "NO_REPLY"], ["NO_REPLY"], ["**NO_REPLY**"], ["HEART", "HEARTBEAT_OK"]])

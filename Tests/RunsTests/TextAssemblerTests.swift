@@ -42,7 +42,7 @@ struct TextAssemblerTests {
         assembler.take(.sofar(ArraySlice("Let me look.".utf8)), sequence: 1)
         assembler.take(.sofar(ArraySlice("It says".utf8)), sequence: 2)
         assembler.take(.sofar(ArraySlice("Let me look.It says tea.".utf8)), sequence: 3)
-        #expect(text(assembler) == "Let me look.It says tea.")
+        #expect(text(assembler) == "Let me look.\n\nIt says tea.")
     }
 
     @Test func `a whole text ends what came before it`() {

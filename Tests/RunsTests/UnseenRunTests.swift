@@ -438,6 +438,27 @@ struct UnseenRunTests {
         #expect(published(changes) == ["proven row", "7  three.", "proven end", "completed One two three."])
     }
 
+    @Test(arguments: [
+        // 2026.3.1 repeats the last message at the end, 2026.6.11 all of them without a break; nothing was heard of this run.
+        "It is done.", "Let me check.It is done.", nil,
+    ])
+    func `texts around a tool are paragraphs, as the transcript has them`(final: String?) {
+        var tracker = RunTracker()
+        tracker.sent(own, session: main, text: "hi", now: now)
+        if let final {
+            for frame in [AgentFrame.text(own, 2, "Let me check."), AgentFrame.text(own, 5, "It is")] {
+                _ = tracker.receive(event: "agent", payload: frame, now: now)
+            }
+            _ = tracker.receive(event: "chat", payload: ChatFrame.final(own, 7, final), now: now)
+        }
+        tracker.relink(now: now)
+        let rows = turn(own, "Let me check.", at: 10) + turn(own, "It is done.", at: 20).dropFirst()
+        _ = tracker.receive(history: page(rows), session: main, now: now)
+        _ = tracker.tick(now: now.adding(milliseconds: 60_000))
+        #expect(tracker.run(own)?.state == .completed)
+        #expect(tracker.run(own)?.text == "Let me check.\n\nIt is done.")
+    }
+
     @Test func `the transcript's words come before those that an earlier page showed`() {
         var tracker = RunTracker()
         tracker.resume(own, session: main, startedAt: now, message: "hi", now: now)
