@@ -1,7 +1,7 @@
 #include "copenapi.h"
 
 // `openapi/embed` makes openapi.json and the next line, the SHA-256 of the two files one after the other.
-// 1ac4a38008f49fa9866f011a06dad930a4f831a2d601887155acadff6c37b5c1
+// 857f0983e5535be495640346b07fa11e44e8a75d39a67eefc52598d8a69c911a
 
 static const uint8_t yaml[] = {
 #embed "../../openapi/openapi.yaml"

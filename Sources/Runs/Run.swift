@@ -44,6 +44,8 @@ package struct Run: Sendable, Equatable {
     package var end: End?
     /// The run in which the gateway goes on with this one, which it interrupted.
     package var continuedAs: String?
+    /// The gateway may still run the words of the stopped message, or read them with the session's next one.
+    package var mayReturn: Bool
     package var usage: TokenUsage?
 
     package init(
@@ -57,6 +59,7 @@ package struct Run: Sendable, Equatable {
         error: String? = nil,
         end: End? = nil,
         continuedAs: String? = nil,
+        mayReturn: Bool = false,
         usage: TokenUsage? = nil
     ) {
         self.id = id
@@ -69,6 +72,7 @@ package struct Run: Sendable, Equatable {
         self.error = error
         self.end = end
         self.continuedAs = continuedAs
+        self.mayReturn = mayReturn
         self.usage = usage
     }
 
@@ -102,6 +106,7 @@ package struct Run: Sendable, Equatable {
             writer.member("error", error)
             writer.member("code", code?.rawValue)
             writer.member("continuedAs", continuedAs)
+            if mayReturn { writer.member("mayReturn", true) }
             writer.member("usage", usage)
         }
     }

@@ -6,6 +6,8 @@ import Ledger
 /// The runs that Ladle remembers, by id and by session. Their number and size have limits: a run that has to make room is ended.
 struct RunMemory: Sendable {
     let labels: LabelTable
+    /// How the connected gateway treats messages.
+    var traits = GatewayProfile(.june).messages
     private var reducers: [String: RunReducer] = [:]
     private(set) var sessions: [SessionKey: SessionRuns] = [:]
     /// Ids of our deferred sends, with the runs that answer them.
@@ -54,7 +56,7 @@ struct RunMemory: Sendable {
     }
 
     mutating func make(_ id: String, session: SessionKey, now: Timestamp) {
-        reducers[id] = RunReducer(id: id, session: session, labels: labels, now: now)
+        reducers[id] = RunReducer(id: id, session: session, labels: labels, traits: traits, now: now)
         sessions[session, default: SessionRuns(now: now)].active.append(id)
         sessions[session]?.touch(at: now)
         if let crowd = sessions[session]?.active, crowd.count > ActivityLimits.activeRunsPerSession,

@@ -8,6 +8,8 @@ import Ledger
 struct RunReducer: Sendable {
     let id: String
     let session: SessionKey
+    /// How the gateway that has the run treats messages.
+    let traits: MessageTraits
 
     private(set) var steps: StepTable
     private(set) var times: RunTimes
@@ -38,9 +40,16 @@ struct RunReducer: Sendable {
     /// How the assistant's last row ended. It gives the run's end once the gateway calls the run over.
     private var lastStop: HistoryRow.StopReason?
 
-    init(id: String, session: SessionKey, labels: LabelTable, now: Timestamp) {
+    init(
+        id: String,
+        session: SessionKey,
+        labels: LabelTable,
+        traits: MessageTraits = GatewayProfile(.june).messages,
+        now: Timestamp
+    ) {
         self.id = id
         self.session = session
+        self.traits = traits
         times = RunTimes(createdAt: now)
         contact = RunContact(heardAt: now)
         steps = StepTable(runID: id, labels: labels)
@@ -120,8 +129,19 @@ struct RunReducer: Sendable {
             error: evidence.error?.cut(to: ActivityLimits.errorCharacters),
             end: evidence.end,
             continuedAs: evidence.continuedAs,
+            mayReturn: state == .aborted && evidence.continuedAs == nil && mayReturn,
             usage: usageByRow.isEmpty ? finalUsage : usageByRow.values.reduce(TokenUsage(), +)
         )
+    }
+
+    /// The ledger's word on a stopped run of ours.
+    private var mayReturn: Bool {
+        guard message.words != nil else { return false }
+        var verdict = Verdict()
+        verdict.work = .stopped
+        verdict.delivery = times.starts.isEmpty ? .taken : .stored
+        if !times.starts.isEmpty { verdict.marks.insert(.begun) }
+        return Decision(verdict, traits).told?.marks.contains(.mayReturn) ?? false
     }
 
     private func endTime(_ state: Run.State) -> Timestamp? { state.isActive ? nil : times.lastSeen }

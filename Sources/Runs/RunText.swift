@@ -185,7 +185,7 @@ struct RunText: Sendable {
         return Self.paragraphs([Array(stream.closed)] + rowTexts[open...].map(\.text))
     }
 
-    /// The whole text of a run that ended with this text. 2026.3.1 sends the last message alone, 2026.6.11 all messages without a break.
+    /// The whole text of a run that ended with this text. March gateways send the last message alone, June ones all messages without a break.
     private func whole(_ last: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
         guard !agentText.closed.isEmpty else {
             let isOfRows = rowTexts.last.map { $0.text[...] == last } ?? false

@@ -8,7 +8,9 @@ package import Ledger
 /// the gateway's statement that the run is over. If a run is silent, the tracker only has the gateway asked.
 package struct RunTracker: Sendable {
     package var defaults: SessionDefaults
-    package var profile = GatewayProfile(.june)
+    package var profile = GatewayProfile(.june) {
+        didSet { memory.traits = profile.messages }
+    }
     /// How far the gateway's clock is ahead of ours now.
     package var clockSkewMs: Int64 = 0
 

@@ -83,7 +83,7 @@ struct TextAssembler: Sendable {
         end = sequence
     }
 
-    /// The rest of a text that begins with the earlier messages, as 2026.6.11 sends them: without breaks.
+    /// The rest of a text that begins with the earlier messages, as June gateways send them: without breaks.
     func rest(of whole: ArraySlice<UInt8>) -> ArraySlice<UInt8>? {
         let closed = closed
         var (place, found) = (closed.startIndex, whole.startIndex)

@@ -83,11 +83,9 @@ struct CaptureReplayTests {
                 let run = try #require(found, "\(name) \(id)")
                 #expect(run.state == end.state, "\(name) \(id)")
                 if let text = end.text, !["NO_REPLY", "HEARTBEAT_OK"].contains(text) {
-                    // Gateways join the texts before and after a tool; Ladle makes paragraphs of them.
-                    #expect(
-                        run.text.filter { !$0.isWhitespace } == text.filter { !$0.isWhitespace },
-                        "\(name) \(id)"
-                    )
+                    // The run's text has paragraphs. 2026.6.11 joins them at the end, and 2026.3.1 sends only the last one.
+                    let (own, last) = (run.text.filter { !$0.isWhitespace }, text.filter { !$0.isWhitespace })
+                    #expect(own.hasSuffix(last), "\(name) \(id)")
                 }
                 #expect(Set(run.steps.compactMap(\.toolCallID)) == calls[id] ?? [], "\(name) \(id)")
                 count += 1

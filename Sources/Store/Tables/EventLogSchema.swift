@@ -93,7 +93,8 @@ package enum EventLogSchema {
             cache_read INTEGER,
             cache_write INTEGER,
             tokens INTEGER,
-            cost REAL
+            cost REAL,
+            may_return INTEGER NOT NULL DEFAULT 0
         ) WITHOUT ROWID;
         INSERT INTO typed_run
             SELECT id, session, state, started_at, ended_at,
@@ -103,7 +104,7 @@ package enum EventLogSchema {
                 json_extract(run, '$.continuedAs'), json_extract(run, '$.usage.input'),
                 json_extract(run, '$.usage.output'), json_extract(run, '$.usage.cacheRead'),
                 json_extract(run, '$.usage.cacheWrite'), json_extract(run, '$.usage.totalTokens'),
-                json_extract(run, '$.usage.cost')
+                json_extract(run, '$.usage.cost'), 0
             FROM (SELECT *, \(json("body")) AS run FROM run);
         DROP TABLE run;
         ALTER TABLE typed_run RENAME TO run;
