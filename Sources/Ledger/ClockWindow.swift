@@ -17,6 +17,9 @@ package struct ClockWindow: Sendable, Equatable {
 
     package func contains(_ time: Timestamp) -> Bool { from <= time && time <= to }
 
+    /// Where the order of the rows decides, and not their time.
+    package static let always = ClockWindow(from: Timestamp(milliseconds: .min))
+
     // MARK: The gateway's clock alone
 
     /// The row of a message whose run started at this time. They have the same millisecond, and on a loaded gateway up to 100 between
@@ -24,7 +27,7 @@ package struct ClockWindow: Sendable, Equatable {
     package static func row(startedAt start: Timestamp) -> ClockWindow { around(start, 100) }
 
     /// The same, where nothing but the time ties them: every other run may have begun some milliseconds away.
-    package static func onlyRow(startedAt start: Timestamp) -> ClockWindow { around(start, 2) }
+    static func onlyRow(startedAt start: Timestamp) -> ClockWindow { around(start, 2) }
 
     /// The row of a run that was first seen at this time, while it worked: some time before.
     package static func row(seenAt time: Timestamp) -> ClockWindow {
@@ -53,10 +56,13 @@ package struct ClockWindow: Sendable, Equatable {
             ?? ClockWindow(from: from)
     }
 
-    /// A run that may still be at work at this time began within the hour before it: runs rarely last longer.
-    package static func run(atWork time: Timestamp) -> ClockWindow {
-        ClockWindow(from: row(dispatchedAt: time).from.adding(milliseconds: -3_600_000))
+    /// The same, of a message of which the gateway had shown by a later time that it had the row or had ended the run.
+    package static func row(dispatchedAt time: Timestamp, knownAt known: Timestamp) -> ClockWindow {
+        ClockWindow(from: row(dispatchedAt: time).from, to: known.adding(milliseconds: 10_000))
     }
+
+    /// Runs rarely last longer. Until then a restarted gateway may write the row of a run again that was known to be at work.
+    package static let longestRunMs: Int64 = 3_600_000
 
     private static func around(_ time: Timestamp, _ milliseconds: Int64) -> ClockWindow {
         ClockWindow(around: time, before: milliseconds, after: milliseconds)

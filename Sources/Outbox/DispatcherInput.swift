@@ -87,10 +87,8 @@ package struct SearchOrder: Sendable, Equatable {
     package var depth: SearchDepth
     /// The time of the first dispatch; a complete search reads back past it.
     package var since: Timestamp
-    /// The number of other entries that may show the same text there; set by the part that reads the text.
-    package var sameText = 0
-    /// The same number, including entries whose runs may have been in progress at the first dispatch.
-    package var sameTextBefore = 0
+    /// Other entries of the session that may have rows there; set by the part that reads the texts.
+    package var others: [OutboxEntry] = []
 }
 
 package struct PersistID: Sendable, Hashable {

@@ -6,115 +6,72 @@ package import Ledger
 /// An overlooked row makes a message run twice. So if a row may or may not be the entry's, the report says neither
 /// found nor absent.
 package struct RowSearch: Sendable {
-    /// One row of the gateway's history, with the parts that can prove something.
-    package struct Row: Sendable, Equatable {
-        /// The idempotency key as written in the row.
-        package var key: String?
-        package var isUser: Bool
-        package var words: Words
-        package var at: Timestamp?
-        /// A row of the assistant, or of one of its tools.
-        package var isAnswer: Bool
-        /// A restarted gateway wrote the row in place of the user's own, to continue the run; it has no key.
-        package var isResumption: Bool
-
-        package init(
-            key: String?,
-            isUser: Bool,
-            words: Words,
-            at: Timestamp?,
-            isAnswer: Bool = false,
-            isResumption: Bool = false
-        ) {
-            self.key = key
-            self.isUser = isUser
-            self.isAnswer = isAnswer
-            self.words = words
-            self.at = at
-            self.isResumption = isResumption
-        }
-    }
-
-    private let key: String
-    private let words: Words
-    private let window: ClockWindow
-    private let sameText: Int
-    private let sameTextBefore: Int
+    private let message: Attribution.Claimant
+    private let since: ClockWindow
+    private let others: [Attribution.Claimant]
 
     /// - Parameters:
     ///   - key: the entry's present key. A row under an earlier key was refused.
     ///   - since: the first dispatch, on the gateway's clock.
-    ///   - sameText: the number of other entries with this text that may have rows of their own in that time.
-    ///   - sameTextBefore: the same number, including entries whose runs may have been in progress at its start: a
-    ///     restarted gateway writes their rows again.
-    package init(key: String, words: Words, since: Timestamp, sameText: Int = 0, sameTextBefore: Int = 0) {
-        self.key = key
-        self.words = words
-        window = .row(dispatchedAt: since)
-        self.sameText = sameText
-        self.sameTextBefore = max(sameText, sameTextBefore)
+    ///   - others: other entries of the session that may have rows of their own, with their texts.
+    ///   - aheadMs: how far the gateway's clock is ahead of ours, at least and at most.
+    package init(
+        key: String,
+        words: Words,
+        since: Timestamp,
+        others: [OutboxEntry] = [],
+        aheadMs: ClosedRange<Int64> = 0...0
+    ) {
+        self.since = .row(dispatchedAt: since)
+        message = Attribution.Claimant(key, keys: [key], words: words, written: self.since)
+        self.others = others.filter { Words($0.text ?? "") == words }
+            .map { Attribution.Claimant($0, words, aheadMs: aheadMs) }
     }
 
     /// - Parameter isWhole: whether the session has no older rows than these.
-    package func report(on rows: [Row], isWhole: Bool, hasActiveRun: Bool) -> SearchReport {
-        var isComplete = isWhole
-        var showsKeys = false
-        var sightings = 0
-        var resumptions = 0
-        var mayBeThere = false
-        for (place, row) in rows.enumerated() {
-            if let key = row.key {
-                if names(key) { return found(row, before: rows[(place + 1)...], hasActiveRun: hasActiveRun) }
-                // Old gateways write keys only on the partial answers of aborted runs.
-                if row.isUser { showsKeys = true }
-                if let masked = MaskedKey(key), row.isUser, agrees(masked) {
-                    if row.words == words {
-                        return found(row, before: rows[(place + 1)...], hasActiveRun: hasActiveRun)
-                    }
-                    mayBeThere = true
-                }
-            }
-            if let at = row.at, at < window.from {
-                isComplete = true
-            } else if row.isUser, row.key == nil {
-                if row.words == words, !words.isEmpty, row.at != nil {
-                    if row.isResumption { resumptions += 1 } else { sightings += 1 }
-                } else if row.words.mayShow(words) {
-                    mayBeThere = true
-                }
-            }
-        }
-        // A gateway that shows keys may have written the row before it started to.
-        if sightings > 0, showsKeys { mayBeThere = true }
-        let counted = resumptions + (showsKeys ? 0 : sightings)
-        let others = resumptions > 0 ? sameTextBefore : sameText
-        // There are no more rows than other entries with this text, so each row may be another entry's.
-        if counted > 0, counted <= others { mayBeThere = true }
-        if counted > others {
+    package func report(on rows: [Attribution.Row], isWhole: Bool, hasActiveRun: Bool) -> SearchReport {
+        let attribution = Attribution(rows, others + [message])
+        let isComplete = isWhole || rows.contains { $0.at.map { $0 < since.from } ?? false }
+        let own = attribution.owners.filter { $0.value.turn == message.id }.min { $0.key < $1.key }
+        switch own?.value.tie {
+        case .certain?:
+            var report = SearchReport(proof: .history, isComplete: true, hasActiveRun: hasActiveRun)
+            report.row = own.flatMap { OwnRow(rows[$0.key], before: rows[($0.key + 1)...]) }
+            return report
+        case .likely?:
             return SearchReport(proof: .textMatch, isComplete: isComplete, hasActiveRun: hasActiveRun)
+        case nil:
+            let mayBeThere = attribution.shared.values.contains { $0.contains(message.id) }
+            return SearchReport(isComplete: isComplete && !mayBeThere, hasActiveRun: hasActiveRun)
         }
-        return SearchReport(isComplete: isComplete && !mayBeThere, hasActiveRun: hasActiveRun)
     }
+}
 
-    private func found(_ row: Row, before later: ArraySlice<Row>, hasActiveRun: Bool) -> SearchReport {
-        var report = SearchReport(proof: .history, isComplete: true, hasActiveRun: hasActiveRun)
-        guard row.isUser else { return report }
-        let answer = later.firstIndex(where: \.isAnswer)
+extension OwnRow {
+    /// Nil for a row of an answer.
+    fileprivate init?(_ row: Attribution.Row, before later: ArraySlice<Attribution.Row>) {
+        guard row.isUser else { return nil }
+        let answer = later.firstIndex { !$0.isUser }
         let next = later.firstIndex(where: \.isUser)
-        report.row = OwnRow(
+        self.init(
             isAnswered: answer.map { $0 < next ?? .max } ?? false,
             newestAt: answer == nil ? later.last(where: \.isUser).map(\.at) ?? row.at : nil
         )
-        return report
     }
+}
 
-    /// Whether the key is that of the entry's own row, or of an answer to it.
-    private func names(_ key: String) -> Bool {
-        let answer = ":assistant"
-        return OutboxEntry.bareKey(key.hasSuffix(answer) ? key.dropLast(answer.count) : key[...]) == self.key
-    }
-
-    private func agrees(_ masked: MaskedKey) -> Bool {
-        [key, key + ":user"].contains { masked.agrees(with: $0) }
+extension Attribution.Claimant {
+    /// Another entry, which has a row by now, or may get one at any time.
+    fileprivate init(_ other: OutboxEntry, _ words: Words, aheadMs: ClosedRange<Int64>) {
+        let sent = (other.firstDispatchAt ?? other.createdAt).adding(milliseconds: aheadMs.lowerBound)
+        var written = ClockWindow.row(dispatchedAt: sent)
+        var again = written
+        if ![.sending, .accepted, .unconfirmed].contains(other.state) {
+            let known = other.updatedAt.adding(milliseconds: aheadMs.upperBound)
+            written = .row(dispatchedAt: sent, knownAt: known)
+            again = .row(dispatchedAt: sent, knownAt: known.adding(milliseconds: ClockWindow.longestRunMs))
+        }
+        self.init(other.id, keys: [other.upstreamKey], words: words, written: written)
+        resumed = again
     }
 }

@@ -21,6 +21,20 @@ struct HistoryTurn: Sendable {
         }
     }
 
+    /// The turn as something that a run may own.
+    func row(names: [String] = []) -> Attribution.Row {
+        Attribution.Row(
+            names: names,
+            isNamed: key != nil,
+            mask: user?.idempotencyKey.flatMap { MaskedKey($0) },
+            isUser: user != nil,
+            words: messages,
+            at: time,
+            calls: callIDs,
+            isResumption: user?.resumesTurn ?? false
+        )
+    }
+
     func isWritten(in window: ClockWindow) -> Bool { time.map { window.contains($0) } ?? false }
 
     /// Whether the user's row has this message, alone or as one of several messages that the gateway joined into one turn.

@@ -131,7 +131,7 @@ struct PageReader: Sendable {
         ties.tie(turns, session: session, in: &memory, to: &changes)
         // A page with fewer rows is the whole transcript.
         let beginsInside = pageAt == nil || rows.count >= RunTracker.pageRows
-        var owners = ties.match(turns, session: session, beginsInside: beginsInside, in: memory).owners
+        var owners = ties.match(turns, session: session, beginsInside: beginsInside, in: memory)
         if let pageAt {
             let unseen = ties.answeredUnseen(turns, owned: owners, session: session, in: memory)
             for id in unseen.values { memory[id]?.continuedUnseen(now: pageAt) }

@@ -85,18 +85,26 @@ struct RunReducer: Sendable {
     /// Events were lost, or only the transcript has a result.
     var needsHistory: Bool { hasGap || needsRows }
 
-    var candidate: TurnMatch.Candidate {
+    /// The run as one that may own rows.
+    /// - Parameter aheadMs: how far the gateway's clock is ahead of ours now. Either may have been set since the message was sent.
+    func claimant(aheadMs: Int64) -> Attribution.Claimant {
         let steps = self.steps
-        return TurnMatch.Candidate(
-            id: id,
-            starts: times.starts,
-            joinedAt: times.starts.isEmpty && !publication.isResumed ? times.firstEvent : nil,
-            message: message.words,
-            // Without a reported start the time may be that of the first event.
-            mayMatchByWords: isActive && (times.starts.isEmpty || publication.isResumed),
-            sentAt: times.sentAt,
-            endedAt: isActive || beganAfterStop ? contact.followedAt : times.lastSeen
-        ) { steps.contains(call: $0) }
+        var claimant = Attribution.Claimant(id, keys: [id], words: message.words)
+        claimant.starts = times.starts
+        // Without a reported start this is the time at which we sent the message, by our clock.
+        let sent = times.starts.isEmpty ? onGatewayClock(times.sentAt, aheadMs: aheadMs) : times.sentAt
+        claimant.sentAt = sent
+        // The start of a run that an earlier process of Ladle followed may be the time of its first event.
+        if isActive, times.starts.isEmpty || publication.isResumed { claimant.written = .row(sentAt: sent) }
+        if times.starts.isEmpty, !publication.isResumed { claimant.seenAt = times.firstEvent }
+        claimant.endedAt = isActive || beganAfterStop ? contact.followedAt : times.lastSeen
+        claimant.calls = { steps.contains(call: $0) }
+        return claimant
+    }
+
+    /// A time of our clock.
+    func onGatewayClock(_ time: Timestamp, aheadMs: Int64) -> Timestamp {
+        time.adding(milliseconds: message.clockSkewMs ?? aheadMs)
     }
 
     /// An earlier process of Ladle handed our message to the gateway, and nothing of its run has been seen since.

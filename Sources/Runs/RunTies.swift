@@ -19,31 +19,25 @@ struct RunTies: Sendable {
         answerDeferred(turns, session: session, in: &memory, to: &changes)
     }
 
+    /// The run of each turn, by the turn's place.
     func match(
         _ turns: [HistoryTurn],
         session: SessionKey,
         beginsInside: Bool = true,
         in memory: RunMemory
-    ) -> TurnMatch {
-        let candidates = (memory[session: session]?.all ?? []).compactMap { id -> TurnMatch.Candidate? in
-            guard let reducer = memory[id], !(memory[session: session]?.deferred.contains(id) ?? false) else {
-                return nil
-            }
-            var candidate = reducer.candidate
-            // Without a reported start, this is the time at which we sent the message, by our clock.
-            if candidate.starts.isEmpty { candidate.sentAt = onGatewayClock(candidate.sentAt, of: reducer) }
-            return candidate
+    ) -> [Int: String] {
+        let runs = memory[session: session]
+        let claimants = (runs?.all ?? []).compactMap { id -> Attribution.Claimant? in
+            // Another run answers a deferred message; only a key makes a row its own.
+            if runs?.deferred.contains(id) == true { return Attribution.Claimant(id) }
+            return memory[id]?.claimant(aheadMs: clockSkewMs)
         }
-        return TurnMatch(turns, candidates, beginsInside: beginsInside) { memory.run(named: $0) }
-    }
-
-    /// A time of our clock. Either clock may have been set since the run's message was sent.
-    private func onGatewayClock(_ time: Timestamp, of reducer: RunReducer) -> Timestamp {
-        time.adding(milliseconds: reducer.message.clockSkewMs ?? clockSkewMs)
+        let rows = turns.map { turn in turn.row(names: turn.key.map { [memory.run(named: $0) ?? $0] } ?? []) }
+        return Attribution(rows, claimants, beginsInside: beginsInside).owners.mapValues(\.turn)
     }
 
     /// Finds the runs that answer deferred messages. The user's row of such a run has the message's words and the time of the run's
-    /// start.
+    /// start. The gateway answers equal messages one by one, and messages that it joined into one turn together.
     private func answerDeferred(
         _ turns: [HistoryTurn],
         session: SessionKey,
@@ -53,37 +47,33 @@ struct RunTies: Sendable {
         guard let runs = memory[session: session] else { return }
         // An earlier process of Ladle may have sent a message without noting whether the gateway deferred it.
         let unseen = pagesTellRuns ? [] : runs.active.filter { memory[$0]?.isUnseen ?? false }
-        let waiting = runs.deferred + unseen.filter { !runs.deferred.contains($0) }
-        guard !waiting.isEmpty else { return }
-        let late = runs.all.compactMap { id -> TurnMatch.Candidate? in
-            guard let reducer = memory[id], reducer.hasBegun, reducer.message.words == nil else { return nil }
-            return reducer.candidate
+        let waiting = (runs.deferred + unseen.filter { !runs.deferred.contains($0) }).compactMap { id in
+            memory[id].map { run in
+                let sent = run.onGatewayClock(run.times.start, aheadMs: clockSkewMs)
+                return Attribution.Claimant(
+                    id,
+                    words: run.message.words,
+                    written: run.isUnseen ? .row(sentAt: sent) : .always
+                )
+            }
         }
-        let match = TurnMatch(turns, late) { _ in nil }
-        for (place, turn) in turns.enumerated() {
-            guard let answer = match.owners[place] else { continue }
-            // The gateway answers equal messages one by one, and messages that it joined into one turn together.
-            let said = turn.messages
-            var open = said
-            var answered: [String] = []
-            for id in waiting {
-                guard let reducer = memory[id], let words = reducer.message.words,
-                    let found = open.firstIndex(where: { $0.show(words) })
-                else { continue }
-                if reducer.isUnseen, !turn.isWritten(in: .row(sentAt: onGatewayClock(reducer.times.start, of: reducer)))
-                {
-                    continue
-                }
-                open.remove(at: found)
-                answered.append(id)
-            }
-            let isShared = said.count > 1 || said.contains { runs.haveOthersSaid($0) }
-            for id in answered {
-                let words = memory[id]?.message.words
-                memory.alias(id, to: answer)
-                memory[answer]?.message.words = words
-                changes.append(.reassigned(from: id, to: answer, isShared: isShared))
-            }
+        guard !waiting.isEmpty else { return }
+        let strangers = runs.all.compactMap { id -> Attribution.Claimant? in
+            guard let run = memory[id], run.hasBegun, run.message.words == nil else { return nil }
+            return run.claimant(aheadMs: clockSkewMs)
+        }
+        let owners = Attribution(turns.map { $0.row() }, strangers, beginsInside: true).owners
+        let said = turns.indices.filter { owners[$0] != nil }.flatMap { place in
+            turns[place].messages.map { (place, Attribution.Row(words: [$0], at: turns[place].time)) }
+        }
+        let answered = Attribution(said.map(\.1), waiting, isQueue: true).owners
+        for (index, found) in answered.sorted(by: { $0.key < $1.key }) {
+            let (turn, id) = (turns[said[index].0], found.turn)
+            guard let answer = owners[said[index].0]?.turn, let run = memory[id] else { continue }
+            let isShared = turn.messages.count > 1 || turn.messages.contains { runs.haveOthersSaid($0) }
+            memory.alias(id, to: answer)
+            memory[answer]?.message.words = run.message.words
+            changes.append(.reassigned(from: id, to: answer, isShared: isShared))
         }
     }
 
@@ -152,7 +142,7 @@ struct RunTies: Sendable {
     ) -> String? {
         runs.active.first { id in
             guard !runs.interrupted.contains(id), memory[id]?.message.words == nil,
-                let seen = memory[id]?.candidate.joinedAt.map({ ClockWindow.row(seenAt: $0) })
+                let seen = memory[id]?.claimant(aheadMs: clockSkewMs).seenAt.map({ ClockWindow.row(seenAt: $0) })
             else { return false }
             return seen.contains(prompt) && next.map { !seen.contains($0) } ?? true
         }
@@ -168,7 +158,7 @@ struct RunTies: Sendable {
         in memory: RunMemory
     ) -> Bool {
         guard memory[id]?.wasStopped == true else { return true }
-        return place > 0 && match(turns, session: session, in: memory).owners[place - 1] == id
+        return place > 0 && match(turns, session: session, in: memory)[place - 1] == id
     }
 
     /// Whether a run with a prompt of this time can go on with the interrupted one. A prompt from before its start, and a run that
@@ -176,7 +166,9 @@ struct RunTies: Sendable {
     private func isResumed(_ id: String, by answer: String, at prompt: Timestamp, in memory: RunMemory) -> Bool {
         guard let reducer = memory[id] else { return false }
         if let start = reducer.times.starts.last { return prompt >= start }
-        return ClockWindow.row(sentAt: onGatewayClock(reducer.times.start, of: reducer)).contains(prompt)
+        return ClockWindow.row(sentAt: reducer.onGatewayClock(reducer.times.start, aheadMs: clockSkewMs)).contains(
+            prompt
+        )
     }
 
     /// Interrupted runs that the gateway resumed and answered in a run that Ladle did not see, by the place of the answering turn.
@@ -207,7 +199,7 @@ struct RunTies: Sendable {
     /// written after the run's message was sent, and if no other interrupted run has the same words.
     private func replaces(_ id: String, _ turn: HistoryTurn, _ runs: SessionRuns, in memory: RunMemory) -> Bool {
         guard let reducer = memory[id] else { return false }
-        let sending = reducer.times.starts.first ?? onGatewayClock(reducer.times.start, of: reducer)
+        let sending = reducer.times.starts.first ?? reducer.onGatewayClock(reducer.times.start, aheadMs: clockSkewMs)
         guard turn.isWritten(in: .row(sentAt: sending)) else { return false }
         return runs.interrupted.filter { memory[$0]?.message.words.map { turn.carries($0) } ?? false } == [id]
     }

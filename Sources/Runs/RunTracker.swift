@@ -75,7 +75,7 @@ package struct RunTracker: Sendable {
 
     /// The run of each turn, by the turn's place.
     func owners(of turns: [HistoryTurn], session: SessionKey) -> [Int: String] {
-        ties.match(turns, session: session, in: memory).owners
+        ties.match(turns, session: session, in: memory)
     }
 
     package var activeCount: Int { memory.sessions.values.reduce(0) { $0 + $1.active.count } }

@@ -1,4 +1,5 @@
 import Basics
+import Gateway
 import Ledger
 import Outbox
 import Testing
@@ -8,17 +9,25 @@ private let found = SearchReport(proof: .textMatch, isComplete: true)
 private let unknown = SearchReport(isComplete: false)
 
 struct `A search among rows` {
-    private func row(_ key: String?, _ text: String, _ at: Int64?, user: Bool = true) -> RowSearch.Row {
-        RowSearch.Row(key: key, isUser: user, words: Words(text), at: at.map(time))
+    private func row(_ key: String?, _ text: String, _ at: Int64?, user: Bool = true) -> Attribution.Row {
+        let mask = key.flatMap { MaskedKey($0) }
+        let names = mask == nil ? key.map { [HistoryRow.bareKey($0)] } ?? [] : []
+        return Attribution.Row(
+            names: names,
+            mask: mask,
+            isUser: user,
+            words: user ? [Words(text)] : [],
+            at: at.map(time)
+        )
     }
 
     private func report(
-        _ rows: [RowSearch.Row],
+        _ rows: [Attribution.Row],
         for text: String = "hello",
         isWhole: Bool = true,
-        sameText: Int = 0
+        others: [OutboxEntry] = []
     ) -> SearchReport {
-        RowSearch(key: "id", words: Words(text), since: time(1_000_000), sameText: sameText)
+        RowSearch(key: "id", words: Words(text), since: time(1_000_000), others: others)
             .report(on: rows, isWhole: isWhole, hasActiveRun: false)
     }
 
@@ -94,6 +103,14 @@ struct `A search among rows` {
         #expect(report([row(nil, seen, 1_000_500)], for: String(repeating: word, count: said)) == absent)
     }
 
+    /// Another entry, sent before, that said the same.
+    private func other(_ text: String, _ state: OutboxState, updated: Int64 = 1_000_000) -> OutboxEntry {
+        var other = OutboxEntry.sample("other\(updated)", text: text, at: 990_000).state(state)
+        other.firstDispatchAt = time(990_000)
+        other.updatedAt = time(updated)
+        return other
+    }
+
     /// A "yes" after a "yes": the first one's row neither proves nor disproves the second.
     @Test(
         arguments: [
@@ -102,22 +119,22 @@ struct `A search among rows` {
     )
     func `takes no other entry's row for its own`(rows: Int, sameText: Int, expected: SearchReport) {
         let page = (0..<rows).map { row(nil, "yes", 995_000 + Int64($0) * 6_000) }
-        #expect(report(page, for: "yes", sameText: sameText) == expected)
+        let others = (0..<sameText).map { other("yes ", .delivered, updated: 1_000_000 + Int64($0)) }
+        #expect(report(page, for: "yes", others: others) == expected)
+    }
+
+    @Test func `a row long after another entry was delivered is not that one's`() {
+        let page = [row(nil, "yes", 1_050_000)]
+        #expect(report(page, for: "yes", others: [other("yes", .delivered)]) == found)
+        #expect(report(page, for: "yes", others: [other("yes", .accepted)]) == unknown, "its row may be late")
+        #expect(report(page, for: "yes", others: [other("no", .accepted)]) == found)
     }
 
     @Test func `takes the row with which a restarted gateway goes on for the entry's, unless it may be another's`() {
-        let row = RowSearch.Row(
-            key: nil,
-            isUser: true,
-            words: Words("go"),
-            at: time(1_900_000),
-            isResumption: true
-        )
-        let rows = [self.row("other:user", "hello", 900_000), row]
-        for (others, expected) in [(0, found), (1, unknown)] {
-            let search = RowSearch(key: "id", words: Words("go"), since: time(1_000_000), sameTextBefore: others)
-            #expect(search.report(on: rows, isWhole: true, hasActiveRun: false) == expected)
-        }
+        let again = Attribution.Row(words: [Words("go")], at: time(1_900_000), isResumption: true)
+        let rows = [row("other:user", "hello", 900_000), again]
+        #expect(report(rows, for: "go") == found)
+        #expect(report(rows, for: "go", others: [other("go", .delivered)]) == unknown)
     }
 
     /// Everybody's pictures come without words.

@@ -47,7 +47,7 @@ struct SimulatedGateway {
 
     private struct StoredRow {
         var entry: String?
-        var row: RowSearch.Row
+        var row: Attribution.Row
     }
 
     let release: Release
@@ -133,8 +133,8 @@ struct SimulatedGateway {
     }
 
     private mutating func store(_ message: Message, in session: String, at now: Int64) {
-        let key = release.showsKeys ? message.key + ":user" : nil
-        let row = RowSearch.Row(key: key, isUser: true, words: Words(message.text), at: time(now))
+        let names = release.showsKeys ? [message.key] : []
+        let row = Attribution.Row(names: names, words: [Words(message.text)], at: time(now))
         transcript[session, default: []].append(StoredRow(entry: message.entry, row: row))
         guard let entry = message.entry else { return }
         stored[entry, default: 0] += 1
@@ -158,10 +158,7 @@ struct SimulatedGateway {
     /// The last row is rewritten without its key, and a run of the gateway's own answers it.
     mutating func resume(_ session: String, at now: Int64) -> [Event] {
         guard active[session] == nil, let last = transcript[session]?.popLast() else { return [] }
-        var row = last.row
-        row.key = nil
-        row.at = time(now)
-        row.isResumption = true
+        let row = Attribution.Row(words: last.row.words, at: time(now), isResumption: true)
         transcript[session]?.append(StoredRow(entry: last.entry, row: row))
         names += 1
         let run = Run(
@@ -183,13 +180,8 @@ struct SimulatedGateway {
 
     func report(on order: SearchOrder, text: String) -> SearchReport {
         let session = order.entry.session
-        let search = RowSearch(
-            key: order.entry.upstreamKey,
-            words: Words(text),
-            since: order.since,
-            sameText: order.sameText,
-            sameTextBefore: order.sameTextBefore
-        )
+        let key = order.entry.upstreamKey
+        let search = RowSearch(key: key, words: Words(text), since: order.since, others: order.others)
         return search.report(
             on: (transcript[session] ?? []).map(\.row),
             isWhole: true,

@@ -184,20 +184,26 @@ struct Simulation {
         }
         let text = texts[order.entry.id] ?? ""
         var order = order
-        order.sameText = sameText(as: order.entry, text, since: order.since)
-        let before = ClockWindow.run(atWork: order.since).from
-        order.sameTextBefore = sameText(as: order.entry, text, since: before)
-        tell(.searched(order.id, gateway.report(on: order, text: text)))
+        order.others = others(besides: order.entry, since: order.since)
+        let report = gateway.report(on: order, text: text)
+        if report.proof != nil { proven.insert(order.entry.upstreamKey) }
+        tell(.searched(order.id, report))
     }
 
-    /// The same count as the table's.
-    private func sameText(as entry: OutboxEntry, _ text: String, since: Timestamp) -> Int {
-        disk.values.count { other in
-            guard other.session == entry.session, other.id != entry.id, texts[other.id] == text else { return false }
-            let isLate = ClockWindow.row(dispatchedAt: since).contains(other.updatedAt)
-            return (isLate || [.sending, .accepted, .unconfirmed].contains(other.state))
+    /// The same entries as the table's.
+    private func others(besides entry: OutboxEntry, since: Timestamp) -> [OutboxEntry] {
+        let earliest = since.adding(milliseconds: -ClockWindow.longestRunMs)
+        let others = disk.values.filter { other in
+            other.session == entry.session && other.id != entry.id
+                && (other.updatedAt >= earliest || [.sending, .accepted, .unconfirmed].contains(other.state))
                 && (other.firstDispatchAt != nil || other.runID != nil)
         }
+        return others.map { other in
+            var other = other
+            other.text = texts[other.id]
+            return other
+        }
+        .sorted { $0.ordinal < $1.ordinal }
     }
 
     // MARK: The disk

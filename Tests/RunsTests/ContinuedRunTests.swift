@@ -168,6 +168,22 @@ struct ContinuedRunTests: EvidenceScene {
         #expect(isTied, "\(changes)")
     }
 
+    @Test func `a stopped run says whether the gateway may bring its message back`() {
+        func stopped(_ profile: GatewayProfile, begun: Bool) -> Run? {
+            var tracker = RunTracker()
+            tracker.profile = profile
+            tracker.sent("k", session: main, text: "story", now: now)
+            if begun { _ = tracker.receive(event: "agent", payload: AgentFrame.start("k", now.milliseconds), now: now) }
+            stop(&tracker)
+            // March may say the end of another run.
+            _ = tracker.tick(now: after(20_000))
+            return tracker.run("k")
+        }
+        #expect(stopped(march, begun: true)?.mayReturn == true, "the next answer reads its row")
+        #expect(stopped(GatewayProfile(.june), begun: true)?.mayReturn == false)
+        #expect(stopped(GatewayProfile(.june), begun: false)?.mayReturn == true, "its words stand in a queue")
+    }
+
     // MARK: Times of resumed runs
 
     private func resumed() -> RunTracker {

@@ -101,13 +101,16 @@ struct HistoryServiceTests {
         }
     }
 
-    @Test func `a message of ours keeps its id and its run after a restart`() async throws {
+    /// Recording two-lines.v2026.3.1: the row has one blank for the line feed or the no-break space.
+    @Test(arguments: ["hello", "hello\nagain", "hello\u{a0}again"])
+    func `a message of ours keeps its id, its run and its lines after a restart`(text: String) async throws {
         try await withServices { bench, loop in
             try await bench.open(version: 3, methods: [], on: loop)
-            let id = try await bench.accept("hello", on: loop) ?? ""
+            let id = try await bench.accept(text, on: loop) ?? ""
+            let shown = text.split(whereSeparator: \.isWhitespace).joined(separator: " ")
             let start = ManualClock.start.milliseconds
             bench.gateway.rows[Self.main] = [
-                row("user", "hello", at: start + 10), row("assistant", "Hello you", at: start + 20),
+                row("user", shown, at: start + 10), row("assistant", "Hello you", at: start + 20),
             ]
             try await bench.event("agent", Frame.start(id), on: loop)
             try await bench.event("chat", Frame.final(id, 4, "Hello you"), on: loop)
@@ -117,6 +120,7 @@ struct HistoryServiceTests {
             let page = try await read(bench, on: loop)
             #expect(page.map { $0["id"]?.string }.first == id)
             #expect(page.map { $0["runId"]?.string } == [id, id])
+            #expect(page.map { $0["text"]?.string } == [text, "Hello you"])
         }
     }
 

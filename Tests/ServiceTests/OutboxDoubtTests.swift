@@ -67,6 +67,40 @@ struct OutboxDoubtTests {
         }
     }
 
+    /// Recording two-lines.v2026.3.1: the gateway makes one blank of line feeds and no-break spaces.
+    @Test(arguments: [
+        "slow 25 poem\nof two lines", "slow 25 poem\u{a0}of two lines", " slow 25  poem\r\n\r\nof two lines\n",
+    ])
+    func `a message of two lines is found in the row that has one, and runs once`(text: String) async throws {
+        try await withServices { bench, loop in
+            try await bench.open(version: 3, methods: [], on: loop)
+            bench.gateway.silent = ["chat.send"]
+            let id = try await bench.accept(text, on: loop)
+            try await bench.drop(on: loop)
+            bench.gateway.silent = []
+            bench.gateway.rows[Self.main] = [Row.user("slow 25 poem of two lines", at: 1_795_000_000_500)]
+            try await bench.open(version: 3, uptimeMs: 100, methods: [], on: loop)
+            #expect(try await bench.entry(id).proof == .textMatch)
+            #expect(bench.gateway.sentTexts == [text])
+        }
+    }
+
+    /// Recording equal-words-doubt.v2026.3.1, part 4.
+    @Test func `a message is not in doubt because another one ends with its words`() async throws {
+        try await withServices { bench, loop in
+            try await bench.open(on: loop)
+            bench.gateway.silent = ["chat.send"]
+            let id = try await bench.accept("ok", on: loop)
+            try await bench.drop(on: loop)
+            bench.gateway.silent = []
+            bench.gateway.historyMembers = #","hasMore":false"#
+            bench.gateway.rows[Self.main] = [Row.user("I come at eight, is that ok", at: 1_795_000_000_500)]
+            try await bench.open(uptimeMs: 100, on: loop)
+            #expect(bench.gateway.sentKeys == [id, id])
+            #expect(try await bench.attempts(id) == [.ambiguous, .accepted])
+        }
+    }
+
     @Test func `a row from before the message by the gateway's clock proves nothing`() async throws {
         try await withServices { bench, loop in
             bench.gateway.clockSkewMs = 60_000

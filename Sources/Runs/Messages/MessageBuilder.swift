@@ -108,7 +108,8 @@ struct MessageBuilder {
         if sent?.isKept != true, Housekeeping.isPrompt(words) || row.isInternalPrompt { return }
         if let name = sent?.id ?? row.runKey, !asked.insert(name).inserted { return }
         let shown = row.cutText.map { InboundEnvelope.stripped($0) }
-        let text = shown == nil ? words : sent?.text ?? shown ?? ""
+        // The gateway may have changed blanks and line feeds.
+        let text = sent?.text ?? shown ?? words
         let own = sent?.attachments ?? []
         append(
             ChatMessage(

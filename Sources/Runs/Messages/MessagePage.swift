@@ -34,7 +34,7 @@ package struct MessagePage: Sendable {
             ?? (last?.role != .assistant || last?.stopReason == .toolUse)
         let turns = HistoryTurn.split(AbortNotes.settled(history.rows))
         let runs = tracker.owners(of: turns, session: session)
-        let own = SentMessages(sent, in: turns, runs: runs).byTurn
+        let own = sent.found(in: turns, runs: runs)
         var builder = MessageBuilder(session: session, tracker: tracker, now: now)
         for (place, turn) in turns.enumerated() {
             builder.add(turn, run: runs[place], sent: own[place])
@@ -53,7 +53,7 @@ package struct MessagePage: Sendable {
     ) -> (message: ChatMessage, isOurs: Bool)? {
         let turns = HistoryTurn.split([row])
         let runs = tracker.owners(of: turns, session: session)
-        let own = SentMessages(sent, in: turns, runs: runs).byTurn
+        let own = sent.found(in: turns, runs: runs)
         var builder = MessageBuilder(session: session, tracker: tracker, now: now)
         for (place, turn) in turns.enumerated() { builder.add(turn, run: runs[place], sent: own[place]) }
         return builder.finished().last.map { ($0, own[0]?.isKept ?? false) }

@@ -46,41 +46,40 @@ package struct SentMessage: Sendable {
     /// number as its key.
     func owns(_ key: String) -> Bool { key == id || keys.contains(key) || key.hasPrefix(id + "-r") }
 
-    /// Whether a row shows this message's text.
-    func isShown(in row: HistoryRow) -> Bool { text.map { Words(row).show(Words($0)) } ?? false }
+    private var words: Words? { text.map { Words($0) } }
+
+    fileprivate var claimant: Attribution.Claimant {
+        Attribution.Claimant(id, keys: keys, words: words, written: written) { [self] name in owns(name) || name == row
+        }
+    }
+
+    fileprivate func isShown(in row: HistoryRow) -> Bool { words.map { Words(row).show($0) } ?? false }
 }
 
-/// Finds our messages among the turns of a transcript: by key or run, else by words and time. Among messages with equal words, the
-/// first one sent has the first row.
-struct SentMessages {
-    private(set) var byTurn: [Int: SentMessage] = [:]
-
-    /// - Parameters:
-    ///   - sent: oldest first.
-    ///   - runs: the known runs of turns, by the turn's place.
-    init(_ sent: [SentMessage], in turns: [HistoryTurn], runs: [Int: String]) {
-        guard !sent.isEmpty else { return }
-        var free = sent.indices.map { $0 }
-        for (place, turn) in turns.enumerated() {
+extension [SentMessage] {
+    /// Our messages among the turns of a transcript, by the turn's place. Where a row may be that of several, it is shown as the first
+    /// one's: a list has each message once.
+    /// - Parameter runs: the known runs of turns, by the turn's place.
+    func found(in turns: [HistoryTurn], runs: [Int: String]) -> [Int: SentMessage] {
+        guard !isEmpty else { return [:] }
+        let rows = turns.enumerated().map { place, turn in
             // The answer to a gateway's own prompt may be our message's; the prompt is not.
-            guard let user = turn.user, !user.resumesUnnamedTurn else { continue }
-            let keys = [user.runKey, runs[place]].compactMap { $0 }
-            let found = sent.firstIndex { message in
-                keys.contains { message.owns($0) } || message.row == user.identity
-            }
-            guard let found else { continue }
-            byTurn[place] = sent[found]
-            free.removeAll { $0 == found }
+            guard let user = turn.user, !user.resumesUnnamedTurn else { return Attribution.Row(isUser: false, at: nil) }
+            var row = turn.row(names: [user.runKey, runs[place], user.identity].compactMap { $0 })
+            row.isNamed = user.runKey != nil
+            return row
         }
-        let rows = Set(turns.compactMap { $0.user?.identity })
-        free.removeAll { sent[$0].row.map(rows.contains) ?? false }
-        for (place, turn) in turns.enumerated() where byTurn[place] == nil {
-            // A row with a key that is not ours belongs to another sender.
-            guard let user = turn.user, user.runKey == nil, let time = user.time else { continue }
-            let found = free.firstIndex { index in
-                sent[index].written?.contains(time) == true && sent[index].isShown(in: user)
-            }
-            if let found { byTurn[place] = sent[free.remove(at: found)] }
+        let attribution = Attribution(rows, map(\.claimant))
+        let byID = Dictionary(map { ($0.id, $0) }) { first, _ in first }
+        var found = attribution.owners.compactMapValues { byID[$0.turn] }
+        var shown = Set(found.values.map(\.id))
+        for (place, ids) in attribution.shared.sorted(by: { $0.key < $1.key }) where found[place] == nil {
+            guard let user = turns[place].user,
+                let first = ids.first(where: { !shown.contains($0) && byID[$0]?.isShown(in: user) == true })
+            else { continue }
+            shown.insert(first)
+            found[place] = byID[first]
         }
+        return found
     }
 }

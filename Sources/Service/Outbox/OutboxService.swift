@@ -269,27 +269,26 @@ package final class OutboxService {
         feed.read(on: loop) { tables -> SearchOrder? in
             var order = order
             guard let payload = try tables.outbox.payload(id: order.entry.id) else { return nil }
-            let text = payload.text ?? ""
-            order.entry.text = text
-            let since = order.since.adding(milliseconds: -uncertainMs)
-            let before = ClockWindow.run(atWork: since).from
-            let others = try tables.outbox.others(besides: order.entry, since: before)
-                .filter { Words($0.text ?? "") == Words(text) }
-            let window = ClockWindow.row(dispatchedAt: since)
-            order.sameText = others.count {
-                [.sending, .accepted, .unconfirmed].contains($0.state) || window.contains($0.updatedAt)
-            }
-            order.sameTextBefore = others.count
+            order.entry.text = payload.text ?? ""
+            let earliest = order.since.adding(milliseconds: -uncertainMs - ClockWindow.longestRunMs)
+            order.others = try tables.outbox.others(besides: order.entry, since: earliest)
             return order
         } completion: { [weak self] result in
             guard let self else { return }
             // Without its text an existing row would not be recognized.
             guard let filled = try? result.get() else { return self.give(.searched(order.id, .failed), on: loop) }
-            let search = TranscriptSearch(filled, since: written, transcript: self.transcript, gateway: self.gateway)
-            search.start(on: loop) { [weak self] finding in
-                KillPoint.reach("search.reported")
-                self?.found(finding, order, on: loop)
-            }
+            let search = RowSearch(
+                key: filled.entry.upstreamKey,
+                words: Words(filled.entry.text ?? ""),
+                since: written,
+                others: filled.others,
+                aheadMs: min(skewMs, dispatchSkewMs)...max(skewMs, dispatchSkewMs)
+            )
+            TranscriptSearch(search, for: filled.entry, transcript: self.transcript, gateway: self.gateway)
+                .start(on: loop) { [weak self] finding in
+                    KillPoint.reach("search.reported")
+                    self?.found(finding, order, on: loop)
+                }
         }
     }
 

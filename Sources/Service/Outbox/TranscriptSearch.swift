@@ -18,25 +18,18 @@ final class TranscriptSearch {
         case refused(reason: String)
     }
 
-    private let order: SearchOrder
+    private let entry: OutboxEntry
     private unowned let gateway: any GatewayCalls
     private let transcript: TranscriptReader
     private let search: RowSearch
     private var step = 0
     private var rowsBefore: Int?
 
-    /// - Parameter since: the first dispatch, on the gateway's clock.
-    init(_ order: SearchOrder, since: Timestamp, transcript: TranscriptReader, gateway: any GatewayCalls) {
-        self.order = order
-        self.gateway = gateway
+    init(_ search: RowSearch, for entry: OutboxEntry, transcript: TranscriptReader, gateway: any GatewayCalls) {
+        self.search = search
+        self.entry = entry
         self.transcript = transcript
-        search = RowSearch(
-            key: order.entry.upstreamKey,
-            words: Words(order.entry.text ?? ""),
-            since: since,
-            sameText: order.sameText,
-            sameTextBefore: order.sameTextBefore
-        )
+        self.gateway = gateway
     }
 
     func start(on loop: isolated EventLoop, then answer: @escaping (Finding) -> Void) {
@@ -44,14 +37,14 @@ final class TranscriptSearch {
     }
 
     private func ask(on loop: isolated EventLoop, then answer: @escaping (Finding) -> Void) {
-        transcript.read(order.entry.session, rows: Self.pages[step], on: loop) { [self] result in
+        transcript.read(entry.session, rows: Self.pages[step], on: loop) { [self] result in
             guard case .success(let page) = result else { return answer(.report(.failed)) }
             let found = search.report(
                 on: Self.rows(page.rows),
                 isWhole: Self.isWhole(page, rowsBefore: rowsBefore),
                 hasActiveRun: page.inFlightRunId != nil || page.hasActiveRun == true
             )
-            if let row = found.row, !order.entry.isSlashCommand {
+            if let row = found.row, !entry.isSlashCommand {
                 return judge(row, found, page, on: loop, then: answer)
             }
             rowsBefore = page.messageCount
@@ -70,7 +63,7 @@ final class TranscriptSearch {
         on loop: isolated EventLoop,
         then answer: @escaping (Finding) -> Void
     ) {
-        gateway.call(AgentWait(runId: order.entry.upstreamKey), on: loop) { result in
+        gateway.call(AgentWait(runId: entry.upstreamKey), on: loop) { result in
             switch result {
             case .success(.failed(let reason?)) where GatewayError.isSessionConflict(reason):
                 answer(.refused(reason: reason))
@@ -114,17 +107,7 @@ final class TranscriptSearch {
         return page.messageCount == rowsBefore && page.byteCount < wholeBytes
     }
 
-    static func rows(_ rows: [HistoryRow]) -> [RowSearch.Row] {
-        rows.map { row in
-            // The row's own key comes first: the named run may be the gateway's, which answers under an id of its own.
-            RowSearch.Row(
-                key: row.idempotencyKey ?? row.runKey,
-                isUser: row.role == .user,
-                words: Words(row),
-                at: row.time,
-                isAnswer: row.role == .assistant || row.role == .toolResult,
-                isResumption: row.resumesTurn
-            )
-        }
+    static func rows(_ rows: [HistoryRow]) -> [Attribution.Row] {
+        rows.filter { [.user, .assistant, .toolResult].contains($0.role) }.map { Attribution.Row($0) }
     }
 }

@@ -230,6 +230,9 @@ extension RecordedRow {
     func isOf(_ message: GatewayRecording.Message, epoch: Int64) -> Bool {
         if let key { return key == "\(message.key):user" }
         guard timestamp - epoch >= message.sentAt - 1500 else { return false }
-        return text == message.text || text.hasSuffix("] \(message.text)") || text.contains("\n\(message.text)\n")
+        // 2026.3.1 makes one blank of every run of blanks and line feeds.
+        let plain = { (text: String) in text.split(whereSeparator: \.isWhitespace).joined(separator: " ") }
+        return plain(text) == plain(message.text) || text.hasSuffix("] \(message.text)")
+            || text.contains("\n\(message.text)\n")
     }
 }
