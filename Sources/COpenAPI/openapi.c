@@ -1,7 +1,7 @@
 #include "copenapi.h"
 
 // `openapi/embed` makes openapi.json and the next line, the SHA-256 of the two files one after the other.
-// 857f0983e5535be495640346b07fa11e44e8a75d39a67eefc52598d8a69c911a
+// a07c2e9ac5ad75c0b9c3c4da2dd721f28798bc7e7e142353604ab58be9b0aa29
 
 static const uint8_t yaml[] = {
 #embed "../../openapi/openapi.yaml"

@@ -44,6 +44,11 @@ package struct Dispatcher: Sendable {
         return context.isBusy(session) ? "a run of this session goes on; the message follows when it has ended" : nil
     }
 
+    /// Whether there is a session to which the gateway would acknowledge a message without running it.
+    package var refusesSome: Bool { context.refusesSome }
+
+    package func isRefusing(_ session: String) -> Bool { context.isRefusing(session) }
+
     /// The number of entries that are not final.
     package var count: Int { deliveries.count }
 

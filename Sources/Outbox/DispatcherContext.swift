@@ -125,6 +125,8 @@ struct DispatcherContext: Sendable {
         queues.markAllChanged()
     }
 
+    var refusesSome: Bool { !refusing.isEmpty }
+
     func isRefusing(_ session: String) -> Bool {
         refusing[session].map { now.monotonicMs - $0 < policy.refusalPatienceMs } ?? false
     }

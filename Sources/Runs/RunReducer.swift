@@ -148,7 +148,9 @@ struct RunReducer: Sendable {
         var verdict = Verdict()
         verdict.work = .stopped
         verdict.delivery = times.starts.isEmpty ? .taken : .stored
-        if !times.starts.isEmpty { verdict.marks.insert(.begun) }
+        // A start alone does not show that a model was asked: seen live, April and June end such a run within 60 ms and read its row with
+        // the next message.
+        if !text.published.isEmpty || !steps.isEmpty { verdict.marks.insert(.begun) }
         return Decision(verdict, traits).told?.marks.contains(.mayReturn) ?? false
     }
 

@@ -2,7 +2,7 @@ import SQLite
 
 /// The columns, triggers and views of a database. SQLite checks the pages of a file, not whether the texts of its schema
 /// are still those that were written: one changed bit renames a column, and each start would fail at the first statement
-/// that needs it.
+/// that needs it. Blanks do not count.
 struct Schema {
     private let columns: Set<String>
     private let programs: Set<String>
@@ -17,7 +17,7 @@ struct Schema {
         programs = Set(
             try connection.all(
                 "SELECT type || ' ' || name || ' ' || sql FROM sqlite_schema WHERE type IN ('trigger', 'view')"
-            ) { row in row.string(0) }
+            ) { row in row.string(0).split(whereSeparator: \.isWhitespace).joined(separator: " ") }
         )
     }
 

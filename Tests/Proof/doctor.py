@@ -115,17 +115,24 @@ say = lambda: serve.call("POST", "/v1/messages", b"hello", {"Content-Type": "tex
 say()
 until(lambda: entries()[0]["state"] == "delivered", what="the first message")
 other.control("POST", "restart?keep=true")
-for number in (2, 3):
-    say()
-    until(lambda: len(entries()) == number and entries()[0]["state"] in ("delivered", "retrying"), what=f"message {number}")
+# It runs one message, acknowledges the next without running it, if one comes so soon, and Ladle holds those after it.
+held = lambda: "would refuse" in entries()[0].get("blockedReason", "")
+for number in (2, 3, 4):
+    if not held():
+        say()
+        until(lambda: len(entries()) == number and (held() or entries()[0]["state"] in ("delivered", "failed")),
+              what=lambda: f"message {number}: {entries()}")
 finds("a refusing gateway", doctor(state=serve.state), "outbox", "refuses to run 1 message", "ladle send --session new-", 75)
 text = serve.call("GET", "/v1/status", headers={"Accept": "text/plain"})[2].decode()
 tally.check("1 refused by the gateway" in text, f"so does the status: {text}")
+failed = [entry["id"] for entry in entries() if entry["state"] == "failed"]
 glance = serve.json("GET", "/v1/glance")[1]
-tally.check(glance["state"] == "attention" and glance["attention"]["outbox"] == 1, f"and the glance: {glance}")
+tally.check(glance["state"] == "attention" and glance["attention"]["outbox"] == 1 + len(failed), f"and the glance: {glance}")
 command = doctor(state=serve.state)[1]["outbox"]["hint"].replace("ladle send", f"{LADLE} send")
 subprocess.run(command, shell=True, check=True, capture_output=True)
 until(lambda: entries()[0]["state"] == "delivered", what="the cure")
+for id in failed:
+    serve.call("DELETE", f"/v1/outbox/{id}")
 tally.check(doctor(state=serve.state)[0] == 0, "and all is well")
 
 for skew, word in [(90_000, "90 s behind"), (-3_600_000, "3600 s ahead of")]:

@@ -114,7 +114,7 @@ for script in sorted((ROOT / "Tests/Data/databases").glob("*.sql")):
         killed.kill()
         killed.wait()
     server = Serve(state=state, gateway=gateway.url).linked()
-    tally.check("was set aside" not in server.output, f"{script.name}: it is taken over")
+    tally.check("was set aside" not in server.output, f"{script.name}: it is taken over: {server.output}")
     stream = EventStream(server, last_id=last)
     tally.check(next(iter(stream))[2]["resume"] == "recovered", f"{script.name}: streams go on over the upgrade")
     ended = [id for id, run in runs.items() if "endedAt" in run]

@@ -169,19 +169,25 @@ struct ContinuedRunTests: EvidenceScene {
     }
 
     @Test func `a stopped run says whether the gateway may bring its message back`() {
-        func stopped(_ profile: GatewayProfile, begun: Bool) -> Run? {
+        /// With the run's first frames.
+        func stopped(_ profile: GatewayProfile, frames: Int) -> Run? {
             var tracker = RunTracker()
             tracker.profile = profile
             tracker.sent("k", session: main, text: "story", now: now)
-            if begun { _ = tracker.receive(event: "agent", payload: AgentFrame.start("k", now.milliseconds), now: now) }
+            for frame in [AgentFrame.start("k", now.milliseconds), AgentFrame.text("k", 2, "Half of")].prefix(frames) {
+                _ = tracker.receive(event: "agent", payload: frame, now: now)
+            }
             stop(&tracker)
             // March may say the end of another run.
             _ = tracker.tick(now: after(20_000))
             return tracker.run("k")
         }
-        #expect(stopped(march, begun: true)?.mayReturn == true, "the next answer reads its row")
-        #expect(stopped(GatewayProfile(.june), begun: true)?.mayReturn == false)
-        #expect(stopped(GatewayProfile(.june), begun: false)?.mayReturn == true, "its words stand in a queue")
+        #expect(stopped(march, frames: 2)?.mayReturn == true, "the next answer reads its row")
+        for profile in [april, GatewayProfile(.june)] {
+            #expect(stopped(profile, frames: 2)?.mayReturn == false)
+            #expect(stopped(profile, frames: 1)?.mayReturn == true, "begun, and no model asked")
+            #expect(stopped(profile, frames: 0)?.mayReturn == true)
+        }
     }
 
     // MARK: Times of resumed runs

@@ -54,6 +54,12 @@ struct OldSessionsTests {
         #expect(!sessions.wantsPages)
     }
 
+    @Test func `a run that completed before its page was read cures too`() {
+        var sessions = restarted()
+        #expect(sessions.runEnded(in: fresh, isCompleted: true) == .nothing)
+        #expect(sessions.runBegan("a", in: fresh, rows((2_000, true))) == .refusesNoMore)
+    }
+
     @Test func `a second run in an old session shows that it was cured before`() {
         var sessions = restarted()
         let found6 = sessions.runBegan("b", in: main, rows((-5_000, true), (2_000, true), (9_000, false)))

@@ -317,10 +317,10 @@ struct OutboxDoubtTests {
             let entry = try await bench.entry(id)
             #expect(entry.state == .failed && entry.proof == nil)
             #expect(entry.fault?.code == "SESSION_CONFLICT")
-            #expect(bench.services.outbox.summary(now: loop.wallClock).refused == 1)
             #expect(bench.services.outbox.blockedReason(session: Self.main)?.contains("new session") == true)
             let next = try await bench.accept("two", on: loop)
             #expect(bench.gateway.sentTexts == ["hello"])
+            #expect(bench.services.outbox.summary(now: loop.wallClock).refused == 1)
             // A run in a new session is the cure.
             bench.gateway.rows["agent:main:new"] = [Row.user("hm"), Row.assistant("Hm.")]
             try await bench.event("agent", Frame.start("cure", session: "agent:main:new"), on: loop)

@@ -52,7 +52,7 @@ enum PairingOperations {
             try api.access.admitApplication(call.exchange, from: peer, on: loop)
             throw error
         }
-        if let secret = body["secret"], !secret.isNull {
+        if let secret = body["secret"] {
             call.isBodySecret = true
             guard let text = secret.string else {
                 throw .invalidField("secret", "`secret` is the code that `ladle pair` shows, a string.")

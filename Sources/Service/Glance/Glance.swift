@@ -83,7 +83,7 @@ package struct Glance: Sendable, Equatable {
         package var failed: Int
         /// The number of messages that may or may not have arrived.
         package var unconfirmed: Int
-        /// The number of messages that the gateway refused to run.
+        /// The number of messages that wait because the gateway would not run them.
         package var refused: Int
 
         package init(pending: Int, failed: Int, unconfirmed: Int, refused: Int = 0) {

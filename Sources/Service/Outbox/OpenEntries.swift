@@ -7,12 +7,10 @@ struct OpenEntries {
         let state: OutboxState
         let createdAt: Int64
         let session: String
-        let wasRefused: Bool
     }
 
     private var open: [String: Open] = [:]
     private var counts = OutboxCounts()
-    private var refused = 0
     /// The creation time of the oldest waiting entry; nil after that entry has ended, until the next one is looked up.
     private var oldest: Int64?
 
@@ -22,7 +20,6 @@ struct OpenEntries {
         let before = open[entry.id]
         if let before {
             counts.count(before.state, -1)
-            if before.wasRefused { refused -= 1 }
             if before.createdAt == oldest { oldest = nil }
         }
         guard !entry.state.isFinal else {
@@ -32,12 +29,10 @@ struct OpenEntries {
         let now = Open(
             state: entry.state,
             createdAt: entry.createdAt.milliseconds,
-            session: entry.session,
-            wasRefused: entry.wasRefused
+            session: entry.session
         )
         open[entry.id] = now
         counts.count(now.state, 1)
-        if now.wasRefused { refused += 1 }
         if let oldest, Self.waits(now.state) { self.oldest = min(oldest, now.createdAt) }
         return before?.state
     }
@@ -45,7 +40,6 @@ struct OpenEntries {
     mutating func summary(now: Timestamp) -> OutboxSummary {
         var summary = OutboxSummary()
         summary.counts = counts
-        summary.refused = refused
         guard counts.pending + counts.unconfirmed > 0 else { return summary }
         if oldest == nil { oldest = open.values.lazy.filter { Self.waits($0.state) }.map(\.createdAt).min() }
         summary.oldestAgeMilliseconds = oldest.map { max(0, now.milliseconds - $0) }
@@ -58,11 +52,18 @@ struct OpenEntries {
         var oldest = Int64.max
         for entry in open.values where sessions.contains(entry.session) {
             summary.counts.count(entry.state, 1)
-            if entry.wasRefused { summary.refused += 1 }
             if Self.waits(entry.state) { oldest = min(oldest, entry.createdAt) }
         }
         if oldest < .max { summary.oldestAgeMilliseconds = max(0, now.milliseconds - oldest) }
         return summary
+    }
+
+    /// The number of waiting entries in such sessions.
+    func waiting(of sessions: SessionSet?, in isMeant: (String) -> Bool) -> Int {
+        open.values.count { entry in
+            [.queued, .retrying].contains(entry.state) && isMeant(entry.session)
+                && sessions?.contains(entry.session) ?? true
+        }
     }
 
     func oldestTroubled(of sessions: SessionSet?) -> String? {

@@ -52,6 +52,7 @@ package final class OutboxService {
     package func summary(of sessions: SessionSet? = nil, now: Timestamp) -> OutboxSummary {
         var report = sessions.map { open.summary(of: $0, now: now) } ?? open.summary(now: now)
         if sessions == nil { report.attempts = attempts }
+        if dispatcher.refusesSome { report.refused = open.waiting(of: sessions) { dispatcher.isRefusing($0) } }
         report.fault = fault
         let journal = feed.journal
         report.closed =

@@ -3,7 +3,7 @@ package import Outbox
 /// Figures of the outbox for the status screen and the metrics.
 package struct OutboxSummary: Equatable {
     package var counts = OutboxCounts()
-    /// Failed entries that the gateway acknowledged and then refused to run.
+    /// Entries that wait because the gateway would acknowledge them and then not run them.
     package var refused = 0
     package var oldestAgeMilliseconds: Int64?
     /// Attempts since the start, by their outcome.

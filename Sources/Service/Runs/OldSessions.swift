@@ -18,11 +18,14 @@ struct OldSessions {
     private var startedAt: Timestamp?
     /// Sessions that are new to this process and have a run that has not completed yet.
     private var new: Set<SessionKey> = []
+    /// Sessions with a run that completed before a page showed how old they are.
+    private var completed: Set<SessionKey> = []
+    private static let mostCompleted = 256
 
     /// A connection was opened.
     mutating func linkOpened(_ profile: GatewayProfile?, _ process: GatewayProcess?, isSame: Bool) {
         guard !isSame else { return }
-        new = []
+        (new, completed) = ([], [])
         startedAt = profile?.refusesInOldSessions == true ? process?.startedAt : nil
     }
 
@@ -37,6 +40,7 @@ struct OldSessions {
         guard let startedAt else { return .nothing }
         let isOld = rows.contains { $0.time.map { $0 < startedAt } ?? false }
         guard isOld else {
+            if completed.contains(session) { return cured() }
             new.insert(session)
             return .nothing
         }
@@ -58,13 +62,15 @@ struct OldSessions {
     }
 
     mutating func runEnded(in session: SessionKey, isCompleted: Bool) -> Finding {
-        guard isCompleted, new.contains(session) else { return .nothing }
-        return cured()
+        guard isCompleted, startedAt != nil else { return .nothing }
+        if new.contains(session) { return cured() }
+        if completed.count < Self.mostCompleted { completed.insert(session) }
+        return .nothing
     }
 
     private mutating func cured() -> Finding {
         startedAt = nil
-        new = []
+        (new, completed) = ([], [])
         return .refusesNoMore
     }
 }

@@ -120,17 +120,17 @@ struct Doctor {
             let text = "nothing is sent, because the saved entries could not be read: \(fault)"
             return [.wrong("outbox", text, HostCheck.integrityCheck(in: database), .temporary)]
         }
-        var findings: [Finding] = []
+        let stuck = (outbox?["failed"]?.int ?? 0) + (outbox?["unconfirmed"]?.int ?? 0)
+        let undecided =
+            stuck == 0 ? nil : "\(stuck == 1 ? "1 message waits" : "\(stuck) messages wait") for a decision of yours"
         if let refused = outbox?["refused"]?.int {
             let text =
-                "the gateway refused to run \(refused == 1 ? "1 message" : "\(refused) messages"), as "
+                "the gateway refuses to run \(refused == 1 ? "1 message" : "\(refused) messages"), as "
                 + "\(GatewayProfile.refusingRelease) does after a restart; a message to a new session cures it"
-            findings.append(.wrong("outbox", text, OutboxFault.sessionConflictCure, .temporary))
+            let further = undecided.map { "; \($0): ladle outbox list" } ?? ""
+            return [.wrong("outbox", text + further, OutboxFault.sessionConflictCure, .temporary)]
         }
-        let stuck = (outbox?["failed"]?.int ?? 0) + (outbox?["unconfirmed"]?.int ?? 0)
-        guard stuck > 0 else { return findings }
-        let text = stuck == 1 ? "1 message waits" : "\(stuck) messages wait"
-        return findings + [.wrong("outbox", "\(text) for a decision of yours", "ladle outbox list")]
+        return undecided.map { [.wrong("outbox", $0, "ladle outbox list")] } ?? []
     }
 
     private func runs(_ runs: JSONValue?, database: String) -> [Finding] {
