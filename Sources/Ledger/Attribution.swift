@@ -10,7 +10,7 @@ package import Gateway
 ///
 /// | rule | tie | needed by |
 /// |---|---|---|
-/// | `ownKey` | certain | 2026.4.26 for answers, 2026.6.11 for every row; all releases for a stopped answer |
+/// | `ownKey` | certain | 2026.6.11 for users' rows; all releases for the text of a stopped run |
 /// | `maskedKey` | certain | 2026.6.11 hides what it takes for a secret, also inside keys |
 /// | `toolCall` | certain | 2026.3.1, which writes no keys: recording gateway-kill-in-tool |
 /// | `start` | certain | 2026.3.1 and 2026.4.26: a user's row has the time of its run's start |

@@ -128,7 +128,10 @@ struct Simulation {
             if process == gateway.startedMs { publish(gateway.resume(session, at: nowMs)) }
         case .hear(let line, let input):
             guard line == connection else { return missed.append(input) }
-            if case .evidence(let key, _) = input { proven.insert(OutboxEntry.bareKey(key)) }
+            switch input {
+            case .evidence(let key, _), .run(_, let key, .continued): proven.insert(OutboxEntry.bareKey(key))
+            default: break
+            }
             tell(input)
         case .looked(let line, let order): looked(line, order)
         case .act: act()
