@@ -181,14 +181,16 @@ def loop(tally, release):
     print(f"{ROUNDS} rounds in {time.monotonic() - began:.1f} s: {dict(kills)}", flush=True)
     gateway.control("DELETE", "faults")
 
+    def unsent():
+        return ladle.json("GET", "/v1/outbox?state=queued,sending,retrying&limit=1")[1]["entries"]
+
     def settled():
         link = ladle.json("GET", "/v1/status")[1]["link"]
         waiting = ladle.json("GET", "/v1/approvals?limit=1")[1]
         # A message that has yet to go out asks for another one.
-        unsent = ladle.json("GET", "/v1/outbox?state=queued,sending,retrying&limit=1")[1]["entries"]
-        return link["state"] == "online" and waiting["pending"] == 0 and not unsent and not follower.open
+        return link["state"] == "online" and waiting["pending"] == 0 and not unsent() and not follower.open
     # What went out in doubt on a gateway without a list ends with its time.
-    until(settled, 150, every=0.2, what=lambda: f"the end of all: {ladle.json('GET', '/v1/approvals')[1]} {follower.open}")
+    until(settled, 150, every=0.2, what=lambda: f"the end of all: {ladle.json('GET', '/v1/approvals')[1]} {follower.open} {unsent()}")
     time.sleep(1)
     until(settled, 150, every=0.2, what="the end of those that came last")
     deciders.stop()
