@@ -76,11 +76,12 @@ package struct HTTP1ResponseParser: Sendable {
                 }
             case .untilClose(let taken):
                 guard offset < input.count else { return .needMore }
-                let range = offset..<input.count
-                guard taken + range.count <= limits.body else { throw .bodyTooLarge(limit: limits.body) }
-                state = .untilClose(taken: taken + range.count)
-                offset = input.count
-                return .body(range)
+                // What fits is given first, so that the same bytes mean the same however the network cuts them.
+                let count = min(limits.body - taken, input.count - offset)
+                guard count > 0 else { throw .bodyTooLarge(limit: limits.body) }
+                defer { offset += count }
+                state = .untilClose(taken: taken + count)
+                return .body(offset..<offset + count)
             case .ended:
                 return .end
             case .refused(let error):
