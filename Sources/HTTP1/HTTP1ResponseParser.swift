@@ -76,7 +76,7 @@ package struct HTTP1ResponseParser: Sendable {
                 }
             case .untilClose(let taken):
                 guard offset < input.count else { return .needMore }
-                // What fits is given first, so that the same bytes mean the same however the network cuts them.
+                // The part that fits is given first, so that the same bytes mean the same however the network cuts them.
                 let count = min(limits.body - taken, input.count - offset)
                 guard count > 0 else { throw .bodyTooLarge(limit: limits.body) }
                 defer { offset += count }
