@@ -111,8 +111,6 @@ package struct GatewayProfile: Sendable, Equatable {
     package var pagesTellRuns: Bool { generation >= .june }
     /// Rows of users have our key: `<key>:user`. All recordings of June; no earlier one.
     package var keysInRows: Bool { generation >= .june }
-    /// Our words are dropped if equal ones run: the answer names that other run. `same-words-running`.
-    package var dropsEqualWords: Bool { generation == .june }
     /// A message that comes during a run waits behind it, and is run under an id of the gateway's own. `busy-sends`. Autumn: read.
     var hasOwnIDForQueued: Bool { generation != .june }
     /// After a run, a message to its session that arrives within milliseconds is put behind later ones and answered with an empty
@@ -194,11 +192,6 @@ package struct GatewayProfile: Sendable, Equatable {
         case .autumn: .refusesCalls
         }
     }
-
-    /// Its process has an id of its own; of others the start time must do, which a restart inside the process keeps. Read.
-    package var hasBootID: Bool { generation >= .autumn }
-    /// It keeps messages on disk before it runs them, and its history answers with receipts. Read.
-    package var hasCustody: Bool { generation >= .autumn }
 
     // MARK: Versions
 
