@@ -64,6 +64,9 @@ struct OldSessionsTests {
         var sessions = restarted()
         let found6 = sessions.runBegan("b", in: main, rows((-5_000, true), (2_000, true), (9_000, false)))
         #expect(found6 == .refusesNoMore)
+        sessions = restarted()
+        let besideUnanswered = rows((-5_000, false), (2_000, true), (9_000, false))
+        #expect(sessions.runBegan("b", in: main, besideUnanswered) == .refusesNoMore)
     }
 
     @Test func `other releases run everything`() {

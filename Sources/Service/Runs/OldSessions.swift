@@ -44,16 +44,12 @@ struct OldSessions {
             new.insert(session)
             return .nothing
         }
-        let turns = rows.split { $0.role == .user }
         let earlier = rows.filter { $0.role == .user && $0.runKey.map { !$0.hasPrefix(run) } ?? true }
         // A second run since the start shows that the gateway was cured before.
-        let hasRunBefore =
-            turns.count > 1
-            && earlier.contains { row in
-                row.time.map { $0 >= startedAt } ?? false && isAnswered(row, in: rows)
-            }
-        if hasRunBefore { return cured() }
-        return .refuses
+        let hasRunBefore = earlier.contains { row in
+            row.time.map { $0 >= startedAt } ?? false && isAnswered(row, in: rows)
+        }
+        return hasRunBefore ? cured() : .refuses
     }
 
     private func isAnswered(_ user: HistoryRow, in rows: [HistoryRow]) -> Bool {
