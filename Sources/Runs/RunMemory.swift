@@ -6,8 +6,13 @@ import Ledger
 /// The runs that Ladle remembers, by id and by session. Their number and size have limits: a run that has to make room is ended.
 struct RunMemory: Sendable {
     let labels: LabelTable
-    /// How the connected gateway treats messages.
-    var traits = GatewayProfile(.june).messages
+    /// How the connected gateway treats messages. Runs of an earlier process of Ladle are made before it is known.
+    var traits = GatewayProfile(.june).messages {
+        didSet {
+            guard traits != oldValue else { return }
+            for id in sessions.values.flatMap(\.active) { reducers[id]?.traits = traits }
+        }
+    }
     private var reducers: [String: RunReducer] = [:]
     private(set) var sessions: [SessionKey: SessionRuns] = [:]
     /// Ids of our deferred sends, with the runs that answer them.

@@ -9,7 +9,7 @@ struct RunReducer: Sendable {
     let id: String
     let session: SessionKey
     /// How the gateway that has the run treats messages.
-    let traits: MessageTraits
+    var traits: MessageTraits
 
     private(set) var steps: StepTable
     private(set) var times: RunTimes

@@ -190,6 +190,16 @@ struct ContinuedRunTests: EvidenceScene {
         }
     }
 
+    @Test func `a run of an earlier process of Ladle goes by the release that has it`() {
+        var tracker = RunTracker()
+        tracker.resume("k", session: main, startedAt: now, message: "story", text: "Half of", now: now)
+        tracker.profile = march
+        tracker.relink(process: .same, now: after(1_000))
+        stop(&tracker)
+        _ = tracker.tick(now: after(20_000))
+        #expect(tracker.run("k")?.state == .aborted && tracker.run("k")?.mayReturn == true)
+    }
+
     // MARK: Times of resumed runs
 
     private func resumed() -> RunTracker {
