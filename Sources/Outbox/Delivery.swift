@@ -59,6 +59,7 @@ struct Delivery: Sendable {
             let fault = OutboxFault.unsupported(entry.kind)
             return writer.write(context.rules.failedWithout(attempt: entry, now: context.wall, fault: fault), &context)
         }
+        if entry.wasRefused { context.refused.insert(id) }
         enterQueue(&context)
         quietSinceMs = context.now.monotonicMs
         if entry.state == .unconfirmed { search.want(entry, &context) }
@@ -311,7 +312,7 @@ struct Delivery: Sendable {
 
     /// A run of the session has ended. The gateway may have run the row of a message that it had refused.
     mutating func otherRunEnded(_ context: inout DispatcherContext) {
-        if entry.wasRefused { search.want(entry, &context) }
+        search.want(entry, &context)
     }
 
     // MARK: The link
@@ -511,6 +512,7 @@ struct Delivery: Sendable {
         if case .answer(let token) = done.then { context.answer(token, .success(entry)) }
         dueAtMs = nil
         search.forgetNext()
+        if entry.wasRefused { context.refused.insert(id) } else { context.refused.remove(id) }
         switch entry.state {
         case .sending:
             guard case .dispatch(let isRepeat) = done.then else { return }
@@ -530,6 +532,7 @@ struct Delivery: Sendable {
             remindOfDeadline(&context)
             search.wait(search.accepted(policy: context.policy), id, &context)
         case .unconfirmed:
+            if before != .unconfirmed { search.startAnew() }
             remindOfDeadline(&context)
             enterQueue(&context)
             guard letsOthersGo else {

@@ -38,10 +38,11 @@ package struct Dispatcher: Sendable {
         let queue = QueueKey(session: session, isControl: false)
         let first = context.queues.places(in: queue).first { deliveries[$0.id]?.letsOthersGo == false }
         if let first, deliveries[first.id]?.current.state == .unconfirmed {
-            return
-                "it is not known whether the message before, \(first.id), arrived; this one waits a minute at most for that"
+            return "it is not known whether the message before, \(first.id), arrived;"
+                + " a minute without a run in this session decides"
         }
-        return context.isBusy(session) ? "a run of this session goes on; the message follows when it has ended" : nil
+        guard context.waitsForRun(session) else { return nil }
+        return "a run of this session goes on; the message follows when it has ended"
     }
 
     /// Whether there is a session to which the gateway would acknowledge a message without running it.
@@ -116,7 +117,9 @@ package struct Dispatcher: Sendable {
     private mutating func with(_ id: String, _ act: (inout Delivery, inout DispatcherContext) -> Void) {
         guard let index = deliveries.index(forKey: id) else { return }
         act(&deliveries.values[index], &context)
-        if deliveries.values[index].isOver { deliveries.remove(at: index) }
+        guard deliveries.values[index].isOver else { return }
+        deliveries.remove(at: index)
+        context.refused.remove(id)
     }
 
     private mutating func apply(_ input: DeliveryInput, toEntryOf key: some StringProtocol) {
@@ -179,9 +182,6 @@ package struct Dispatcher: Sendable {
         }
     }
 
-    /// Few entries are open where somebody looks after them; looking through thousands at each end of a run would cost more than it shows.
-    private static let mostLookedThrough = 256
-
     // MARK: Turns
 
     /// The entry whose turn it is, unless an earlier entry must go first.
@@ -218,9 +218,7 @@ package struct Dispatcher: Sendable {
         case .ended:
             context.ended(run, in: session)
             with(owner) { delivery, _ in delivery.runEnded(run) }
-            guard context.isRefusing(session) || deliveries.count < Self.mostLookedThrough else { break }
-            for (id, delivery) in deliveries
-            where delivery.entry.wasRefused && delivery.entry.session.isSameText(as: session) {
+            for id in context.refused where deliveries[id]?.entry.session.isSameText(as: session) == true {
                 with(id) { $0.otherRunEnded(&$1) }
             }
         case .deferred:

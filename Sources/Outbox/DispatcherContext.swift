@@ -108,7 +108,7 @@ struct DispatcherContext: Sendable {
         return runs.busyUntilMs(
             session,
             nowMs: nowMs,
-            patienceMs: profile.pagesTellRuns ? policy.toldRunPatienceMs : policy.runPatienceMs,
+            patienceMs: waitForRunMs,
             pauseMs: profile.pauseAfterRunMs
         )
     }
@@ -118,6 +118,9 @@ struct DispatcherContext: Sendable {
     /// Sessions to which the gateway would acknowledge a message without running it, each with the time at which that was seen.
     private var refusing: [SessionKey: Int64] = [:]
 
+    /// Entries that failed because the gateway acknowledged them and did not run them. It may run their rows later.
+    var refused: Set<String> = []
+
     mutating func refuses(_ session: String) { refusing[session] = now.monotonicMs }
 
     mutating func refusesNoMore() {
@@ -125,7 +128,7 @@ struct DispatcherContext: Sendable {
         queues.markAllChanged()
     }
 
-    var refusesSome: Bool { !refusing.isEmpty }
+    var refusesSome: Bool { refusing.keys.contains { isRefusing($0.text) } }
 
     func isRefusing(_ session: String) -> Bool {
         refusing[session].map { now.monotonicMs - $0 < policy.refusalPatienceMs } ?? false
@@ -133,6 +136,15 @@ struct DispatcherContext: Sendable {
 
     func isBusy(_ session: String, besides own: String? = nil) -> Bool {
         runs.isBusy(session, besides: own, nowMs: now.monotonicMs, patienceMs: policy.runPatienceMs)
+    }
+
+    func waitsForRun(_ session: String) -> Bool {
+        runs.isBusy(session, nowMs: now.monotonicMs, patienceMs: waitForRunMs)
+    }
+
+    /// How long the next message of a session waits for a run that is silent.
+    private var waitForRunMs: Int64 {
+        link.profile?.pagesTellRuns == true ? policy.toldRunPatienceMs : policy.runPatienceMs
     }
 
     // MARK: Waits

@@ -33,7 +33,7 @@ struct HistorySearch: Sendable, Equatable {
     mutating func accepted(policy: OutboxPolicy) -> Int64? {
         defer { isRowExpected = false }
         startAnew()
-        return isRowExpected ? 0 : policy.proofChecksMs.first
+        return isRowExpected ? 0 : pauseAfterNothing(.accepted, policy)
     }
 
     /// The entry is in a new state, so its searches are counted anew.
@@ -105,12 +105,11 @@ struct HistorySearch: Sendable, Equatable {
         return state == .accepted || waits.isEmpty ? waits.last : waits[min(failures, waits.count - 1)]
     }
 
-    /// The pause after a search that found nothing.
+    /// The pause before the first search for an accepted entry, and after each search that found nothing.
     mutating func pauseAfterNothing(_ state: OutboxState, _ policy: OutboxPolicy) -> Int64? {
         isReadingBack = false
-        if state == .accepted { count += 1 }
         let waits = state == .accepted ? policy.proofChecksMs : policy.emptySearchesMs
-        defer { if state != .accepted { count += 1 } }
+        defer { count += 1 }
         return waits.isEmpty ? nil : waits[min(count, waits.count - 1)]
     }
 

@@ -50,6 +50,22 @@ struct `An entry that may have arrived` {
         #expect(world.state("a") == .unconfirmed)
     }
 
+    /// The gateway may run the row that it left, in the next run of its session.
+    @Test func `or was refused is looked for after each run of its session, whatever else is open`() {
+        var world = World()
+        world.online()
+        world.enqueue("a")
+        world.acknowledge("a")
+        world.send(.refusedByRun(key: "a", Self.conflict))
+        for number in 0..<300 { world.enqueue("w\(number)", session: "s\(number)") }
+        let before = world.searches.count
+        world.send(.refusesNoMore)
+        world.send(.run(session: "other", run: "x", phase: .ended))
+        #expect(world.searches.count == before, "another session's run says nothing")
+        world.send(.run(session: "main", run: "x", phase: .ended))
+        #expect(world.searches.dropFirst(before).map(\.entry.id) == ["a"])
+    }
+
     private static let conflict = OutboxFault(code: "SESSION_CONFLICT", detail: "initialization conflicted")
 
     @Test(arguments: [false, true])

@@ -87,6 +87,18 @@ struct `The link` {
         #expect(world.dispatcher.blockedReason(session: "main") == nil)
     }
 
+    @Test func `as long as a message waits for a run, it says so`() {
+        var world = World()
+        world.online()
+        world.send(.run(session: "main", run: "x", phase: .active))
+        world.enqueue("a")
+        world.pass(599_000)
+        #expect(world.sent.isEmpty)
+        #expect(world.dispatcher.blockedReason(session: "main")?.contains("a run of this session goes on") == true)
+        world.pass(2_000)
+        #expect(world.sent == ["a"])
+    }
+
     @Test func `a dispatch that finds no connection is free, once a connection`() {
         var world = World()
         world.enqueue("a")
