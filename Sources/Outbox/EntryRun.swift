@@ -95,13 +95,13 @@ struct EntryRun: Sendable {
     /// - Parameter run: the id in the gateway's acknowledgement.
     func markBusy(_ entry: OutboxEntry, run: String? = nil, _ context: inout DispatcherContext) {
         guard entry.kind.startsRun, !hasEnded, gatewayProcess(entry, context) != .other else { return }
-        context.heard(run ?? entry.runID ?? entry.upstreamKey, in: entry.session)
+        context.heard(run ?? entry.run, in: entry.session)
     }
 
     /// Records that the gateway's process that had the message is gone. The next process may go on with its run.
     func markInterrupted(_ entry: OutboxEntry, _ context: inout DispatcherContext) {
         guard entry.kind.startsRun, !hasEnded, gatewayProcess(entry, context) == .other else { return }
-        context.interrupted(entry.runID ?? entry.upstreamKey, in: entry.session)
+        context.interrupted(entry.run, in: entry.session)
     }
 
     /// After an acknowledgement the session has a run, even before the change is on disk.

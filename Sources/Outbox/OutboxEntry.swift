@@ -100,6 +100,9 @@ package struct OutboxEntry: Sendable, Equatable {
         return String(bare[..<dash])
     }
 
+    /// The run that answers the message: its own key, unless the gateway answered under another id.
+    package var run: String { runID ?? upstreamKey }
+
     /// A key as history shows it, without the role that newer gateways append.
     package static func bareKey(_ key: some StringProtocol) -> String {
         key.hasSuffix(":user") ? String(key.dropLast(5)) : String(key)

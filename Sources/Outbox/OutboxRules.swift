@@ -315,7 +315,7 @@ package struct OutboxRules: Sendable {
                 entry.proof = proof
                 entry.fault = nil
                 entry.nextAttemptAt = nil
-                entry.runID = run ?? entry.runID ?? entry.upstreamKey
+                entry.runID = run ?? entry.run
             }
         }
     }
@@ -335,7 +335,7 @@ package struct OutboxRules: Sendable {
                 entry.firstDispatchAt = entry.firstDispatchAt ?? now
                 entry.fault = nil
                 entry.nextAttemptAt = nil
-                entry.runID = entry.runID ?? entry.upstreamKey
+                entry.runID = entry.run
             }
         }
     }

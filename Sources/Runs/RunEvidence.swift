@@ -39,6 +39,22 @@ struct RunEvidence: Sendable {
     private var deadline: Timestamp?
     private var isSettled = false
 
+    init() {}
+
+    /// The evidence of an end that was published.
+    init(_ published: Run) {
+        switch published.end {
+        case .completed: row = (.completed, nil)
+        case .failed: (row, over) = ((.failed, published.error), .reported)
+        case .aborted: (wasAborted, over) = (true, published.continuedAs.map { .continued(as: $0) })
+        case .interrupted: over = published.continuedAs.map { .continued(as: $0) } ?? .processGone
+        case .reset: over = .conversationReset
+        case .evicted: over = .evicted
+        case .unknown: over = .reported
+        case nil: break
+        }
+    }
+
     mutating func aborted() { wasAborted = true }
 
     /// The transcript has the whole answer of a run that the gateway said it had stopped.

@@ -78,13 +78,13 @@ struct RunMemory: Sendable {
         forget(id)
     }
 
-    /// A run that an earlier process of Ladle saw end.
-    mutating func remember(_ past: PastRun) {
-        make(past.id, session: past.session, now: past.endedAt)
-        reducers[past.id]?.message.words = past.message.map { Words($0) }
-        reducers[past.id]?.remember(past)
-        sessions[past.session]?.end(past.id)
-        weigh(past.id)
+    mutating func follow(_ known: KnownRun) {
+        let (id, session) = (known.id, known.session)
+        reducers[id]?.follow(known)
+        if reducers[id]?.isClosed == true { sessions[session]?.end(id) }
+        if known.goneAt != nil { sessions[session]?.interrupt(id) }
+        sessions[session]?.lookAgain()
+        weigh(id)
     }
 
     /// Publishes the changes of a run and updates the lists of its session.
@@ -158,14 +158,14 @@ struct RunMemory: Sendable {
     func runs(activeOnly: Bool, session: SessionKey?) -> [Run] {
         let found = all.filter { reducer in
             (!activeOnly || reducer.isActive) && (session == nil || reducer.session == session)
-                && !reducer.publication.isRemembered
+                && !reducer.publication.isEndFromDisk
         }
         return found.map(\.run).sorted { ($0.startedAt, $0.id) > ($1.startedAt, $1.id) }
     }
 
     func recentSessions(_ most: Int, besides main: SessionKey) -> [SessionKey] {
         let others = sessions.filter { session, runs in
-            session != main && runs.all.contains { self[$0]?.publication.isRemembered == false }
+            session != main && runs.all.contains { self[$0]?.publication.isEndFromDisk == false }
         }.sorted { $0.value.touchedAt > $1.value.touchedAt }
         return others.prefix(most).map(\.key)
     }
@@ -278,7 +278,7 @@ struct RunMemory: Sendable {
         forget(id, session: reducer.session)
     }
 
-    private mutating func weigh(_ id: String) {
+    mutating func weigh(_ id: String) {
         guard let now = reducers[id]?.weight else { return }
         weight += now - (reducers[id]?.countedWeight ?? 0)
         reducers[id]?.countedWeight = now

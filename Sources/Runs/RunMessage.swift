@@ -35,6 +35,12 @@ struct RunMessage: Sendable {
     /// a refused message.
     var mayBeRefused: Bool { words != nil && awaitsDelivery && !wasSeenAtWork }
 
+    mutating func follow(_ known: KnownRun.Message?) {
+        words = known.map { Words($0.text) }
+        clockSkewMs = known?.clockSkewMs ?? clockSkewMs
+        awaitsDelivery = known.map { $0.delivery != .over } ?? false
+    }
+
     mutating func sent() { (awaitsDelivery, isSenderHere, isAnnounced) = (true, true, false) }
     mutating func announced() { isAnnounced = true }
     /// A message that was announced to another connection is not announced again.

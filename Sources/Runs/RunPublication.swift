@@ -11,24 +11,22 @@ struct RunPublication: Sendable {
     /// The start was published, in this process of Ladle or in an earlier one.
     private(set) var isStartPublished = false
     private var end: (state: Run.State, over: RunEvidence.Over?)?
-    /// An earlier process of Ladle followed the run.
-    private(set) var isResumed = false
-    /// An earlier process of Ladle published the run's end, but the gateway may still go on with the run.
-    private(set) var isRemembered = false
+    /// The beginning is known from the database alone: an earlier process of Ladle followed the run, or nobody saw it.
+    private(set) var isFromDisk = false
+    /// The run's end is known from the database, but the gateway may still go on with the run.
+    private(set) var isEndFromDisk = false
     /// Something was published since the last call of `takeNews`.
     private var hasNews = false
 
     var isClosed: Bool { end != nil }
 
-    mutating func resume(isStartPublished: Bool) {
-        self.isStartPublished = isStartPublished
-        isResumed = true
-    }
-
-    mutating func remember(_ state: Run.State, over: RunEvidence.Over?) {
-        resume(isStartPublished: true)
-        isRemembered = true
-        end = (state, over)
+    mutating func follow(_ published: Run?, over: RunEvidence.Over? = nil) {
+        isFromDisk = true
+        guard let published else { return }
+        isStartPublished = true
+        guard !published.state.isActive else { return }
+        isEndFromDisk = true
+        end = (published.state, over)
     }
 
     /// A queued run is shown only if an earlier try of it was.

@@ -95,8 +95,8 @@ struct RunReducer: Sendable {
         let sent = times.starts.isEmpty ? onGatewayClock(times.sentAt, aheadMs: aheadMs) : times.sentAt
         claimant.sentAt = sent
         // The start of a run that an earlier process of Ladle followed may be the time of its first event.
-        if isActive, times.starts.isEmpty || publication.isResumed { claimant.written = .row(sentAt: sent) }
-        if times.starts.isEmpty, !publication.isResumed { claimant.seenAt = times.firstEvent }
+        if isActive, times.starts.isEmpty || publication.isFromDisk { claimant.written = .row(sentAt: sent) }
+        if times.starts.isEmpty, !publication.isFromDisk { claimant.seenAt = times.firstEvent }
         claimant.endedAt = isActive || beganAfterStop ? contact.followedAt : times.lastSeen
         claimant.calls = { steps.contains(call: $0) }
         return claimant
@@ -108,7 +108,7 @@ struct RunReducer: Sendable {
     }
 
     /// An earlier process of Ladle handed our message to the gateway, and nothing of its run has been seen since.
-    var isUnseen: Bool { publication.isResumed && message.words != nil && !hasBegun }
+    var isUnseen: Bool { publication.isFromDisk && message.words != nil && !hasBegun }
 
     /// The run began in a conversation other than this one.
     func isOf(another shown: String) -> Bool { hasBegun && conversation.map { $0 != shown } ?? false }
@@ -120,7 +120,7 @@ struct RunReducer: Sendable {
     var isAwaitingRetry: Bool { evidence.isAwaitingRetry }
 
     /// An earlier process of Ladle followed the run, and the gateway has shown nothing of the run since.
-    var isUnaccountedFor: Bool { publication.isResumed && text.isUnknown && steps.isEmpty }
+    var isUnaccountedFor: Bool { publication.isFromDisk && text.isUnknown && steps.isEmpty }
 
     var run: Run {
         let state = self.state
@@ -449,7 +449,7 @@ struct RunReducer: Sendable {
         if isClosed { overAt = now } else { beginAgain() }
         // Of a stopped run, the rows behind the stop are its own too.
         if evidence.wasAborted { beganAfterStop = true }
-        if publication.isRemembered { text.forgetSnapshot() }
+        if publication.isEndFromDisk { text.forgetSnapshot() }
     }
 
     private mutating func beginAgain() {
@@ -462,43 +462,28 @@ struct RunReducer: Sendable {
         (wasHeld, hasGap, needsRows) = (false, false, false)
     }
 
-    // MARK: An earlier process of Ladle
+    // MARK: From the database
 
-    /// Continues a run that an earlier process of Ladle followed.
-    /// - Parameters:
-    ///   - soFar: the run's text, as far as that process kept it.
-    ///   - earlier: the steps that it published.
-    mutating func resume(
-        at time: Timestamp,
-        isStartPublished: Bool,
-        text soFar: String = "",
-        steps earlier: [Step] = []
-    ) {
-        steps.resume(earlier)
-        text.resume(with: soFar)
-        if isStartPublished {
-            times.resume(startedAt: time)
-            for step in earlier { times.seen(at: step.endedAt ?? step.startedAt) }
-        }
-        publication.resume(isStartPublished: isStartPublished)
+    mutating func follow(_ known: KnownRun) {
+        message.follow(known.message)
         contact.isUncertain = true
-    }
-
-    /// Restores a run whose end an earlier process of Ladle published.
-    mutating func remember(_ past: PastRun) {
-        resume(at: past.startedAt, isStartPublished: true)
-        times.resume(endedAt: past.endedAt)
-        text.take(snapshot: past.text)
-        switch past.end {
-        case .givenUp(let goneAt):
-            contact.reconnected(isGone: true, now: goneAt)
-            evidence.isOver(.processGone)
-        case .stopped(let stoppedAt):
-            contact = RunContact(heardAt: stoppedAt)
-            evidence.aborted()
-        case .ofGateway(let state): evidence.settled(state, error: nil)
+        if let run = known.published {
+            text.resume(with: run.text)
+            steps.resume(run.steps)
+            times.resume(run)
+            evidence = RunEvidence(run)
+            // A message of which there is work was not refused, so its row proves its delivery.
+            let isAtWork = !run.text.isEmpty || run.steps.contains { [.tool, .thinking].contains($0.kind) }
+            if isAtWork { message.seenAtWork() }
         }
-        publication.remember(state, over: evidence.over)
+        if known.message?.delivery == .lost { awaitResend() }
+        if let goneAt = known.goneAt { reconnected(isGone: true, now: goneAt) }
+        if let stoppedAt = known.stoppedAt {
+            contact = RunContact(heardAt: stoppedAt)
+            began(at: times.start)
+            evidence.aborted()
+        }
+        publication.follow(known.published, over: evidence.over)
     }
 
     // MARK: Publishing

@@ -62,9 +62,11 @@ struct RunTimes: Sendable {
     /// The run is tried again, so its end is still to come.
     mutating func forgetEnd() { (endedAt, chatEndedAt) = (nil, nil) }
 
-    // MARK: An earlier process of Ladle
+    // MARK: From the database
 
-    /// Nothing is known of the run's life since its start: it may have ended while Ladle was away.
-    mutating func resume(startedAt time: Timestamp) { (startedAt, starts, lastEvent) = (time, [time], time) }
-    mutating func resume(endedAt time: Timestamp) { lastEvent = time }
+    /// Of a run in progress nothing is known since: it may have ended while Ladle was away.
+    mutating func resume(_ run: Run) {
+        (startedAt, starts, lastEvent) = (run.startedAt, [run.startedAt], run.endedAt ?? run.startedAt)
+        for step in run.steps { seen(at: step.endedAt ?? step.startedAt) }
+    }
 }

@@ -42,7 +42,7 @@ package struct RunTracker: Sendable {
 
     /// The run with this id. The id of a deferred send leads to the run that answers the send.
     package func run(_ id: String) -> Run? {
-        guard let reducer = memory[resolved(id)], !reducer.publication.isRemembered else { return nil }
+        guard let reducer = memory[resolved(id)], !reducer.publication.isEndFromDisk else { return nil }
         return reducer.run
     }
 
@@ -152,83 +152,23 @@ package struct RunTracker: Sendable {
 
     package func isHidden(_ id: String) -> Bool { memory.isHidden(id) }
 
-    // MARK: Runs of an earlier process of Ladle
+    // MARK: Runs from the database
 
-    /// Continues a run whose start an earlier process of Ladle published. The transcript shows how far the run is.
-    /// - Parameters:
-    ///   - message: the text of the message that the run answers, if we sent the message.
-    ///   - text: the text of the run, as far as the earlier process kept it.
-    ///   - awaitsDelivery: the outbox has no proof of that message yet and may send it again.
-    ///   - awaitsResend: the message left no trace at the gateway and waits to be sent again.
-    ///   - steps: the steps that the earlier process published.
-    package mutating func resume(
-        _ id: String,
-        session: SessionKey,
-        startedAt: Timestamp,
-        message: String? = nil,
-        text: String = "",
-        awaitsDelivery: Bool = false,
-        awaitsResend: Bool = false,
-        steps: [Step] = [],
-        now: Timestamp
-    ) {
-        guard memory[resolved(id)] == nil else { return }
-        memory.make(id, session: session, now: now)
-        memory[id]?.message.words = message.map { Words($0) }
-        memory[id]?.message.awaitsDelivery = awaitsDelivery
-        memory[id]?.resume(at: startedAt, isStartPublished: true, text: text, steps: steps)
-        guard !awaitsResend else {
-            memory[id]?.awaitResend()
-            return
+    /// Goes on with a run that an earlier process of Ladle followed, or that answers a message of ours and was never seen. The
+    /// transcript shows how far it is.
+    package mutating func follow(_ known: KnownRun, now: Timestamp) -> [RunChange] {
+        let id = known.id
+        let isNews = memory[resolved(id)].map { known.published == nil && !$0.hasBegun } ?? true
+        guard isNews, !isHidden(id) else { return [] }
+        if !memory.has(id) { memory.make(id, session: known.session, now: known.knownAt(now)) }
+        memory.follow(known)
+        // A process that has been gone for long does not go on with its runs.
+        if let run = memory[id], run.isClosed, run.contact.isProcessGone, !run.mayContinueLate(now: now) {
+            memory.forget(id)
         }
-        // A message of which there is work was not refused, so its row proves its delivery.
-        if !text.isEmpty || steps.contains(where: { [.tool, .thinking].contains($0.kind) }) {
-            memory[id]?.message.seenAtWork()
-        }
-    }
-
-    /// Follows a message that the gateway accepted while Ladle did not follow its run. The transcript shows whether the run is over.
-    /// - Parameters:
-    ///   - clockSkewMs: how far the gateway's clock was ahead of ours when the message was sent; nil if unknown.
-    ///   - awaitsDelivery: the outbox has no proof of the message yet.
-    ///   - goneAt: when the gateway's process that accepted the message was found gone.
-    ///   - isStopped: the gateway said that it stopped the run.
-    package mutating func recover(
-        _ id: String,
-        session: SessionKey,
-        text: String,
-        sentAt: Timestamp,
-        clockSkewMs: Int64? = nil,
-        awaitsDelivery: Bool = false,
-        goneAt: Timestamp? = nil,
-        isStopped: Bool = false
-    ) -> [RunChange] {
-        guard memory[resolved(id)]?.hasBegun != true, !isHidden(id) else { return [] }
-        if memory[id] == nil { memory.make(id, session: session, now: sentAt) }
-        memory[id]?.message.words = Words(text)
-        if let clockSkewMs { memory[id]?.message.clockSkewMs = clockSkewMs }
-        memory[id]?.message.awaitsDelivery = awaitsDelivery
-        memory[id]?.resume(at: sentAt, isStartPublished: false)
-        if let goneAt {
-            memory[id]?.reconnected(isGone: true, now: goneAt)
-            memory[session: session]?.interrupt(id)
-        }
-        memory[session: session]?.lookAgain()
-        guard isStopped else { return [] }
         var changes: [RunChange] = []
-        memory[id]?.wasStoppedBefore(at: sentAt)
-        memory.publish(id, to: &changes)
+        if memory[id]?.isActive == false { memory.publish(id, to: &changes) }
         return changes + memory.takeEvictedEnds()
-    }
-
-    /// Remembers a run that an earlier process of Ladle gave up or saw stopped. A restarted gateway may go on with it late; then its
-    /// end is corrected.
-    package mutating func remember(_ past: PastRun, now: Timestamp) {
-        guard memory[resolved(past.id)] == nil else { return }
-        memory.remember(past)
-        guard case .givenUp = past.end else { return }
-        guard memory[past.id]?.mayContinueLate(now: now) == true else { return memory.forget(past.id) }
-        memory[session: past.session]?.interrupt(past.id)
     }
 
     // MARK: The link

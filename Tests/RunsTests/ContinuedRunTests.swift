@@ -192,7 +192,7 @@ struct ContinuedRunTests: EvidenceScene {
 
     @Test func `a run of an earlier process of Ladle goes by the release that has it`() {
         var tracker = RunTracker()
-        tracker.resume("k", session: main, startedAt: now, message: "story", text: "Half of", now: now)
+        tracker.followRun("k", session: main, startedAt: now, message: "story", text: "Half of", now: now)
         tracker.profile = march
         tracker.relink(process: .same, now: after(1_000))
         stop(&tracker)
@@ -204,7 +204,7 @@ struct ContinuedRunTests: EvidenceScene {
 
     private func resumed() -> RunTracker {
         var tracker = RunTracker()
-        tracker.resume("k", session: main, startedAt: now, message: "story", text: "Half of", now: after(540_000))
+        tracker.followRun("k", session: main, startedAt: now, message: "story", text: "Half of", now: after(540_000))
         tracker.relink(process: .same, now: after(541_000))
         return tracker
     }
@@ -240,22 +240,23 @@ struct ContinuedRunTests: EvidenceScene {
 
     // MARK: Work
 
-    private func past(_ number: Int, text: String = "") -> PastRun {
-        PastRun(
+    private func past(_ number: Int, text: String = "") -> KnownRun {
+        let run = Run(
             id: "p\(number)",
             session: SessionKey(canonical: "agent:main:s\(number)"),
-            end: .stopped(at: after(3_000)),
-            message: "go on",
-            text: text,
+            state: .aborted,
             startedAt: now,
-            endedAt: after(3_000)
+            endedAt: after(3_000),
+            text: text,
+            end: .aborted
         )
+        return KnownRun(run, message: KnownRun.Message("go on", sentAt: now), stoppedAt: after(3_000))
     }
 
     /// Runs that were stopped up to a day ago take all places of sessions that are caught up after a start.
     @Test func `remembered runs are no recent runs`() {
         var tracker = RunTracker()
-        for number in 0..<40 { tracker.remember(past(number), now: after(80_000_000)) }
+        for number in 0..<40 { _ = tracker.follow(past(number), now: after(80_000_000)) }
         #expect(tracker.recentSessions(16) == [tracker.defaults.mainSession])
     }
 
@@ -313,7 +314,7 @@ struct ContinuedRunTests: EvidenceScene {
     @Test func `remembered runs count as memory`() {
         var tracker = RunTracker()
         let text = String(repeating: "x", count: 1_000_000)
-        for number in 0..<100 { tracker.remember(past(number, text: text), now: after(80_000_000)) }
+        for number in 0..<100 { _ = tracker.follow(past(number, text: text), now: after(80_000_000)) }
         tracker.relink(process: .other, now: after(80_001_000))
         #expect(tracker.takeLooks(now: after(80_001_000), room: 1_000, except: []).count <= 32)
     }

@@ -59,7 +59,7 @@ struct DeliveryProofTests: EvidenceScene {
     func `a message that was called under way and then refused is not proven by that`(wasKilled: Bool) {
         var tracker = RunTracker()
         if wasKilled {
-            tracker.resume("k", session: main, startedAt: now, message: "story", awaitsDelivery: true, now: now)
+            tracker.followRun("k", session: main, startedAt: now, message: "story", delivery: .open, now: now)
         } else {
             tracker.sent("k", session: main, text: "story", now: now)
             let named = json(#"{"messages":[],"inFlightRun":{"runId":"k","text":""}}"#)
@@ -78,7 +78,7 @@ struct DeliveryProofTests: EvidenceScene {
 
     @Test func `a message that was written and refused while nobody listened has a run that failed`() {
         var tracker = RunTracker()
-        _ = tracker.recover("k", session: main, text: "story", sentAt: now)
+        tracker.followUnseen("k", session: main, text: "story", sentAt: now)
         tracker.linkOpened(process: .same, now: after(1_000))
         let rows = page(
             [user("one", at: -900), answer("One.", at: -500), user("story", at: 0, key: "k")],
@@ -154,7 +154,7 @@ struct DeliveryProofTests: EvidenceScene {
     @Test(arguments: ["Half of", ""])
     func `a message that an earlier process of Ladle saw at work is proven by its row`(text: String) {
         var tracker = RunTracker()
-        tracker.resume("k", session: main, startedAt: now, message: "story", text: text, awaitsDelivery: true, now: now)
+        tracker.followRun("k", session: main, startedAt: now, message: "story", text: text, delivery: .open, now: now)
         tracker.linkOpened(process: .other, now: after(5_000))
         let rows = page([user("story", at: -100, key: "k"), user("and this", at: 900, key: "k2")], status: "killed")
         let changes = tracker.receive(history: rows, session: main, now: after(5_100))

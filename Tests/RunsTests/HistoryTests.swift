@@ -243,7 +243,7 @@ struct HistoryTests {
             #"{"role":"assistant","content":"Whole.","stopReason":"stop","timestamp":1795346245000}"#,
         ]
         var tracker = RunTracker()
-        tracker.resume("own-run", session: main, startedAt: Timestamp(milliseconds: 1_795_346_240_000), now: now)
+        tracker.followRun("own-run", session: main, startedAt: Timestamp(milliseconds: 1_795_346_240_000), now: now)
         var message = sent("a", "slow story", at: 1_795_346_190_000)
         message.keys.append("own-run")
         let shown = page(rows.joined(separator: ","), tracker: tracker, sent: [message])

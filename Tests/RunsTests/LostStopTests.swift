@@ -12,16 +12,17 @@ struct LostStopTests: EvidenceScene {
     /// An earlier process of Ladle saw the stop.
     private func remembered() -> RunTracker {
         var tracker = RunTracker()
-        let past = PastRun(
+        let run = Run(
             id: "k",
             session: main,
-            end: .stopped(at: after(3_000)),
-            message: "story",
-            text: "Half of",
+            state: .aborted,
             startedAt: now,
-            endedAt: after(3_000)
+            endedAt: after(3_000),
+            text: "Half of",
+            end: .aborted
         )
-        tracker.remember(past, now: after(4_000))
+        let message = KnownRun.Message("story", sentAt: now)
+        #expect(tracker.follow(KnownRun(run, message: message, stoppedAt: after(3_000)), now: after(4_000)).isEmpty)
         return tracker
     }
 

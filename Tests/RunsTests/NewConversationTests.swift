@@ -67,7 +67,7 @@ struct NewConversationTests: EvidenceScene {
     @Test func `what stands in a whole transcript without a user's row is nobody's answer`() {
         var tracker = RunTracker()
         tracker.profile = april
-        tracker.resume("k", session: main, startedAt: now, message: "four", now: after(9_000))
+        tracker.followRun("k", session: main, startedAt: now, message: "four", now: after(9_000))
         tracker.linkOpened(process: .same, now: after(9_000))
         let other = page([answer("Hello! You said:", at: 8_000)], id: "c2")
         #expect(ends(tracker.receive(history: other, session: main, now: after(9_100))).isEmpty)

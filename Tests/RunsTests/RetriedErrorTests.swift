@@ -42,7 +42,7 @@ struct RetriedErrorTests: EvidenceScene {
     @Test func `in the pause between two tries the gateway's word of a failure is no end`() {
         var tracker = RunTracker()
         tracker.profile = april
-        tracker.resume("k", session: main, startedAt: now, message: "story", now: after(3_000))
+        tracker.followRun("k", session: main, startedAt: now, message: "story", now: after(3_000))
         tracker.linkOpened(process: .same, now: after(3_000))
         let rows = page([user("story", at: 0), answer("", at: 900, "error")])
         _ = tracker.receive(history: rows, session: main, now: after(3_100))
@@ -62,7 +62,7 @@ struct RetriedErrorTests: EvidenceScene {
     func `a refusal that came while nobody listened is asked for`(wasKilled: Bool) {
         var tracker = RunTracker()
         if wasKilled {
-            _ = tracker.recover("k", session: main, text: "two", sentAt: now, awaitsDelivery: true)
+            tracker.followUnseen("k", session: main, text: "two", sentAt: now, delivery: .open)
         } else {
             tracker.sent("k", session: main, text: "two", now: now)
         }

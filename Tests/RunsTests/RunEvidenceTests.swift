@@ -29,7 +29,7 @@ struct RunEvidenceTests: EvidenceScene {
     @Test func `the answer to the message before is not the answer`() {
         var tracker = RunTracker()
         tracker.profile = march
-        tracker.resume("k", session: main, startedAt: now, message: "story", now: after(3_000))
+        tracker.followRun("k", session: main, startedAt: now, message: "story", now: after(3_000))
         tracker.linkOpened(process: .same, now: after(3_000))
         let before = [user("hello", at: -900), answer("Hello!", at: -400)]
         for rows in [before, before + [user("story", at: 0)]] {
@@ -43,7 +43,7 @@ struct RunEvidenceTests: EvidenceScene {
     @Test func `a silent tool is no end, however long it takes`() {
         var tracker = RunTracker()
         tracker.profile = march
-        tracker.resume("k", session: main, startedAt: now, message: "tool", now: after(3_000))
+        tracker.followRun("k", session: main, startedAt: now, message: "tool", now: after(3_000))
         tracker.linkOpened(process: .same, now: after(3_000))
         let rows = page([user("tool", at: 0), answer("", at: 500, "toolUse")])
         for minute in Int64(1)...30 {
@@ -200,16 +200,18 @@ struct RunEvidenceTests: EvidenceScene {
     /// Given up by an earlier process of Ladle, of which the database alone tells.
     private func remembered(goneAt: Int64, now later: Int64) -> RunTracker {
         var tracker = RunTracker()
-        let past = PastRun(
+        let run = Run(
             id: "k",
             session: main,
-            end: .givenUp(goneAt: after(goneAt)),
-            message: "story",
-            text: "Onc",
+            state: .failed,
             startedAt: now,
-            endedAt: after(3_000)
+            endedAt: after(3_000),
+            text: "Onc",
+            end: .interrupted
         )
-        tracker.remember(past, now: after(later))
+        let message = KnownRun.Message("story", sentAt: now)
+        let known = KnownRun(run, message: message, goneAt: after(goneAt))
+        #expect(tracker.follow(known, now: after(later)).isEmpty)
         return tracker
     }
 

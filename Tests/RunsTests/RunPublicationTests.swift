@@ -1,8 +1,14 @@
+import Basics
 import Testing
 
 @testable import Runs
 
 struct RunPublicationTests {
+    private func run(_ state: Run.State) -> Run {
+        let session = SessionKey(canonical: "agent:main:main")
+        return Run(id: "k", session: session, state: state, startedAt: Timestamp(milliseconds: 0))
+    }
+
     @Test func `the start is published once, and so is the end`() {
         var publication = RunPublication()
         #expect(publication.next(.queued, over: nil) == .nothing)
@@ -21,13 +27,13 @@ struct RunPublicationTests {
 
     @Test func `a run that waits again after its start is still shown`() {
         var publication = RunPublication()
-        publication.resume(isStartPublished: true)
+        publication.follow(run(.running))
         #expect(publication.next(.queued, over: nil) == .differences(isStart: false, isEnd: false))
     }
 
     @Test func `another state, or another reason of a failure, corrects the end`() {
         var publication = RunPublication()
-        publication.remember(.failed, over: .processGone)
+        publication.follow(run(.failed), over: .processGone)
         #expect(publication.next(.failed, over: .processGone) == .nothing)
         #expect(publication.next(.running, over: nil) == .nothing)
         #expect(publication.next(.failed, over: .continued(as: "b")) == .correction)
@@ -37,7 +43,7 @@ struct RunPublicationTests {
 
     @Test func `a stopped run with which the gateway goes on is corrected to name the other`() {
         var publication = RunPublication()
-        publication.remember(.aborted, over: nil)
+        publication.follow(run(.aborted))
         #expect(publication.next(.aborted, over: nil) == .nothing)
         #expect(publication.next(.aborted, over: .continued(as: "b")) == .correction)
         #expect(publication.next(.aborted, over: .continued(as: "b")) == .nothing)

@@ -54,7 +54,7 @@ struct UnseenRunTests {
 
     @Test func `a run whose start nobody saw is published whole from history`() {
         var tracker = RunTracker()
-        _ = tracker.recover(own, session: main, text: "hi", sentAt: now)
+        tracker.followUnseen(own, session: main, text: "hi", sentAt: now)
         let changes = tracker.receive(history: page(turn(own, "Hello.", at: 10)), session: main, now: now)
         #expect(published(changes) == ["started", "replaced Hello.", "proven end", "completed Hello."])
         #expect(tracker.run(own)?.endedAt == now.adding(milliseconds: 910))
@@ -71,7 +71,7 @@ struct UnseenRunTests {
 
     @Test func `where history shows nothing of a run, nothing is published`() {
         var tracker = RunTracker()
-        _ = tracker.recover(own, session: main, text: "hi", sentAt: now)
+        tracker.followUnseen(own, session: main, text: "hi", sentAt: now)
         #expect(published(tracker.receive(history: page([]), session: main, now: now)) == ["dropped"])
         #expect(tracker.run(own) == nil)
     }
@@ -79,7 +79,7 @@ struct UnseenRunTests {
     @Test func `a message whose run nobody has seen is no run yet`() {
         var tracker = RunTracker()
         tracker.profile = GatewayProfile(.april)
-        _ = tracker.recover(own, session: main, text: "hi", sentAt: now, awaitsDelivery: true)
+        tracker.followUnseen(own, session: main, text: "hi", sentAt: now, delivery: .open)
         tracker.linkOpened(process: .same, now: now)
         let rows = turn(other, "The one before.", at: -9000).joined(separator: ",")
         let page = json(#"{"messages":[\#(rows)]}"#)
@@ -91,8 +91,8 @@ struct UnseenRunTests {
     @Test func `a message that was put aside before Ladle's restart is tied to the run that answers it`() {
         var tracker = RunTracker()
         tracker.profile = GatewayProfile(.april)
-        _ = tracker.recover(own, session: main, text: "hi", sentAt: now, awaitsDelivery: true)
-        tracker.resume("late", session: main, startedAt: now.adding(milliseconds: 5000), now: now)
+        tracker.followUnseen(own, session: main, text: "hi", sentAt: now, delivery: .open)
+        tracker.followRun("late", session: main, startedAt: now.adding(milliseconds: 5000), now: now)
         tracker.linkOpened(process: .same, now: now)
         let rows = [
             #"{"role":"user","content":"hi","timestamp":\#(1_795_000_005_000)}"#,
@@ -128,7 +128,7 @@ struct UnseenRunTests {
         let row = turn(own, "", at: 10)[0]
         var tracker = RunTracker()
         tracker.profile = GatewayProfile(.june)
-        _ = tracker.recover(own, session: main, text: "hi", sentAt: now, goneAt: now)
+        tracker.followUnseen(own, session: main, text: "hi", sentAt: now, goneAt: now)
         let changes = tracker.receive(history: page([row]), session: main, now: now)
         #expect(published(changes) == ["started"])
         let late = now.adding(milliseconds: 60_001)
@@ -145,7 +145,7 @@ struct UnseenRunTests {
         let again = #"{"role":"user","content":"\#(mark)hi\n\n\#(note)","timestamp":\#(1_795_000_009_000)}"#
         var tracker = RunTracker()
         tracker.profile = GatewayProfile(.june)
-        _ = tracker.recover(own, session: main, text: "hi", sentAt: now, goneAt: now)
+        tracker.followUnseen(own, session: main, text: "hi", sentAt: now, goneAt: now)
         _ = tracker.receive(history: page([row]), session: main, now: now)
         let start = AgentFrame.start(answer, 1_795_000_009_000)
         _ = tracker.receive(event: "agent", payload: start, now: now.adding(milliseconds: 9000))
@@ -182,7 +182,7 @@ struct UnseenRunTests {
         var tracker = RunTracker()
         tracker.profile = GatewayProfile(.june)
         let later = now.adding(milliseconds: 60_000)
-        tracker.resume("before", session: main, startedAt: now, message: "hi", text: "Half", now: later)
+        tracker.followRun("before", session: main, startedAt: now, message: "hi", text: "Half", now: later)
         tracker.linkOpened(process: .same, startedAt: now.adding(milliseconds: 40_000), now: later)
         let rows = [prompt("hi", restarts: 1, at: 57_000)]
         let changes = tracker.receive(history: page(rows, active: "joined", text: "Go"), session: main, now: later)
@@ -191,7 +191,7 @@ struct UnseenRunTests {
         // A run that another client began later works on its own message.
         var other = RunTracker()
         other.profile = tracker.profile
-        other.resume("before", session: main, startedAt: now, message: "hi", text: "Half", now: later)
+        other.followRun("before", session: main, startedAt: now, message: "hi", text: "Half", now: later)
         other.linkOpened(process: .same, startedAt: now.adding(milliseconds: 40_000), now: later)
         let more = rows + [turn("foreign", "", at: 59_000)[0]]
         let told = other.receive(history: page(more, active: "joined", text: "Go"), session: main, now: later)
@@ -336,8 +336,8 @@ struct UnseenRunTests {
     @Test func `a run that was joined late has the answer to the prompt with which it began`() {
         let late = now.adding(milliseconds: 33_400)
         var tracker = RunTracker()
-        tracker.resume(own, session: main, startedAt: now, message: "hi", now: now)
-        tracker.resume("gateways", session: main, startedAt: late, text: "Who", now: late)
+        tracker.followRun(own, session: main, startedAt: now, message: "hi", now: now)
+        tracker.followRun("gateways", session: main, startedAt: late, text: "Who", now: late)
         tracker.linkOpened(process: .same, startedAt: now.adding(milliseconds: 25_000), now: late)
         let rows = [prompt("hi", restarts: 2, at: 30_000), turn(own, "Whole.", at: 30_100)[1]]
         let asked = now.adding(milliseconds: 44_000)
@@ -412,7 +412,7 @@ struct UnseenRunTests {
 
     @Test func `the turn before does not end a run that goes on`() {
         var tracker = RunTracker()
-        tracker.resume(own, session: main, startedAt: now, message: "hi", now: now)
+        tracker.followRun(own, session: main, startedAt: now, message: "hi", now: now)
         let rows = turn(other, "The one before.", at: -3000)
         let changes = tracker.receive(history: page(rows, active: own, text: "Now "), session: main, now: now)
         #expect(published(changes) == ["replaced Now "])
@@ -423,7 +423,7 @@ struct UnseenRunTests {
 
     @Test func `the first text after a restart replaces the text of an earlier process`() {
         var tracker = RunTracker()
-        tracker.resume(own, session: main, startedAt: now, message: "hi", now: now)
+        tracker.followRun(own, session: main, startedAt: now, message: "hi", now: now)
         let changes = tracker.receive(event: "agent", payload: AgentFrame.text(own, 7, "Half of"), now: now)
         #expect(published(changes) == ["replaced Half of"])
     }
@@ -461,7 +461,7 @@ struct UnseenRunTests {
 
     @Test func `the transcript's words come before those that an earlier page showed`() {
         var tracker = RunTracker()
-        tracker.resume(own, session: main, startedAt: now, message: "hi", now: now)
+        tracker.followRun(own, session: main, startedAt: now, message: "hi", now: now)
         _ = tracker.receive(history: page([], active: own, text: "Let me check."), session: main, now: now)
         tracker.relink(now: now)
         let changes = tracker.receive(history: page(turn(own, "It is done.", at: 10)), session: main, now: now)
@@ -487,7 +487,7 @@ struct UnseenRunTests {
     func `a step that an earlier process left open ends with its run`(state: Step.State) {
         var tracker = RunTracker()
         let step = published("c1", 3, state)
-        tracker.resume(own, session: main, startedAt: now, message: "hi", steps: [step], now: now)
+        tracker.followRun(own, session: main, startedAt: now, message: "hi", steps: [step], now: now)
         tracker.linkOpened(process: .other, now: now)
         let rows = [#"{"role":"user","content":"hi","timestamp":\#(now.milliseconds),"idempotencyKey":"\#(own)"}"#]
         let late = now.adding(milliseconds: GatewayProfile.resumeMs)
@@ -504,7 +504,7 @@ struct UnseenRunTests {
     @Test func `numbers of steps go on behind those published before`() {
         var tracker = RunTracker()
         let steps = [published("thinking:x", 1, .done), published("c1", 2, .done)]
-        tracker.resume(own, session: main, startedAt: now, steps: steps, now: now)
+        tracker.followRun(own, session: main, startedAt: now, steps: steps, now: now)
         for (frame, call) in ["c1", "c2"].enumerated() {
             let payload = AgentFrame.toolStart(own, frame + 5, call, "read", #"{"path":"a"}"#, at: 5)
             _ = tracker.receive(event: "agent", payload: payload, now: now)

@@ -86,7 +86,7 @@ extension Problem {
     }
 
     static func alreadyDispatched(_ entry: OutboxEntry) -> Problem {
-        let run = PercentCoding.encode(entry.runID ?? entry.upstreamKey)
+        let run = PercentCoding.encode(entry.run)
         return Problem(
             .alreadyDispatched,
             "The entry is \(entry.state.rawValue): the gateway has it.",

@@ -24,7 +24,7 @@ enum AbortOperations {
                 switch entry.state {
                 // Nobody knows whether a run began.
                 case .sending, .accepted, .unconfirmed, .delivered:
-                    stop(entry.runID ?? entry.upstreamKey, in: entry.session, api, call, on: loop)
+                    stop(entry.run, in: entry.session, api, call, on: loop)
                 case .queued, .retrying, .failed, .expired:
                     throw Problem(
                         .runNotStarted,

@@ -42,7 +42,7 @@ struct SentEntries: Sendable {
     /// Reads which messages were stopped; only lists need to know.
     mutating func readStopped(_ tables: StoreTables) throws {
         for entry in entries where entry.kind == .message && entry.state == .delivered {
-            let state = try tables.runs.state(id: entry.runID ?? entry.upstreamKey)
+            let state = try tables.runs.state(id: entry.run)
             if state == .aborted { stopped.insert(entry.id) }
         }
     }

@@ -169,8 +169,7 @@ package final class RunArchive {
 }
 
 extension RunService {
-    /// The id of the run that answers an entry: its own key, unless the gateway answered under another id.
-    package func run(answering entry: OutboxEntry) -> String { resolved(entry.runID ?? entry.upstreamKey) }
+    package func run(answering entry: OutboxEntry) -> String { resolved(entry.run) }
 }
 
 extension Run {

@@ -303,77 +303,62 @@ package final class RunService {
         }
     }
 
-    // MARK: Runs of an earlier process
+    // MARK: Runs from the database
 
-    /// Continues the open runs of an earlier process, and looks for runs that began unseen.
-    /// - Parameter completion: called once the runs are read, when the link may open. An earlier event of an open run
-    ///   would start it anew.
+    /// Goes on with the runs that the database has.
+    /// - Parameter completion: called once they are read, when the link may open. An earlier event of a run in progress would start
+    ///   it anew.
     package func load(on loop: isolated EventLoop, completion: @escaping () -> Void) {
         let now = loop.wallClock
         feed.readSaved("runs", on: loop) { tables in
-            try SavedRuns(tables, now: now)
+            try KnownRuns(tables, now: now)
         } failed: { [weak self] fault in
             self?.fault = fault
-        } completion: { [weak self] saved in
+        } completion: { [weak self] known in
             guard let self else { return }
             self.fault = nil
-            self.process = self.process ?? saved.process
-            for past in saved.past { self.tracker.remember(past, now: loop.wallClock) }
-            self.resume(saved.open, on: loop)
-            for entry in saved.entries {
-                self.recover(entry, isStopped: saved.stopped.contains(entry.runID ?? entry.upstreamKey), on: loop)
-            }
+            self.process = self.process ?? known.process
+            for run in known.runs { self.follow(run, on: loop) }
             completion()
         }
     }
 
-    private func resume(_ runs: [SavedRuns.Open], on loop: isolated EventLoop) {
-        for open in runs where tracker.run(open.run.id) == nil {
-            tracker.resume(
-                open.run.id,
-                session: tracker.defaults.tolerant(open.run.session.text),
-                startedAt: open.run.startedAt,
-                message: open.message,
-                text: open.run.text,
-                awaitsDelivery: open.delivery.map { !$0.isTerminal } ?? false,
-                awaitsResend: open.delivery == .retrying,
-                steps: open.run.steps,
-                now: loop.wallClock
-            )
-        }
+    private func follow(_ run: KnownRun, on loop: isolated EventLoop) {
+        var run = run
+        run.session = tracker.defaults.tolerant(run.session.text)
+        publish(tracker.follow(run, now: loop.wallClock), on: loop)
+        guard isOnline else { return }
+        look(on: loop)
+        keepTicking(on: loop)
     }
 
     /// Called when an entry has changed. If the run of a delivered message was never seen, history must show it.
     package func entryChanged(_ entry: OutboxEntry, on loop: isolated EventLoop) {
         guard entry.kind == .message else { return }
         tracker.entryChanged(key: entry.upstreamKey)
-        if entry.state.isTerminal { tracker.deliveryIsOver(entry.runID ?? entry.upstreamKey) }
-        if entry.isCancelledUnsent {
-            publish(tracker.isLost(entry.runID ?? entry.upstreamKey, now: loop.wallClock), on: loop)
-        }
-        if entry.state == .retrying { publish(tracker.awaitsResend(entry.runID ?? entry.upstreamKey), on: loop) }
-        guard entry.state == .delivered, isUnknown(entry) else { return }
+        if entry.state.isTerminal { tracker.deliveryIsOver(entry.run) }
+        if entry.isCancelledUnsent { publish(tracker.isLost(entry.run, now: loop.wallClock), on: loop) }
+        if entry.state == .retrying { publish(tracker.awaitsResend(entry.run), on: loop) }
+        guard entry.state == .delivered, isUnseen(entry) else { return }
         feed.read(on: loop) { tables -> OutboxEntry? in
-            guard try SavedRuns.lacksRun(entry, tables) else { return nil }
+            guard try KnownRuns.lacksRun(entry, tables) else { return nil }
             var entry = entry
             entry.text = try tables.outbox.payload(id: entry.id)?.text
             return entry
         } completion: { [weak self] result in
-            switch result {
-            case .success(let filled?): self?.recover(filled, on: loop)
-            case .success(nil): break
             // If the disk cannot be read, history decides.
-            case .failure: self?.recover(entry, on: loop)
-            }
+            let unseen: OutboxEntry? = if case .success(let found) = result { found } else { entry }
+            guard let self, let unseen, self.isUnseen(unseen) else { return }
+            let goneAt = self.wasTakenBefore(unseen, on: loop) ? loop.wallClock : nil
+            self.follow(KnownRun(unseen, goneAt: goneAt), on: loop)
         }
     }
 
     /// Whether the message's run was never seen. Also true for a waiting run whose message the transcript already has:
     /// the run may have begun and ended while the link was down.
-    private func isUnknown(_ entry: OutboxEntry) -> Bool {
-        let id = entry.runID ?? entry.upstreamKey
-        guard !tracker.isHidden(id) else { return false }
-        guard let run = tracker.run(id) else { return true }
+    private func isUnseen(_ entry: OutboxEntry) -> Bool {
+        guard !tracker.isHidden(entry.run) else { return false }
+        guard let run = tracker.run(entry.run) else { return true }
         return run.state == .queued && [.history, .textMatch].contains(entry.proof)
     }
 
@@ -384,23 +369,5 @@ package final class RunService {
         let sent = entry.firstDispatchAt ?? entry.createdAt
         let skewMs = entry.dispatchSkewMs ?? gateway.clockSkewMs(on: loop)
         return GatewayProcess.began(start, after: sent.adding(milliseconds: skewMs))
-    }
-
-    private func recover(_ entry: OutboxEntry, isStopped: Bool = false, on loop: isolated EventLoop) {
-        guard isUnknown(entry) else { return }
-        let changes = tracker.recover(
-            entry.runID ?? entry.upstreamKey,
-            session: tracker.defaults.tolerant(entry.session),
-            text: entry.text ?? "",
-            sentAt: entry.createdAt,
-            clockSkewMs: entry.dispatchSkewMs,
-            awaitsDelivery: entry.state != .delivered,
-            goneAt: wasTakenBefore(entry, on: loop) ? loop.wallClock : nil,
-            isStopped: isStopped
-        )
-        publish(changes, on: loop)
-        guard isOnline else { return }
-        look(on: loop)
-        keepTicking(on: loop)
     }
 }

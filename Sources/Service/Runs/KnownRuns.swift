@@ -1,0 +1,120 @@
+import Basics
+import Ledger
+import Outbox
+import Runs
+import Store
+
+/// Reads the runs that may still change: with which the gateway is at work, with which it may go on, and which nobody saw.
+struct KnownRuns: Sendable {
+    /// Ended runs first, then runs in progress, then messages without a run.
+    let runs: [KnownRun]
+    let process: GatewayProcess?
+
+    init(_ tables: StoreTables, now: Timestamp) throws {
+        process = try GatewayProcess.kept(in: tables)
+        let since = now.adding(milliseconds: -Self.endedMilliseconds)
+        let stops = try tables.outbox.confirmedStops(since: since, limit: Self.mostEntries)
+        runs =
+            try Self.stopped(stops, tables) + Self.givenUp(since: since, process, tables) + Self.ofGateway(tables)
+            + Self.open(tables) + Self.unseen(stops, tables, now: now)
+    }
+
+    // MARK: Ended
+
+    /// The age up to which a gateway may go on with a run: it may have been away for a night.
+    private static let endedMilliseconds: Int64 = 86_400_000
+
+    /// The gateway may be killed before a stop is on its disk.
+    private static func stopped(_ stops: [OutboxEntry], _ tables: StoreTables) throws -> [KnownRun] {
+        try stops.compactMap { stop in
+            guard let id = stop.text, let run = try tables.runs.run(id: id), run.end == .aborted,
+                run.continuedAs == nil, let message = try message(of: id, tables)
+            else { return nil }
+            return KnownRun(run, message: message, stoppedAt: stop.updatedAt)
+        }
+    }
+
+    private static func givenUp(
+        since: Timestamp,
+        _ process: GatewayProcess?,
+        _ tables: StoreTables
+    ) throws -> [KnownRun] {
+        try tables.runs.givenUp(since: since, limit: mostEntries).compactMap { run in
+            // The gateway names no runs of others when it goes on with them.
+            guard let endedAt = run.endedAt, let message = try message(of: run.id, tables) else { return nil }
+            return KnownRun(run, message: message, goneAt: max(endedAt, process?.startedAt ?? endedAt))
+        }
+    }
+
+    /// The runs that are read of a session with refused messages: the gateway begins one or two by itself at each restart.
+    private static let mostOfGateway = 20
+
+    /// Runs that the gateway began by itself since it refused a message. They may answer that message.
+    private static func ofGateway(_ tables: StoreTables) throws -> [KnownRun] {
+        var failed = OutboxTable.Query()
+        failed.states = [.failed]
+        failed.limit = mostEntries
+        let refused = Dictionary(grouping: try tables.outbox.list(failed).filter(\.wasRefused), by: \.session)
+        return try refused.flatMap { session, entries -> [KnownRun] in
+            guard let since = entries.map(\.createdAt).min() else { return [] }
+            let runs = try tables.runs.list(session: session, before: nil, limit: mostOfGateway)
+            return try runs.filter { run in
+                try run.endedAt.map { $0 >= since } ?? false && tables.outbox.entry(answeredBy: run.id) == nil
+            }.map { KnownRun($0) }
+        }
+    }
+
+    // MARK: In progress
+
+    private static func open(_ tables: StoreTables) throws -> [KnownRun] {
+        try tables.runs.active().map { run in
+            KnownRun(try tables.runs.whole(run), message: try message(of: run.id, tables))
+        }
+    }
+
+    private static func message(of run: String, _ tables: StoreTables) throws -> KnownRun.Message? {
+        try tables.outbox.entry(answeredBy: run).flatMap { entry in entry.text.map { KnownRun.Message(entry, $0) } }
+    }
+
+    // MARK: Unseen
+
+    /// Of messages that were delivered longer ago the gateway keeps no run.
+    private static let unseenMilliseconds: Int64 = 600_000
+    private static let mostEntries = 100
+
+    /// Messages that the gateway has, or may have: also one in doubt may have a run.
+    private static func unseen(_ stops: [OutboxEntry], _ tables: StoreTables, now: Timestamp) throws -> [KnownRun] {
+        let stoppedAt = Dictionary(stops.compactMap { stop in stop.text.map { ($0, stop.updatedAt) } }) { $1 }
+        let since = now.adding(milliseconds: -unseenMilliseconds)
+        var recent = OutboxTable.Query()
+        recent.states = [.delivered, .accepted, .sending, .unconfirmed]
+        recent.limit = mostEntries
+        return try tables.outbox.list(recent).filter { entry in
+            try (entry.state != .delivered || entry.updatedAt >= since) && lacksRun(entry, tables)
+        }.map { KnownRun($0, stoppedAt: stoppedAt[$0.run]) }
+    }
+
+    static func lacksRun(_ entry: OutboxEntry, _ tables: StoreTables) throws -> Bool {
+        try entry.kind == .message && tables.runs.state(id: entry.run) == nil
+    }
+}
+
+extension KnownRun {
+    /// The run of a message that nobody saw.
+    init(_ entry: OutboxEntry, stoppedAt: Timestamp? = nil, goneAt: Timestamp? = nil) {
+        self.init(
+            entry.run,
+            session: SessionKey(canonical: entry.session),
+            message: Message(entry, entry.text ?? ""),
+            stoppedAt: stoppedAt,
+            goneAt: goneAt
+        )
+    }
+}
+
+extension KnownRun.Message {
+    fileprivate init(_ entry: OutboxEntry, _ text: String) {
+        let delivery: Delivery = entry.state == .retrying ? .lost : entry.state.isTerminal ? .over : .open
+        self.init(text, sentAt: entry.createdAt, clockSkewMs: entry.dispatchSkewMs, delivery: delivery)
+    }
+}
