@@ -129,8 +129,8 @@ let package = Package(
         layer(
             "Store",
             uses: [
-                "SQLite", "Outbox", "Runs", "Gateway", "Labels", "EventStream", "Access", "POSIX", "JSONBytes",
-                "Basics",
+                "SQLite", "Outbox", "Runs", "Ledger", "Gateway", "Labels", "EventStream", "Access", "POSIX",
+                "JSONBytes", "Basics",
             ]
         ),
         layer("Discovery", uses: ["POSIX", "JSONBytes", "Basics"]),

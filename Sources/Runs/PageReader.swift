@@ -30,7 +30,7 @@ struct PageReader: Sendable {
         let inFlight = takeInFlight(page, session, now: now, in: &memory, to: &changes)
         let found = take(page.rows, session: session, pageAt: now, in: &memory, to: &changes)
         // The session's last end is only about the run of the last turn.
-        let lastEnd = RunJudge.state(page.lastRunEnd)
+        let lastEnd = RunJudge.end(page.lastRunEnd)
         for id in found.rows.keys where memory[id]?.message.isStored == true {
             memory.prove(id, byRow: .row, mayBeOfRefused: profile.pagesTellRuns, to: &changes)
         }
@@ -98,7 +98,7 @@ struct PageReader: Sendable {
         _ id: String,
         _ page: ChatHistory.Output,
         _ rows: [HistoryRow],
-        _ end: Run.State?,
+        _ end: Ending.How?,
         isInFlight: Bool,
         now: Timestamp,
         in memory: inout RunMemory,

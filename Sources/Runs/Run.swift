@@ -1,6 +1,7 @@
 package import Basics
 package import Gateway
 package import JSONBytes
+package import Ledger
 
 /// One turn of the agent as the API shows it.
 package struct Run: Sendable, Equatable {
@@ -16,21 +17,6 @@ package struct Run: Sendable, Equatable {
         case interrupted = "RUN_INTERRUPTED"
     }
 
-    /// Why a run is over. The database keeps these words, so that no later start of Ladle reads the error to learn it.
-    package enum End: String, Sendable {
-        case completed, failed
-        /// The gateway or the transcript says that the run was stopped.
-        case aborted
-        /// The gateway's process was gone. `continuedAs` names the run in which the next one goes on, if it does.
-        case interrupted
-        /// The conversation was reset or deleted while the run was active.
-        case reset
-        /// Ladle followed too many runs.
-        case evicted
-        /// The run is over, and nothing says how.
-        case unknown
-    }
-
     package var id: String
     package var session: SessionKey
     package var state: State
@@ -41,7 +27,7 @@ package struct Run: Sendable, Equatable {
     package var steps: [Step]
     package var error: String?
     /// Nil while the run is active.
-    package var end: End?
+    package var end: Ending.How?
     /// The run in which the gateway goes on with this one, which it interrupted.
     package var continuedAs: String?
     /// The gateway may still run the words of the stopped message, or read them with the session's next one.
@@ -57,7 +43,7 @@ package struct Run: Sendable, Equatable {
         text: String = "",
         steps: [Step] = [],
         error: String? = nil,
-        end: End? = nil,
+        end: Ending.How? = nil,
         continuedAs: String? = nil,
         mayReturn: Bool = false,
         usage: TokenUsage? = nil

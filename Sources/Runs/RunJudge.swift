@@ -15,7 +15,7 @@ struct RunJudge: Sendable {
     /// The rows of the run's own turn.
     let rows: [HistoryRow]
     /// How the page says the session's last run ended; nil for all other runs.
-    let end: Run.State?
+    let end: Ending.How?
     /// The page says that this run is under way.
     let isInFlight: Bool
     let profile: GatewayProfile
@@ -46,7 +46,7 @@ struct RunJudge: Sendable {
                 if reducer.hasBegun || reducer.message.isStored, end != nil || judged.isStillShownOver(now: now) {
                     // Ladle saw no event of the run, but the transcript has the message.
                     if !reducer.hasBegun { judged.began(at: reducer.times.start) }
-                    judged.end(.reported, session: end, now: now)
+                    judged.end(.reported(end), now: now)
                 }
             }
         }
@@ -75,7 +75,7 @@ struct RunJudge: Sendable {
         return .judged(judged, isInterrupted: beganUnseen)
     }
 
-    static func state(_ end: ChatHistory.RunEnd?) -> Run.State? {
+    static func end(_ end: ChatHistory.RunEnd?) -> Ending.How? {
         switch end {
         case .completed: .completed
         case .failed: .failed

@@ -1,3 +1,5 @@
+import Ledger
+
 /// How far a run is published: not at all, up to its start, or with its end. Decides which change comes next.
 struct RunPublication: Sendable {
     enum Next: Sendable, Equatable {
@@ -10,7 +12,7 @@ struct RunPublication: Sendable {
 
     /// The start was published, in this process of Ladle or in an earlier one.
     private(set) var isStartPublished = false
-    private var end: (state: Run.State, over: RunEvidence.Over?)?
+    private var end: (state: Run.State, over: Ending.Over?)?
     /// The beginning is known from the database alone: an earlier process of Ladle followed the run, or nobody saw it.
     private(set) var isFromDisk = false
     /// The run's end is known from the database, but the gateway may still go on with the run.
@@ -20,7 +22,7 @@ struct RunPublication: Sendable {
 
     var isClosed: Bool { end != nil }
 
-    mutating func follow(_ published: Run?, over: RunEvidence.Over? = nil) {
+    mutating func follow(_ published: Run?, over: Ending.Over? = nil) {
         isFromDisk = true
         guard let published else { return }
         isStartPublished = true
@@ -30,7 +32,7 @@ struct RunPublication: Sendable {
     }
 
     /// A queued run is shown only if an earlier try of it was.
-    mutating func next(_ state: Run.State, over: RunEvidence.Over?) -> Next {
+    mutating func next(_ state: Run.State, over: Ending.Over?) -> Next {
         guard state != .queued || isStartPublished else { return .nothing }
         let isEnd = !state.isActive
         if let end {

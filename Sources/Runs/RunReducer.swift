@@ -22,7 +22,7 @@ struct RunReducer: Sendable {
     var countedWeight = 0
 
     private(set) var text = RunText()
-    private var evidence = RunEvidence()
+    private var ending = Ending()
     /// When Ladle learned that the run is over, although no event reported its end.
     private var overAt: Timestamp?
     /// The end is known. It is published at this time, or after the next page of the transcript.
@@ -58,7 +58,7 @@ struct RunReducer: Sendable {
     // MARK: Reading
 
     var state: Run.State {
-        let state = endHeldUntil == nil ? evidence.state : .running
+        let state = endHeldUntil == nil ? ending.state : .running
         return state == .running && (!hasBegun || contact.awaitsResend) ? .queued : state
     }
 
@@ -67,12 +67,12 @@ struct RunReducer: Sendable {
     var isActive: Bool { state.isActive }
     /// The run's end was published. Later reports can only correct it.
     var isClosed: Bool { publication.isClosed }
-    var isOver: Bool { evidence.over != nil }
+    var isOver: Bool { ending.over != nil }
     /// The gateway said that it stopped the run, and it is not known to go on with it.
-    var wasStopped: Bool { isClosed && evidence.wasStopped }
+    var wasStopped: Bool { isClosed && ending.wasStopped && ending.over == nil }
     /// The gateway may still go on with the run: it is active, or it ended only because the gateway's process was gone, or the
     /// process was gone before its stop was on the disk.
-    var mayContinue: Bool { isActive || evidence.wasGivenUp || wasStopped }
+    var mayContinue: Bool { isActive || ending.wasGivenUp || wasStopped }
     /// Whether the next process of the gateway may go on with this run, which was stopped. A run that began in spite of its stop was
     /// under way until the process was gone.
     func mayHaveLostItsStop(process: Continuity, startedAt: Timestamp?, now: Timestamp) -> Bool {
@@ -117,7 +117,7 @@ struct RunReducer: Sendable {
     var mayBeginAgain: Bool { contact.isProcessGone && message.awaitsDelivery }
 
     /// The gateway reported an error and may be in the pause before its next try.
-    var isAwaitingRetry: Bool { evidence.isAwaitingRetry }
+    var isAwaitingRetry: Bool { ending.isAwaitingRetry }
 
     /// An earlier process of Ladle followed the run, and the gateway has shown nothing of the run since.
     var isUnaccountedFor: Bool { publication.isFromDisk && text.isUnknown && steps.isEmpty }
@@ -134,10 +134,10 @@ struct RunReducer: Sendable {
             endedAt: end,
             text: text.published,
             steps: steps.steps(of: state, end: end),
-            error: evidence.error?.cut(to: ActivityLimits.errorCharacters),
-            end: evidence.end,
-            continuedAs: evidence.continuedAs,
-            mayReturn: state == .aborted && evidence.continuedAs == nil && mayReturn,
+            error: ending.error?.cut(to: ActivityLimits.errorCharacters),
+            end: ending.end,
+            continuedAs: ending.continuedAs,
+            mayReturn: state == .aborted && ending.continuedAs == nil && mayReturn,
             usage: usageByRow.isEmpty ? finalUsage : usageByRow.values.reduce(TokenUsage(), +)
         )
     }
@@ -186,7 +186,7 @@ struct RunReducer: Sendable {
     }
 
     private mutating func takeAfterEnd(_ event: AgentEvent, now: Timestamp) {
-        guard evidence.wasAborted, case .lifecycle(let lifecycle)? = event.content, lifecycle.phase == .start else {
+        guard ending.wasStopped, case .lifecycle(let lifecycle)? = event.content, lifecycle.phase == .start else {
             return
         }
         beganAfterStop = true
@@ -209,7 +209,7 @@ struct RunReducer: Sendable {
         switch event.phase {
         case .start:
             times.started(at: event.startedAt ?? time)
-            evidence.started(sequence: sequence)
+            ending.started(sequence: sequence)
         case .end: end(event, failed: false, sequence: sequence, at: time, now: now)
         case .error: end(event, failed: true, sequence: sequence, at: time, now: now)
         case .fallback, .other: break
@@ -226,12 +226,11 @@ struct RunReducer: Sendable {
         let aborted = event.isAborted
         began(at: time)
         times.ended(at: event.endedAt ?? time, sequence: sequence)
-        evidence.ended(
-            sequence: sequence,
+        ending.tryEnded(
+            aborted ? .aborted : failed ? .failed : .completed,
             error: failed && !aborted ? event.error : nil,
-            failed: failed,
-            aborted: aborted,
-            isFinal: event.isFallbackExhausted,
+            sequence: sequence,
+            isLast: event.isFallbackExhausted,
             now: now
         )
     }
@@ -247,14 +246,14 @@ struct RunReducer: Sendable {
     /// The gateway said to an earlier process of Ladle that it stopped the run, of which nothing had been seen.
     mutating func wasStoppedBefore(at time: Timestamp) {
         began(at: time)
-        evidence.aborted()
+        ending.stopped()
     }
 
     /// A `sessions.changed` event reported the run's end.
     mutating func sessionEnded(aborted: Bool, now: Timestamp) {
         heard(at: now)
         times.seen(at: now)
-        evidence.ended(sequence: .max, error: nil, failed: false, aborted: aborted, isFinal: true, now: now)
+        ending.tryEnded(aborted ? .aborted : .completed, error: nil, sequence: .max, isLast: true, now: now)
     }
 
     mutating func takeApproval(_ approval: ApprovalEvent, id: String, at time: Timestamp) {
@@ -276,7 +275,7 @@ struct RunReducer: Sendable {
     mutating func take(_ event: ChatEvent, triesAgain: Bool, now: Timestamp) {
         guard let state = event.state, !isClosed || state == .final || state == .error else { return }
         // If the transcript has the whole answer, the error is that of a step.
-        if isClosed, state == .error, evidence.isAnswered { return }
+        if isClosed, state == .error, ending.isAnswered { return }
         if !isClosed { heard(at: now) }
         // The gateway does not try a message again that it refused before the run began.
         let triesAgain = triesAgain && hasBegun
@@ -297,15 +296,17 @@ struct RunReducer: Sendable {
         switch state {
         case .final:
             if let failure = event.message?.failure {
-                return evidence.failed(failure, sequence: sequence, triesAgain: false, now: now)
+                return ending.failed(failure, sequence: sequence, mayBeTriedAgain: false, now: now)
             }
-            evidence.finished()
+            ending.finished()
             text.ended(with: said)
         case .aborted:
-            evidence.aborted()
+            ending.stopped()
             text.aborted(with: said)
         // The message of an error event only repeats the error, so the partial text stays.
-        case .error: evidence.failed(event.errorMessage ?? said, sequence: sequence, triesAgain: triesAgain, now: now)
+        case .error:
+            let text = event.errorMessage ?? said
+            ending.failed(text, sequence: sequence, mayBeTriedAgain: triesAgain, now: now)
         case .delta, .other: break
         }
     }
@@ -337,18 +338,18 @@ struct RunReducer: Sendable {
         guard let last = rows.last(where: { $0.role == .assistant }) else { return }
         // The run's own terminal event says more than its rows.
         if isClosed, beganAfterStop { return answerAfterStop(last) }
-        guard !isClosed || (isOver && !evidence.isProven) else { return }
+        guard !isClosed || (isOver && !ending.isProven) else { return }
         if isClosed, last.stopReason == .completed {
             // A row that was written later belongs to another run.
             guard let time = last.time, let overAt, time <= overAt else { return }
             text.correct(to: ReplyText.clean(last.text))
         }
         if let time = last.time { times.seen(at: time) }
-        if last.isAbortNote { return evidence.settled(.aborted, error: nil) }
+        if last.isAbortNote { return ending.shown(.aborted) }
         switch last.stopReason {
-        case .completed: evidence.settled(.completed, error: nil)
-        case .error: evidence.settled(.failed, error: last.errorMessage)
-        case .aborted: evidence.settled(.aborted, error: nil)
+        case .completed: ending.shown(.completed)
+        case .error: ending.shown(.failed, error: last.errorMessage)
+        case .aborted: ending.shown(.aborted)
         case .toolUse, .other, nil: break
         }
     }
@@ -359,7 +360,7 @@ struct RunReducer: Sendable {
         times.forgetEnd()
         times.seen(at: time)
         text.correct(to: ReplyText.clean(last.text))
-        evidence.stoppedInVain()
+        ending.answeredAfterStop()
     }
 
     /// Holds back the end of a run that the gateway calls over: the next page may still bring the last rows.
@@ -374,7 +375,7 @@ struct RunReducer: Sendable {
     /// The gateway said that the last try failed.
     mutating func failed(_ error: String?, now: Timestamp) {
         heard(at: now)
-        evidence.failed(error, sequence: .min, triesAgain: true, now: now)
+        ending.failed(error, sequence: .min, mayBeTriedAgain: true, now: now)
     }
 
     mutating func wantRows() { needsRows = true }
@@ -390,7 +391,7 @@ struct RunReducer: Sendable {
 
     /// Holds the end back once until the transcript is read: only there are thoughts and the output of commands.
     mutating func holdEnd(until time: Timestamp) -> Bool {
-        guard !wasHeld, !isClosed, !evidence.state.isActive else { return false }
+        guard !wasHeld, !isClosed, !ending.state.isActive else { return false }
         wasHeld = true
         endHeldUntil = time
         return true
@@ -398,25 +399,25 @@ struct RunReducer: Sendable {
 
     /// - Returns: whether the run's end, or the wait for a page, has just become due.
     mutating func settle(now: Timestamp) -> Bool {
-        guard let held = endHeldUntil else { return evidence.settle(now: now) }
+        guard let held = endHeldUntil else { return ending.settle(now: now) }
         guard now >= held else { return false }
         endHeldUntil = nil
         return true
     }
 
     /// Ends a run that is over although no event reported its end.
-    mutating func end(_ reason: RunEvidence.Over, session state: Run.State? = nil, now: Timestamp? = nil) {
+    mutating func end(_ reason: Ending.Over, now: Timestamp? = nil) {
         if overAt == nil { overAt = now }
-        if lastStop == .completed { evidence.settled(.completed, error: nil) }
+        if lastStop == .completed { ending.shown(.completed) }
         let wasUnseen = reason == .conversationReset && contact.isUncertain
-        evidence.isOver(wasUnseen ? .replacedUnseen : reason, session: state)
+        ending.isOver(wasUnseen ? .replacedUnseen : reason)
         contact.isUncertain = false
     }
 
     /// The gateway answers a command that needs no run with an empty final event.
     mutating func finishCommand(at time: Timestamp) {
         began(at: time)
-        evidence.finished()
+        ending.finished()
     }
 
     /// The run was found to have begun with the user's row of this time.
@@ -448,12 +449,12 @@ struct RunReducer: Sendable {
     mutating func continuedUnseen(now: Timestamp) {
         if isClosed { overAt = now } else { beginAgain() }
         // Of a stopped run, the rows behind the stop are its own too.
-        if evidence.wasAborted { beganAfterStop = true }
+        if ending.wasStopped { beganAfterStop = true }
         if publication.isEndFromDisk { text.forgetSnapshot() }
     }
 
     private mutating func beginAgain() {
-        evidence = RunEvidence()
+        ending = Ending()
         message.beginAgain()
         steps.abandonOpen()
         text.beginAgain()
@@ -471,7 +472,7 @@ struct RunReducer: Sendable {
             text.resume(with: run.text)
             steps.resume(run.steps)
             times.resume(run)
-            evidence = RunEvidence(run)
+            ending = Ending(published: run.end, continuedAs: run.continuedAs, error: run.error)
             // A message of which there is work was not refused, so its row proves its delivery.
             let isAtWork = !run.text.isEmpty || run.steps.contains { [.tool, .thinking].contains($0.kind) }
             if isAtWork { message.seenAtWork() }
@@ -481,9 +482,9 @@ struct RunReducer: Sendable {
         if let stoppedAt = known.stoppedAt {
             contact = RunContact(heardAt: stoppedAt)
             began(at: times.start)
-            evidence.aborted()
+            ending.stopped()
         }
-        publication.follow(known.published, over: evidence.over)
+        publication.follow(known.published, over: ending.over)
     }
 
     // MARK: Publishing
@@ -497,28 +498,28 @@ struct RunReducer: Sendable {
         let known = changes.count
         defer { if changes.count > known { publication.published() } }
         let state = self.state
-        switch publication.next(state, over: evidence.over) {
+        switch publication.next(state, over: ending.over) {
         case .nothing: return nil
         case .correction:
-            text.settle(wasAborted: evidence.wasAborted)
+            text.settle(wasAborted: ending.wasStopped)
             changes.append(.corrected(run))
-            if evidence.isProven, message.awaitsDelivery { changes.append(.proven(id, .end)) }
+            if ending.isProven, message.awaitsDelivery { changes.append(.proven(id, .end)) }
             return nil
         case .differences(let isStart, let isEnd):
             if isStart { changes.append(.started(atItsStart)) }
             publishDifferences(of: state, isEnd: isEnd, to: &changes)
             guard isEnd else { return nil }
-            if evidence.showsDelivery { changes.append(.proven(id, .end)) }
+            if ending.showsDelivery { changes.append(.proven(id, .end)) }
             changes.append(.ended(run))
             return session
         }
     }
 
     private mutating func publishDifferences(of state: Run.State, isEnd: Bool, to changes: inout [RunChange]) {
-        text.publish(of: id, isFinal: isEnd, wasAborted: evidence.wasAborted, to: &changes)
+        text.publish(of: id, isFinal: isEnd, wasAborted: ending.wasStopped, to: &changes)
         if isEnd {
             steps.closeAll()
-            if state == .failed, let error = evidence.error { steps.fail(error, at: times.lastSeen) }
+            if state == .failed, let error = ending.error { steps.fail(error, at: times.lastSeen) }
         }
         steps.publish(of: state, end: endTime(state), to: &changes)
     }

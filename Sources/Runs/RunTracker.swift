@@ -277,7 +277,7 @@ package struct RunTracker: Sendable {
         guard memory[id]?.publication.isStartPublished == true else { return memory.forget(id) }
         memory[id]?.message.awaitsDelivery = false
         memory[id]?.failed(reason, now: now)
-        memory[id]?.end(.reported, now: now)
+        memory[id]?.end(.reported(nil), now: now)
         memory.publish(id, to: &changes)
     }
 
@@ -459,7 +459,7 @@ package struct RunTracker: Sendable {
         case .failed(let error) where !profile.saysFailedAfterTheLastTry: memory[id]?.failed(error, now: now)
         case .ended, .failed:
             if case .failed(let error) = answer { memory[id]?.failed(error, now: now) }
-            memory[id]?.end(.reported, now: now)
+            memory[id]?.end(.reported(nil), now: now)
             memory[id]?.holdOver(until: now.adding(milliseconds: Self.lastPageMilliseconds), now: now)
             wantsPageNow = true
         case .unknown: break

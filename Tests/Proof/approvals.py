@@ -317,6 +317,12 @@ def questions(tally):
     tally.check(got[:2] == (410, "QUESTION_EXPIRED"), f"too late: {got}")
 
     lost = ask("four", "ask Who? me | you")
+    def events():
+        return ladle.json("GET", f"/v1/events?poll=0&types=question&since={start}&limit=100")[1]["events"]
+    def told():
+        return [(event["question"]["state"], event["question"]["id"]) for event in events()]
+    # An event comes after the disk has it; the list shows a question before that.
+    until(lambda: ("pending", lost) in told(), 30, what="the event of the last question")
     ladle.kill()
     ladle = start_ladle()
     until(lambda: [q["id"] for q in waiting()] == [lost], 30, what="the question after a restart of Ladle")
@@ -328,18 +334,14 @@ def questions(tally):
     tally.check(got[:2] == (503, "GATEWAY_UNAVAILABLE"), f"nobody can be answered: {got}")
     gateway = start_gateway()
     until(lambda: state_of(lost) == "unknown" and ladle.json("GET", "/v1/questions")[1]["live"], 60, what="the end of a lost one")
-    def told():
-        return ladle.json("GET", f"/v1/events?poll=0&types=question&since={start}&limit=100")[1]["events"]
-    # An event comes after the disk has the end, which the list may show before that.
-    until(lambda: ("unknown", lost) in [(e["question"]["state"], e["question"]["id"]) for e in told()], 30, what="the event of the lost one's end")
-    events = told()
+    until(lambda: ("unknown", lost) in told(), 30, what="the event of the lost one's end")
     states = collections.defaultdict(list)
-    for event in events:
-        states[event["question"]["id"]].append(event["question"]["state"])
+    for state, question in told():
+        states[question].append(state)
     # A restart of Ladle tells again what waits.
     tally.check([states[each] for each in (id, secret, late, lost)] == [
         ["pending", "answered"], ["pending", "answered"], ["pending", "expired"], ["pending", "pending", "unknown"]], f"events: {dict(states)}")
-    tally.check("hunter2" not in json.dumps(events), "no event has the secret")
+    tally.check("hunter2" not in json.dumps(events()), "no event has the secret")
     kept = [file for file in pathlib.Path(state).rglob("*") if file.is_file() and b"hunter2-secret" in file.read_bytes()]
     tally.check(not kept, f"no file has the secret: {kept}")
     ladle.kill()

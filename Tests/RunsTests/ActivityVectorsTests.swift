@@ -2,6 +2,7 @@ import Basics
 import Gateway
 import JSONBytes
 import Labels
+import Ledger
 import TestSupport
 import Testing
 
@@ -90,7 +91,7 @@ struct ActivityVectorsTests {
             reducer.began(at: Timestamp(milliseconds: 1))
             if let partial { reducer.agent(AgentFrame.text("r", 1, partial), now: Timestamp(milliseconds: 2)) }
             reducer.end(by: [try #require(HistoryRow(item))])
-            reducer.end(.reported)
+            reducer.end(.reported(nil))
             var changes: [RunChange] = []
             _ = reducer.publish(to: &changes)
             let expected = vector["expected"]

@@ -86,7 +86,7 @@ struct DeliveryProofTests: EvidenceScene {
         )
         let changes = tracker.receive(history: rows, session: main, now: after(2_000))
         #expect(ends(changes).map(\.state) == [.failed])
-        #expect(ends(changes).first?.error == RunEvidence.unknownEnd)
+        #expect(ends(changes).first?.error == Ending.unknownEnd)
     }
 
     /// The row is written on refusal too. It may come as an event, or in a page with an answer of another run behind it.

@@ -84,7 +84,7 @@ struct NewConversationTests: EvidenceScene {
         tracker.linkOpened(process: .same, now: after(9_000))
         let other = page([user("five", at: 8_000), answer("Five.", at: 8_100)], id: "c2")
         let run = ends(tracker.receive(history: other, session: main, now: after(9_100))).first
-        #expect(run?.state == .failed && run?.error == RunEvidence.unseenEnd)
+        #expect(run?.state == .failed && run?.error == Ending.unseenEnd)
     }
 
     @Test func `a run whose message the gateway lost with its conversation goes on when the message is sent again`() {

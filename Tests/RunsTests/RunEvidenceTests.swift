@@ -86,7 +86,7 @@ struct RunEvidenceTests: EvidenceScene {
         tracker.relink(now: after(1_000))
         _ = tracker.receive(.ended, run: "k", now: after(1_100))
         let run = ends(tracker.receive(history: page([user("story", at: 0)]), session: main, now: after(2_000))).first
-        #expect(run?.state == .failed && run?.error == RunEvidence.unknownEnd && run?.text == "Half of")
+        #expect(run?.state == .failed && run?.error == Ending.unknownEnd && run?.text == "Half of")
     }
 
     // MARK: The gateway was killed

@@ -1,4 +1,5 @@
 import Basics
+import Ledger
 import Testing
 
 @testable import Runs
@@ -38,7 +39,7 @@ struct RunPublicationTests {
         #expect(publication.next(.running, over: nil) == .nothing)
         #expect(publication.next(.failed, over: .continued(as: "b")) == .correction)
         #expect(publication.next(.completed, over: .continued(as: "b")) == .correction)
-        #expect(publication.next(.completed, over: .reported) == .nothing)
+        #expect(publication.next(.completed, over: .reported(nil)) == .nothing)
     }
 
     @Test func `a stopped run with which the gateway goes on is corrected to name the other`() {

@@ -2,6 +2,7 @@ import Basics
 import Gateway
 import JSONBytes
 import Labels
+import Ledger
 import Testing
 
 @testable import Runs
@@ -449,7 +450,7 @@ struct RunReducerTests {
         _ = tracker.receive(event: "agent", payload: AgentFrame.start("r"), now: now)
         _ = tracker.receive(event: "agent", payload: AgentFrame.end("r", 5), now: now)
         #expect(tracker.tick(now: now.adding(milliseconds: 2_000)).isEmpty)
-        now = now.adding(milliseconds: RunEvidence.endGrace)
+        now = now.adding(milliseconds: Ending.endGrace)
         #expect(
             tracker.tick(now: now).contains { if case .ended(let run) = $0 { run.state == .completed } else { false } }
         )

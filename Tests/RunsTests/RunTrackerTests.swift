@@ -67,7 +67,7 @@ struct RunTrackerTests {
         }
         let ended = changes.compactMap { if case .ended(let run) = $0 { run } else { nil } }
         #expect(ended.map(\.id) == ["r0"])
-        #expect(ended.first?.state == .failed && ended.first?.error == RunEvidence.tooMany)
+        #expect(ended.first?.state == .failed && ended.first?.error == Ending.tooMany)
         #expect(tracker.run("r0") == nil && tracker.activeCount == ActivityLimits.activeRunsPerSession)
     }
 

@@ -56,7 +56,7 @@ struct UnseenRunTests {
         var tracker = RunTracker()
         tracker.followUnseen(own, session: main, text: "hi", sentAt: now)
         let changes = tracker.receive(history: page(turn(own, "Hello.", at: 10)), session: main, now: now)
-        #expect(published(changes) == ["started", "replaced Hello.", "proven end", "completed Hello."])
+        #expect(published(changes) == ["started", "0 Hello.", "proven end", "completed Hello."])
         #expect(tracker.run(own)?.endedAt == now.adding(milliseconds: 910))
     }
 

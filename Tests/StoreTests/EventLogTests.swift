@@ -2,6 +2,7 @@ package import Basics
 import EventStream
 import Gateway
 import Labels
+import Ledger
 import Runs
 import SQLite
 import TestSupport
@@ -187,7 +188,7 @@ struct `The event log` {
 }
 
 struct `Runs, messages and values` {
-    private func run(_ id: String, _ at: Int64, ended: Int64? = nil, end: Run.End = .completed) -> Run {
+    private func run(_ id: String, _ at: Int64, ended: Int64? = nil, end: Ending.How = .completed) -> Run {
         Run(
             id: id,
             session: SessionKey(canonical: "main"),

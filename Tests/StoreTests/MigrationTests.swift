@@ -1,5 +1,6 @@
 import Basics
 import JSONBytes
+import Ledger
 import Runs
 import SQLite
 import TestSupport

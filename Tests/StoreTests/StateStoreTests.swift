@@ -2,6 +2,7 @@ import Basics
 import EventStream
 import Foundation
 import JSONBytes
+import Ledger
 import Outbox
 import POSIX
 import Runs

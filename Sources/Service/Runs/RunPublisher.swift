@@ -2,6 +2,7 @@ import Basics
 import EventLoops
 import Gateway
 import JSONBytes
+import Ledger
 import Runs
 import Store
 

@@ -1,6 +1,7 @@
 package import Basics
 import Gateway
 import Labels
+import Ledger
 package import Runs
 package import SQLite
 
@@ -187,7 +188,7 @@ package struct RunTable {
             endedAt: row.optionalInt64(4).map { Timestamp(milliseconds: $0) },
             text: row.string(6),
             error: row.optionalString(7),
-            end: row.optionalString(5).flatMap(Run.End.init(rawValue:)),
+            end: row.optionalString(5).flatMap(Ending.How.init(rawValue:)),
             continuedAs: row.optionalString(8),
             mayReturn: row.int(15) == 1,
             usage: usage(row)
