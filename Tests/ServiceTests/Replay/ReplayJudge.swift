@@ -17,6 +17,7 @@ struct ReplayJudge {
         case notDelivered = "not delivered, though the gateway has it"
         case sentTwice = "sent twice"
         case outOfOrder = "sent out of order"
+        case contradiction = "entry, run and message contradict each other"
     }
 
     struct Finding: Sendable, Hashable {
@@ -39,6 +40,7 @@ struct ReplayJudge {
         judge.judgePublication()
         judge.judgeEntries()
         judge.judgeSending()
+        judge.judgeStatements()
         return judge.findings
     }
 
@@ -448,5 +450,44 @@ struct ReplayJudge {
                 seen.append(message)
             }
         }
+    }
+
+    // MARK: Statements
+
+    /// Entry, run and message of one turn are views of one verdict, so the last words of the streams on them agree.
+    private mutating func judgeStatements() {
+        guard account.isWhole else { return }
+        var entries: [String: JSONValue] = [:]
+        var runs: [String: String] = [:]
+        var messages: [String: String] = [:]
+        for event in account.events {
+            if let entry = event.value["entry"], let id = entry["id"]?.string { entries[id] = entry }
+            if let run = event.value["run"], let id = run["id"]?.string { runs[id] = run["state"]?.string }
+            if let message = event.value["message"], let id = message["id"]?.string, message["role"]?.string == "user" {
+                messages[id] = message["state"]?.string
+            }
+        }
+        for (id, entry) in entries where entry["kind"]?.string == "message" {
+            let state = entry["state"]?.string ?? ""
+            let run = runs[entry["runId"]?.string ?? id] ?? ""
+            let message = messages[id] ?? ""
+            if !Self.agree(state, run: run, message: message) {
+                find(.contradiction, "entry \(state), run \(run), message \(message)")
+            }
+        }
+    }
+
+    private static func agree(_ entry: String, run: String, message: String) -> Bool {
+        let runs: Set<String>
+        let messages: Set<String>
+        switch entry {
+        case "delivered": (runs, messages) = (["running", "completed", "failed", "aborted"], ["sent"])
+        case "failed", "expired": (runs, messages) = (["failed", "aborted"], ["failed"])
+        // Its message is shown no more, without an event of its own.
+        case "cancelled": (runs, messages) = (["failed", "aborted"], ["sending", "failed"])
+        case "accepted", "unconfirmed": (runs, messages) = (["queued", "running", "failed", "aborted"], ["sending"])
+        default: (runs, messages) = (["queued", "running", "failed"], ["sending"])
+        }
+        return (run.isEmpty || runs.contains(run)) && (message.isEmpty || messages.contains(message))
     }
 }
