@@ -62,7 +62,7 @@ package struct Ending: Sendable {
     private var settlesAt: Timestamp?
     private var isSettled = false
 
-    package init() {}
+    package init() { decide() }
 
     // MARK: The table
 
@@ -93,15 +93,16 @@ package struct Ending: Sendable {
         Row(name: "under way", fits: { _ in true }, end: { _ in nil }),
     ]
 
-    private var decided: Row {
-        // The last row fits everything.
-        Self.table.first { $0.fits(self) } ?? Self.table[Self.table.count - 1]
-    }
+    /// The name of the row that decided.
+    private(set) var rowName = ""
+    /// Nil while the run is active. It is read for every piece of text, so the table is asked once a report.
+    package private(set) var end: How?
 
-    /// The name of the table's row.
-    var rowName: String { decided.name }
-    /// Nil while the run is active.
-    package var end: How? { decided.end(self) }
+    private mutating func decide() {
+        // The last row fits everything.
+        let row = Self.table.first { $0.fits(self) } ?? Self.table[Self.table.count - 1]
+        (rowName, end) = (row.name, row.end(self))
+    }
 
     /// The last try has ended, and no other has begun.
     private var hasEndedTry: Bool { lastTry.map { $0.sequence >= lastStart } ?? false }
@@ -157,14 +158,24 @@ package struct Ending: Sendable {
         case .unknown: over = .reported(nil)
         case nil: break
         }
+        decide()
     }
 
-    package mutating func stopped() { isStopped = true }
+    package mutating func stopped() {
+        isStopped = true
+        decide()
+    }
 
     /// The transcript has the whole answer of a run that the gateway said it had stopped.
-    package mutating func answeredAfterStop() { isAnsweredAfterStop = true }
+    package mutating func answeredAfterStop() {
+        isAnsweredAfterStop = true
+        decide()
+    }
 
-    package mutating func finished() { isFinished = true }
+    package mutating func finished() {
+        isFinished = true
+        decide()
+    }
 
     /// - Parameter mayBeTriedAgain: in this release the error may be that of the first try, with more tries to come.
     package mutating func failed(_ text: String?, sequence: Int64, mayBeTriedAgain: Bool, now: Timestamp) {
@@ -172,12 +183,14 @@ package struct Ending: Sendable {
         let isNewer = failure.map { text != nil && sequence >= $0.sequence } ?? true
         if isNewer { failure = Failure(sequence: sequence, text: text, mayBeTriedAgain: mayBeTriedAgain) }
         failure?.mayBeTriedAgain = mayBeTriedAgain
+        decide()
     }
 
     package mutating func started(sequence: Int64) {
         lastStart = max(lastStart, sequence)
         if let known = failure, known.mayBeTriedAgain, known.sequence < sequence { (failure, settlesAt) = (nil, nil) }
         if let ended = lastTry, ended.sequence < sequence { settlesAt = nil }
+        decide()
     }
 
     /// After an error the gateway often tries again, so an error counts only after a longer time without another start.
@@ -185,23 +198,29 @@ package struct Ending: Sendable {
         if let error, tryError.map({ sequence >= $0.sequence }) ?? true { tryError = (sequence, error) }
         if let known = lastTry, known.sequence > sequence { return }
         lastTry = TryEnd(sequence: sequence, end: end)
+        decide()
         guard sequence >= lastStart else { return }
         settlesAt = now.adding(milliseconds: end == .failed && !isLast ? Self.failureGrace : Self.endGrace)
     }
 
     /// The last row of the run's own turn shows how the run ended.
-    package mutating func shown(_ end: How, error: String? = nil) { row = (end, error) }
+    package mutating func shown(_ end: How, error: String? = nil) {
+        row = (end, error)
+        decide()
+    }
 
     /// The first reason counts. But a gateway that is busy after its start may go on with a run long after Ladle gave the run up.
     package mutating func isOver(_ reason: Over) {
         let isLate = if case .continued = reason { over == .processGone } else { false }
         if over == nil || isLate { over = reason }
+        decide()
     }
 
     /// - Returns: whether it has just become clear that no other try follows.
     package mutating func settle(now: Timestamp) -> Bool {
         guard let settlesAt, now >= settlesAt, !isSettled else { return false }
         isSettled = true
+        decide()
         return true
     }
 
