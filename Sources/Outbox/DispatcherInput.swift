@@ -1,4 +1,5 @@
 package import Basics
+package import Ledger
 
 /// An input of the dispatcher.
 package enum DispatcherInput: Sendable, Equatable {
@@ -105,5 +106,65 @@ package struct CommandToken: Sendable, Hashable {
 
     package init(_ number: Int64) {
         self.number = number
+    }
+}
+
+/// An input of one entry's delivery.
+enum DeliveryInput: Sendable, Equatable {
+    case outcome(AttemptID, AttemptOutcome)
+    case taken(key: String)
+    case proof(key: String, OutboxProof)
+    case continued(key: String, as: String)
+    case refusedByRun(key: String, OutboxFault)
+    /// The entry must not go out again.
+    case withdrawn(Withdrawal)
+    /// No stop of its run stands any more.
+    case mayRunAgain
+    case linkOpened
+    case cancel(force: Bool, expectedVersion: Int64?, CommandToken)
+    case retry(expectedVersion: Int64?, CommandToken)
+
+    /// The token of a command, to which the answer belongs.
+    var token: CommandToken? {
+        switch self {
+        case .cancel(_, _, let token), .retry(_, let token): token
+        default: nil
+        }
+    }
+}
+
+/// The reason why an entry must not go out again, although its sender has not taken it back.
+enum Withdrawal: Sendable, Equatable {
+    /// Its session was reset or deleted since the dispatch. The detail is for people.
+    case targetChanged(detail: String)
+    /// Its run was to be stopped. If the gateway never had the message, it must not run after all.
+    case stopped
+}
+
+/// The link as the outbox sees it.
+package enum LinkCondition: Sendable, Equatable {
+    case offline(detail: String)
+    /// A connection attempt is in progress; entries wait for its end.
+    case connecting
+    /// The gateway refuses us until something changes: nothing is tried, and no attempt is counted.
+    case blocked(reason: String)
+    case online(GatewayProfile, GatewayProcess)
+
+    package var profile: GatewayProfile? {
+        if case .online(let profile, _) = self { profile } else { nil }
+    }
+}
+
+/// The clocks at one moment: `wall` for stored and shown times, `monotonic` for waiting.
+package struct Moment: Sendable, Equatable {
+    package var wallMs: Int64
+    package var monotonicMs: Int64
+    /// How far the gateway's clock is ahead of `wall`.
+    package var gatewaySkewMs: Int64
+
+    package init(wallMs: Int64, monotonicMs: Int64, gatewaySkewMs: Int64 = 0) {
+        self.wallMs = wallMs
+        self.monotonicMs = monotonicMs
+        self.gatewaySkewMs = gatewaySkewMs
     }
 }

@@ -1,4 +1,5 @@
 package import Basics
+package import JSONBytes
 import Ledger
 
 /// One command on its way to the gateway, without its payload: ten thousand of these stay in memory.
@@ -159,5 +160,168 @@ package struct OutboxEntry: Sendable, Equatable {
         dispatchUptimeMs = nil
         dispatchSkewMs = nil
         isRepeatInDoubt = false
+    }
+}
+
+/// The effect of a command at the gateway. Stored as a string, so that a row of an unknown kind is kept and fails
+/// visibly instead of being dropped.
+package struct OutboxKind: RawRepresentable, Sendable, Hashable {
+    package var rawValue: String
+
+    package init(rawValue: String) {
+        self.rawValue = rawValue
+    }
+
+    package static let message = OutboxKind(rawValue: "message")
+    package static let abort = OutboxKind(rawValue: "abort")
+
+    package var isKnown: Bool { self == .message || self == .abort }
+
+    /// Whether the kind uses the control queue: aborts overtake the session's waiting messages.
+    package var usesControlQueue: Bool { self == .abort }
+
+    /// Only a message starts a run; for the others the gateway's answer is the whole result.
+    package var startsRun: Bool { self == .message }
+
+    /// Whether repeating the command is harmless, so that an unanswered one is repeated without a search in the
+    /// history.
+    var isIdempotent: Bool { self != .message }
+}
+
+/// The state of a command. `delivered` and `cancelled` are final; `failed` and `expired` end the work but wait for a
+/// person to retry or dismiss them.
+package enum OutboxState: String, Sendable, CaseIterable {
+    case queued, sending, retrying, accepted, unconfirmed, delivered, failed, cancelled, expired
+
+    package var isTerminal: Bool {
+        switch self {
+        case .delivered, .failed, .cancelled, .expired: true
+        case .queued, .sending, .retrying, .accepted, .unconfirmed: false
+        }
+    }
+
+    /// Whether nothing but retention can change the entry any more.
+    package var isFinal: Bool { self == .delivered || self == .cancelled }
+
+    /// Whether the entry is not dispatched at this moment, so that it can safely be cancelled.
+    package var isWaiting: Bool { self == .queued || self == .retrying }
+}
+
+/// Evidence that the gateway's transcript holds a message, or that its run has ended. An acknowledgement and a run's
+/// events show only that the gateway has the message in memory, which is lost with its process.
+package enum OutboxProof: String, Sendable, CaseIterable {
+    /// The terminal event of the run that has the command's key.
+    case runEnd = "run-end"
+    /// A stored row with the key, in a `session.message` event.
+    case messageEvent = "message-event"
+    /// A row of the gateway's history with the key.
+    case history
+    /// A row with the same text at a matching time, on gateways whose history shows no keys.
+    case textMatch = "text-match"
+    /// The gateway answered the first dispatch with `ok`: the message is a stop word and starts no run.
+    case gatewayReceipt = "gateway-receipt"
+    /// The answer itself, for a command that starts no run.
+    case answer
+}
+
+/// The outcome of an attempt (outbox rules, part 1.6 rule 6).
+package enum AttemptClass: String, Sendable, CaseIterable {
+    case accepted
+    case notDispatched = "not_dispatched"
+    case rejectedTransient = "rejected_transient"
+    case rejectedTerminal = "rejected_terminal"
+    case ambiguous
+    case routeChanged = "route_changed"
+}
+
+/// A change of one entry that must become durable before its consequences follow.
+package struct OutboxChange: Sendable, Equatable {
+    /// The version that the change starts from: a compare-and-set.
+    package var expectedVersion: Int64
+    package var entry: OutboxEntry
+    package var attempt: OutboxAttempt?
+
+    package init(expectedVersion: Int64, entry: OutboxEntry, attempt: OutboxAttempt? = nil) {
+        self.expectedVersion = expectedVersion
+        self.entry = entry
+        self.attempt = attempt
+    }
+}
+
+/// The reason why a person's command on an entry was refused.
+package enum OutboxRefusal: Error, Sendable, Equatable {
+    case notFound
+    /// The entry changed since the caller saw it (`If-Match`).
+    case staleVersion(current: Int64)
+    /// The gateway has the message; only aborting the run helps.
+    case alreadyDispatched(OutboxState)
+    /// The message may have arrived, so the command requires force.
+    case needsForce
+    case notRetryable(OutboxState)
+    case storage(StoreError)
+}
+
+/// The numbers that people look for first. An expired entry needs attention like a failed one.
+package struct OutboxCounts: Sendable, Equatable {
+    package var pending = 0
+    package var unconfirmed = 0
+    package var failed = 0
+
+    package init(pending: Int = 0, unconfirmed: Int = 0, failed: Int = 0) {
+        self.pending = pending
+        self.unconfirmed = unconfirmed
+        self.failed = failed
+    }
+
+    package mutating func add(_ other: OutboxCounts) {
+        pending += other.pending
+        unconfirmed += other.unconfirmed
+        failed += other.failed
+    }
+
+    package mutating func count(_ state: OutboxState, _ entries: Int) {
+        switch state {
+        case .queued, .sending, .retrying, .accepted: pending += entries
+        case .unconfirmed: unconfirmed += entries
+        case .failed, .expired: failed += entries
+        case .delivered, .cancelled: break
+        }
+    }
+}
+
+extension OutboxEntry {
+    /// The entry as the API shows it. `blockedReason` is the same for all waiting entries of a session, so it is not stored;
+    /// `attempts` is only included for a single entry.
+    package func write(
+        to writer: inout JSONWriter,
+        blockedReason: String? = nil,
+        attempts: [OutboxAttempt]? = nil
+    ) {
+        writer.object { writer in
+            writer.member("id", id)
+            writer.member("kind", kind.rawValue)
+            writer.member("session", session)
+            writer.member("text", text)
+            writer.member("state", state.rawValue)
+            writer.member("createdAt", createdAt)
+            writer.member("updatedAt", updatedAt)
+            writer.member("attemptCount", attemptCount)
+            writer.member("nextAttemptAt", nextAttemptAt)
+            writer.member("notBefore", notBefore)
+            writer.member("expiresAt", expiresAt)
+            writer.member("runId", runID)
+            writer.member("proof", proof?.rawValue)
+            if state.isWaiting { writer.member("blockedReason", blockedReason) }
+            writer.member("error", fault)
+            if fault?.mayReturn == true { writer.member("mayReturn", true) }
+            writer.member("version", version)
+            if let attempts { writer.array("attempts", of: attempts) }
+        }
+    }
+}
+
+extension OutboxEntry: JSONWritable {
+    package func write(to writer: inout JSONWriter) {
+        write(to: &writer, blockedReason: nil, attempts: nil)
     }
 }

@@ -1,6 +1,7 @@
 package import Basics
 package import Gateway
 package import JSONBytes
+import Labels
 package import Ledger
 
 /// One turn of the agent as the API shows it.
@@ -115,4 +116,79 @@ extension TokenUsage: JSONWritable {
             writer.member("cost", cost)
         }
     }
+}
+
+/// A change of a run. Changes are published in their order; most of them become one event of the stream.
+package enum RunChange: Sendable, Equatable {
+    case started(Run)
+    case stepChanged(Step)
+    /// `offset` counts UTF-16 units of the run's text, as `length` does in JavaScript.
+    case textAppended(run: String, offset: Int, text: String)
+    case textReplaced(run: String, text: String)
+    case ended(Run)
+    /// Replaces a wrong `ended`. Only this may come after a run's end.
+    case corrected(Run)
+    /// An event shows that the gateway has the message with this key in memory. That is no proof of delivery.
+    case taken(key: String)
+    /// The gateway has the message whose key is the run's id.
+    case proven(String, RunProof)
+    /// The gateway is busy and answers our send later, in another run.
+    case deferred(String, session: SessionKey)
+    /// The run `to` answers the deferred send `from`, or goes on with the interrupted run `from`. If it is shared, it may answer
+    /// another message too, or only that: it was found by the words alone.
+    case reassigned(from: String, to: String, isShared: Bool = false)
+    /// Ladle stops following a run of which nothing was shown. Nothing more comes under its id.
+    case dropped(String, session: SessionKey)
+    /// The gateway acknowledged our message and refuses to run it.
+    case refused(String, reason: String)
+}
+
+/// The reason to believe that the gateway's transcript has a message.
+package enum RunProof: Sendable, Equatable {
+    /// The message's row was read.
+    case row
+    /// The gateway reported that it wrote the row, and the transcript is on disk.
+    case rowEvent
+    /// The end of the message's run was reported.
+    case end
+}
+
+/// A run that keeps its session busy.
+package struct BusyRun: Sendable {
+    package let id: String
+    package let session: SessionKey
+    /// The run is a send of ours that another run will answer.
+    package let isDeferred: Bool
+    /// The gateway's process that worked on the run is gone. The next one may go on with it.
+    package let isInterrupted: Bool
+}
+
+extension Ending {
+    var state: Run.State {
+        switch end {
+        case nil: .running
+        case .completed: .completed
+        case .aborted, .reset: .aborted
+        case .failed, .interrupted, .evicted, .unknown: .failed
+        }
+    }
+
+    /// The error as the provider reported it, without secrets, or a text of our own for an end that no provider reported.
+    var error: String? {
+        switch end {
+        case .completed, .aborted, .reset, nil: nil
+        case .failed: providersError.map { SecretMask.text($0) } ?? (isShown ? Self.noReason : Self.unknownEnd)
+        case .interrupted: continuedAs == nil ? Self.cutOff : Self.continued
+        case .evicted: Self.tooMany
+        case .unknown: over == .replacedUnseen ? Self.unseenEnd : Self.unknownEnd
+        }
+    }
+
+    private static let noReason = "The model stopped with an error."
+    private static let cutOff = "The gateway was restarted during this run and does not go on with it."
+    private static let continued = "The gateway was restarted during this run and goes on with it in another run."
+    static let unknownEnd = "The gateway says that this run is over, and its history does not show how it ended."
+    static let unseenEnd = "The session was reset while Ladle was away, so nothing shows how this run ended."
+    static let tooMany =
+        "More runs are under way than Ladle follows; how this one goes on is in the gateway's history."
 }
