@@ -206,7 +206,7 @@ package struct MessageTraits: Sendable, Hashable {
     }
 
     /// Whether the gateway may still run the words of a stopped message, or read them with the session's next one.
-    func mayBringBackStopped(hasBegun: Bool) -> Bool {
+    package func mayBringBackStopped(hasBegun: Bool) -> Bool {
         hasBegun ? readsStoppedRows : earlyStop != .clean || queuedStop == .runsAllTheSame
     }
 }

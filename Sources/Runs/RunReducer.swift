@@ -142,16 +142,10 @@ struct RunReducer: Sendable {
         )
     }
 
-    /// The ledger's word on a stopped run of ours.
+    /// Whether the gateway may bring a stopped message of ours back by itself. A start alone does not show that a model was asked: seen
+    /// live, April and June end such a run within 60 ms and read its row with the next message.
     private var mayReturn: Bool {
-        guard message.words != nil else { return false }
-        var verdict = Verdict()
-        verdict.work = .stopped
-        verdict.delivery = times.starts.isEmpty ? .taken : .stored
-        // A start alone does not show that a model was asked: seen live, April and June end such a run within 60 ms and read its row with
-        // the next message.
-        if !text.published.isEmpty || !steps.isEmpty { verdict.marks.insert(.begun) }
-        return Decision(verdict, traits).told?.marks.contains(.mayReturn) ?? false
+        message.words != nil && traits.mayBringBackStopped(hasBegun: !text.published.isEmpty || !steps.isEmpty)
     }
 
     private func endTime(_ state: Run.State) -> Timestamp? { state.isActive ? nil : times.lastSeen }
