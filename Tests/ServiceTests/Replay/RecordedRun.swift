@@ -42,6 +42,10 @@ struct RecordedRun: Sendable {
         case ("chat", "delta"):
             if let text { texts.append((time, text)) }
             return .worked
+        // The gateway's own words in place of an answer.
+        case ("chat", "final") where text?.hasPrefix("⚠️ Agent failed before reply") == true: return .failed(text ?? "")
+        // Behind a stop the gateway says the answer before once more.
+        case ("chat", "final") where wasStopped: return nil
         case ("chat", "final"): return .final(text)
         case ("chat", "aborted"): return .aborted(text)
         case ("chat", "error"): return .failed(payload["errorMessage"]?.string ?? "")
@@ -58,6 +62,8 @@ struct RecordedRun: Sendable {
         default: return nil
         }
     }
+
+    private var wasStopped: Bool { marks.contains { if case .aborted = $0.mark { true } else { false } } }
 
     /// The chat events that end the run, including an empty `final`.
     var ends: [TimedMark] {
