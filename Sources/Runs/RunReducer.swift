@@ -470,8 +470,8 @@ struct RunReducer: Sendable {
             // A message of which there is work was not refused, so its row proves its delivery.
             let isAtWork = !run.text.isEmpty || run.steps.contains { [.tool, .thinking].contains($0.kind) }
             if isAtWork { message.seenAtWork() }
+            if run.state.isActive, known.message?.delivery == .lost { awaitResend() }
         }
-        if known.message?.delivery == .lost { awaitResend() }
         if let goneAt = known.goneAt { reconnected(isGone: true, now: goneAt) }
         if let stoppedAt = known.stoppedAt {
             contact = RunContact(heardAt: stoppedAt)

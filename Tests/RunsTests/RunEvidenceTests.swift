@@ -198,7 +198,11 @@ struct RunEvidenceTests: EvidenceScene {
     }
 
     /// Given up by an earlier process of Ladle, of which the database alone tells.
-    private func remembered(goneAt: Int64, now later: Int64) -> RunTracker {
+    private func remembered(
+        goneAt: Int64,
+        now later: Int64,
+        _ delivery: KnownRun.Message.Delivery = .over
+    ) -> RunTracker {
         var tracker = RunTracker()
         let run = Run(
             id: "k",
@@ -209,14 +213,16 @@ struct RunEvidenceTests: EvidenceScene {
             text: "Onc",
             end: .interrupted
         )
-        let message = KnownRun.Message("story", sentAt: now)
+        let message = KnownRun.Message("story", sentAt: now, delivery: delivery)
         let known = KnownRun(run, message: message, goneAt: after(goneAt))
         #expect(tracker.follow(known, now: after(later)).isEmpty)
         return tracker
     }
 
-    @Test func `a run that an earlier process gave up names the one that goes on`() {
-        var tracker = remembered(goneAt: 5_000, now: 200_000)
+    /// - Parameter delivery: the message may wait to be sent again, as it left no trace on a page.
+    @Test(arguments: [KnownRun.Message.Delivery.over, .lost])
+    func `a run that an earlier process gave up names the one that goes on`(_ delivery: KnownRun.Message.Delivery) {
+        var tracker = remembered(goneAt: 5_000, now: 200_000, delivery)
         #expect(tracker.run("k") == nil && tracker.runs().isEmpty && tracker.busyRuns.isEmpty, "the database has it")
         tracker.relink(process: .same, now: after(201_000))
         _ = tracker.receive(
