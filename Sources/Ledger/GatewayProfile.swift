@@ -49,7 +49,7 @@ package struct GatewayProfile: Sendable, Equatable {
     package func offers(_ capability: Capability) -> Bool {
         switch capability {
         // A member of `sessions.patch`, which no hello lists; the same releases added these methods.
-        case .sessionsArchive: isRelease(from: (2026, 7)) || lists(capability.row.methods)
+        case .sessionsArchive: Self.isRelease(version, from: (2026, 7)) || lists(capability.row.methods)
         // Members of `wake` and `usage.cost`, which no hello lists.
         case .wakeSession, .usageAgents: generation >= .june && lists(capability.row.methods)
         // Every release has this method, and none lists it.
@@ -89,7 +89,7 @@ package struct GatewayProfile: Sendable, Equatable {
     /// `chat.history` takes `maxChars`; later versions may still refuse it. `long-answer.v2026.4.26`.
     package var takesLongTexts: Bool { generation >= .april }
     /// `usage.cost` counts days in a named time zone (2026.9). Only the version shows that.
-    package var countsInTimeZones: Bool { generation >= .june && isRelease(from: (2026, 9)) }
+    package var countsInTimeZones: Bool { generation >= .june && Self.isRelease(version, from: (2026, 9)) }
     /// It names the missing agent instead of accepting a message for it.
     package var refusesUnlistedAgents: Bool { generation >= .june }
     /// Its answer to `cron.run` comes before the run ends.
@@ -195,8 +195,14 @@ package struct GatewayProfile: Sendable, Equatable {
 
     // MARK: Versions
 
+    /// The newest release that Ladle has been run with.
+    package static let newestTried = "2026.6.11"
+
+    /// Nobody has run Ladle with a release of this version: its conduct is known from its source and documents alone.
+    package static func isUntried(_ version: String) -> Bool { isRelease(version, from: (2026, 7)) }
+
     /// Builds from source have other version names, which give false.
-    private func isRelease(from first: (year: Int, month: Int)) -> Bool {
+    private static func isRelease(_ version: String?, from first: (year: Int, month: Int)) -> Bool {
         let parts = version?.split(separator: ".", maxSplits: 2).prefix(2).compactMap { Int($0) } ?? []
         return parts.count == 2 && (parts[0], parts[1]) >= (first.year, first.month)
     }

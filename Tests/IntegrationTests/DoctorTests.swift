@@ -1,5 +1,6 @@
 import Basics
 import Commands
+import JSONBytes
 import POSIX
 import TestSupport
 import Testing
@@ -65,5 +66,15 @@ struct DoctorTests {
             faults("link") == [["state", "X/link is a link to X/gone, which does not exist", "mkdir -m 700 X/gone"]]
         )
         #expect(faults("new/state") == [])
+    }
+
+    /// The conduct of such a gateway is only read, and decides about messages all the same.
+    @Test(arguments: ["2026.6.11", "2026.9.7", "2026.10.2", "2027.1.1", "dev", ""])
+    func `a gateway newer than any that was tried is named`(_ version: String) throws {
+        let text = #"{"state":"online","gateway":{"version":"\#(version)"},"scopes":["operator.write"]}"#
+        let link = try JSONDocument(parsing: Array(text.utf8), limits: .gateway).root
+        let found = LinkCheck.findings(link).filter { $0.check == "release" }
+        #expect(found.count == (["2026.6.11", "dev", ""].contains(version) ? 0 : 1))
+        #expect(found.allSatisfy { $0.isFine && $0.detail.contains(version) && $0.detail.contains("2026.6.11") })
     }
 }

@@ -1,8 +1,10 @@
+import Basics
 import Commands
 import Configuration
 import EventLoops
 import Gateway
 import JSONBytes
+import Ledger
 import Observability
 import POSIX
 import TLS
@@ -17,6 +19,7 @@ enum LinkCheck {
         var list: [Finding] = []
         if state == "online", code == nil {
             list.append(.fine("gateway", "\(link?["url"]?.string ?? "") is connected"))
+            list += release(link?["gateway"]?["version"]?.string)
         } else {
             let text = "\(detail) (\(code ?? state))"
             let exit: ExitCode =
@@ -40,6 +43,15 @@ enum LinkCheck {
             list.append(.fine("clock", "it agrees with the gateway's"))
         }
         return list
+    }
+
+    /// The conduct of releases decides about messages, and that of the newest is only read.
+    private static func release(_ version: String?) -> [Finding] {
+        guard let version, GatewayProfile.isUntried(version) else { return [] }
+        let text =
+            "the gateway is \(Printable.argument(version)); the newest that Ladle has been run with is "
+            + "\(GatewayProfile.newestTried), and what later ones do is known from their sources and documents alone"
+        return [.fine("release", text)]
     }
 
     /// A link that does not see approvals may be intended: it is the default if the gateway is on another host.
