@@ -80,6 +80,31 @@ import Testing
         try ladle.online()
     }
 
+    @Test func `a token that was changed in its file is used within half a minute, without a signal`() async throws {
+        let gateway = try GatewayProcess()
+        let home = try ScratchDirectory()
+        try home.makeDirectory(".openclaw", mode: 0o700)
+        func write(_ token: String) throws {
+            let configuration = "{gateway: {port: \(gateway.port), auth: {token: '\(token)'}}}"
+            try home.write(configuration, to: ".openclaw/openclaw.json", mode: 0o600)
+            try home.write(token, to: "gateway-token", mode: 0o600)
+        }
+        try write("wrong")
+        let named = ["--gateway", gateway.url, "--token-file", home.file("gateway-token")]
+        let found = try await LadleProcess(demo: false, environment: ["HOME": home.path])
+        let configured = try await LadleProcess(named, demo: false)
+        for ladle in [found, configured] {
+            let hint = try ladle.link("refused", "AUTH_TOKEN_MISMATCH")["hint"]?.string
+            #expect(hint?.contains("pkill -HUP -f 'ladle serve'") == true)
+        }
+        try write(GatewayProcess.token)
+        for ladle in [found, configured] {
+            try eventually(seconds: 60) {
+                try ladle.request("GET", "/v1/status").json["link"]?["state"]?.string == "online" ? true : nil
+            }
+        }
+    }
+
     @Test func `a gateway that appears later is found`() async throws {
         let home = try ScratchDirectory()
         let gateway = try GatewayProcess()

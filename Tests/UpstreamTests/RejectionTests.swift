@@ -59,7 +59,8 @@ struct RejectionTests {
                 state: .refused,
                 shown: "AUTH_TOKEN_MISMATCH",
                 next: .stop,
-                hint: "openclaw config get gateway.auth.token  (then: ladle serve --token-file FILE)",
+                hint: "openclaw config get gateway.auth.token  "
+                    + "(for the token file; Ladle reads it within 30 s, or at once: pkill -HUP -f 'ladle serve')",
                 context: stored
             ),
             Row(

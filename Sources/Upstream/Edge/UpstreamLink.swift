@@ -71,6 +71,8 @@ package final class UpstreamLink {
     package var isOnline: Bool { machine.isOnline }
     package var pendingCalls: Int { completions.count }
     package var target: LinkTarget { machine.target }
+    /// Whether the link waits until another gateway or other secrets are configured.
+    package var needsNewTarget: Bool { machine.needsNewTarget }
     /// The frames kept after this number; nil while frames are not kept.
     package func frames(after number: Int64) -> ArraySlice<LoggedFrame>? { machine.log?.after(number) }
 

@@ -103,7 +103,11 @@ package struct Rejection: Sendable, Equatable {
     /// The commands that hints suggest, in one place.
     private enum Hint {
         static let token = "openclaw config get gateway.auth.token  (then: ladle serve --token-file FILE)"
+        static let newToken = "openclaw config get gateway.auth.token  (for the token file; \(reading))"
         static let password = "openclaw config get gateway.auth.password  (then: ladle serve --password-file FILE)"
+        static let newPassword = "openclaw config get gateway.auth.password  (for the password file; \(reading))"
+        /// A running `ladle serve` needs no restart for a changed file.
+        private static let reading = "Ladle reads it within 30 s, or at once: pkill -HUP -f 'ladle serve'"
         static let configureToken = "openclaw config set gateway.auth.token TOKEN"
         static let configurePassword = "openclaw config set gateway.auth.password PASSWORD"
         static let authentication = "openclaw config get gateway.auth"
@@ -148,7 +152,7 @@ package struct Rejection: Sendable, Equatable {
         case "AUTH_PASSWORD_MISSING":
             return refused(code, "The gateway wants its password and none is configured.", hint: Hint.password)
         case "AUTH_REQUIRED", "AUTH_UNAUTHORIZED":
-            return refused(code, "The gateway did not accept the credentials.", hint: Hint.token)
+            return refused(code, "The gateway did not accept the credentials.", hint: Hint.newToken)
         case "AUTH_TOKEN_MISMATCH":
             if error.invitesDeviceToken, context.hasStoredDeviceToken, !context.triedDeviceToken,
                 context.isTrustedPath
@@ -158,9 +162,9 @@ package struct Rejection: Sendable, Equatable {
             }
             // Older releases report a device token that fails on its own under the shared token's code.
             if context.sentDeviceToken, !context.hasSharedSecret { return voidDeviceToken(code) }
-            return refused(code, "The configured token is not the gateway's.", hint: Hint.token)
+            return refused(code, "The configured token is not the gateway's.", hint: Hint.newToken)
         case "AUTH_PASSWORD_MISMATCH":
-            return refused(code, "The configured password is not the gateway's.", hint: Hint.password)
+            return refused(code, "The configured password is not the gateway's.", hint: Hint.newPassword)
         case "AUTH_TOKEN_NOT_CONFIGURED":
             return refused(code, "The gateway has no token configured.", hint: Hint.configureToken)
         case "AUTH_PASSWORD_NOT_CONFIGURED":
@@ -296,7 +300,7 @@ package struct Rejection: Sendable, Equatable {
             return pending("PAIRING_REQUIRED", said, requestId: request.flatMap { $0.utf8.count == 36 ? $0 : nil })
         }
         if reason.hasPrefix("unauthorized") || reason.hasPrefix("origin not allowed") {
-            return refused("UNAUTHORIZED", said, hint: Hint.token)
+            return refused("UNAUTHORIZED", said, hint: Hint.newToken)
         }
         if reason.hasPrefix("invalid connect params") || reason.hasPrefix("invalid role") {
             return refused("INVALID_REQUEST", said, hint: Hint.upgrade)

@@ -80,6 +80,8 @@ struct LinkMachine {
     var isOnline: Bool { phase == .online && !isShuttingDown }
     private var isShuttingDown: Bool { connection.deadlines?.isShuttingDown == true }
     var deviceId: String { credentials.deviceId }
+    /// Whether the link waits until another gateway or other secrets are configured.
+    var needsNewTarget: Bool { target == .notFound || status.state == .refused }
 
     var configuration: LinkConfiguration? {
         if case .gateway(let configuration) = target { configuration } else { nil }

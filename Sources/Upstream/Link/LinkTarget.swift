@@ -33,12 +33,6 @@ package enum LinkTarget: Sendable, Equatable {
         return .none(rejection, url: url)
     }
 
-    /// True if a later search on this host may find a gateway.
-    package var isLookedForAgain: Bool {
-        guard case .none(let rejection, _) = self else { return false }
-        return self == .notFound || rejection.code == "GATEWAY_SECRET_EXPOSED"
-    }
-
     package init(_ problem: GatewayURL.Problem, url: String) {
         self = .none(Rejection(problem), url: url)
     }

@@ -3,8 +3,8 @@ import Gateway
 import Observability
 import Upstream
 
-/// Looks for the gateway again: every half minute while no usable one is found, and on SIGHUP. SIGHUP also reads a changed
-/// token file or OpenClaw configuration, and ends a wait for the next attempt.
+/// Reads the token file and OpenClaw's configuration again: every half minute while no gateway is found or the link is
+/// refused, and on SIGHUP. The link tries again if they say something new. SIGHUP also ends a wait for the next attempt.
 struct GatewaySearch: Sendable {
     private static let milliseconds = 30_000
 
@@ -22,7 +22,7 @@ struct GatewaySearch: Sendable {
 
     func look(always: Bool) {
         loop.post { loop in
-            guard let link = daemon.value(on: loop)?.link, always || link.target.isLookedForAgain else { return }
+            guard let link = daemon.value(on: loop)?.link, always || link.needsNewTarget else { return }
             BackgroundWork.run { find(always: always) }
         }
     }
