@@ -1,7 +1,7 @@
 #include "copenapi.h"
 
 // `openapi/embed` makes openapi.json and the next line, the SHA-256 of the two files one after the other.
-// a07c2e9ac5ad75c0b9c3c4da2dd721f28798bc7e7e142353604ab58be9b0aa29
+// c091387150135b7c444ac1185394766c7eda6c6242c42e07695f56332db57a75
 
 static const uint8_t yaml[] = {
 #embed "../../openapi/openapi.yaml"

@@ -41,11 +41,12 @@ package enum UsageText {
         return Int64(exactly: value).map { "\($0)%" } ?? "\(value)%"
     }
 
-    /// `383928 tokens, $0.38`, with `at least` if prices are missing.
+    /// `383928 tokens, $0.38`, with `at least` if prices are missing, and `so far` while the gateway is still counting.
     package static func figures(_ figures: JSONValue) -> String {
         let tokens = "\(figures["tokens"]?.int ?? 0) tokens"
         let cost = cost(figures)
-        return cost.isEmpty ? tokens : "\(tokens), \(cost)"
+        let sum = cost.isEmpty ? tokens : "\(tokens), \(cost)"
+        return figures["complete"]?.bool == false ? sum + " so far (the gateway still counts)" : sum
     }
 
     /// Larger amounts are shown as this.

@@ -4,6 +4,7 @@ import EventStream
 import Gateway
 import JSONBytes
 import Observability
+import ReadableText
 import Testing
 
 @testable import Service
@@ -101,6 +102,27 @@ struct UsageServiceTests {
             try await bench.drop(on: loop)
             try await bench.advance(301_000, on: loop)
             #expect(try await read(bench, on: loop)?["stale"]?.bool == true)
+        }
+    }
+
+    @Test func `today is not complete while the gateway still counts, and is asked for again`() async throws {
+        try await withServices { bench, loop in
+            bench.gateway.next("usage.status", Self.status("42"))
+            let day = #"{"date":"2026-11-18","totalTokens":15,"totalCost":0.5}"#
+            bench.gateway.next(
+                "usage.cost",
+                ok(#"{"daily":[],"cacheStatus":{"status":"refreshing"}}"#),
+                ok(#"{"daily":[\#(day)],"cacheStatus":{"status":"fresh"}}"#)
+            )
+            try await bench.open(methods: Self.methods, on: loop)
+            let first = try #require(try await read(bench, on: loop)?["today"])
+            #expect(first["tokens"]?.int == 0 && first["complete"]?.bool == false)
+            #expect(UsageText.figures(first) == "0 tokens, $0.00 so far (the gateway still counts)")
+            try await bench.advance(16_000, on: loop)
+            _ = try await read(bench, on: loop)
+            let second = try #require(try await read(bench, on: loop)?["today"])
+            #expect(second["tokens"]?.int == 15 && second["complete"]?.bool == true)
+            #expect(UsageText.figures(second) == "15 tokens, $0.50")
         }
     }
 

@@ -61,10 +61,13 @@ package struct Glance: Sendable, Equatable {
         /// Nil if no price is known.
         package var costUSD: Double?
         package var tokens: Int64
+        /// False while the gateway is still counting.
+        package var isComplete: Bool
 
-        package init(costUSD: Double?, tokens: Int64) {
+        package init(costUSD: Double?, tokens: Int64, isComplete: Bool = true) {
             self.costUSD = costUSD
             self.tokens = tokens
+            self.isComplete = isComplete
         }
     }
 

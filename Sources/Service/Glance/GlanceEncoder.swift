@@ -139,6 +139,7 @@ package enum GlanceEncoder {
             object.object("today") { inner in
                 inner.member("costUsd", today.costUSD.map { ($0 * 10_000).rounded() / 10_000 })
                 inner.member("tokens", today.tokens)
+                if !today.isComplete { inner.member("complete", false) }
             }
         }
         if form.shows(.agent), room.hasAgent, let agent = glance.agent {

@@ -260,9 +260,10 @@ package final class GlanceService {
             let order = windows.enumerated().sorted { ($1.element.used, $0.offset) < ($0.element.used, $1.offset) }
             glance.usage = order.prefix(3).map(\.element)
         }
-        if let today = known.today?.figures {
-            let isPriced = today.cost > 0 || today.unpriced == 0
-            glance.today = Glance.Today(costUSD: isPriced ? today.cost : nil, tokens: today.tokens)
+        if let (_, figures, isComplete) = known.today {
+            let isPriced = figures.cost > 0 || figures.unpriced == 0
+            let cost = isPriced ? figures.cost : nil
+            glance.today = Glance.Today(costUSD: cost, tokens: figures.tokens, isComplete: isComplete)
         }
     }
 

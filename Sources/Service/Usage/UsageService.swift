@@ -16,7 +16,7 @@ package final class UsageService {
         /// The age of the answer.
         let ageMs: UInt64?
         let isStale: Bool
-        let today: (date: CivilDate, figures: UsageFigures)?
+        let today: (date: CivilDate, figures: UsageFigures, isComplete: Bool)?
         /// The time on the gateway's clock.
         let now: Timestamp
 
@@ -33,6 +33,7 @@ package final class UsageService {
                     day.member("date", today.date.iso)
                     day.member("tokens", today.figures.tokens)
                     today.figures.writeCost(to: &day)
+                    day.member("complete", today.isComplete)
                 }
             }
         }
@@ -137,7 +138,7 @@ package final class UsageService {
             asOf: known?.at,
             ageMs: age,
             isStale: age.map { $0 > UInt64(Self.staleAfterMs) } ?? true,
-            today: cost.map { (period.to, $0.totals) },
+            today: cost.map { (period.to, $0.totals, $0.isComplete) },
             now: gateway.gatewayTime(on: loop)
         )
     }
@@ -164,7 +165,9 @@ package final class UsageService {
     private func count(on loop: isolated EventLoop) {
         let period = today(on: loop)
         guard !isCounting else { return }
-        if let lastCounted, lastCounted.period == period, isEarly(lastCounted.at, on: loop) { return }
+        // An unfinished count is kept for seconds only, so it is asked for again.
+        let isUnfinished = reports.latestCost(period)?.isComplete == false
+        if let lastCounted, lastCounted.period == period, !isUnfinished, isEarly(lastCounted.at, on: loop) { return }
         isCounting = true
         lastCounted = (loop.now, period)
         reports.cost(period, agent: nil, on: loop) { [weak self] _ in
