@@ -1,7 +1,7 @@
 #include "copenapi.h"
 
 // `openapi/embed` makes openapi.json and the next line, the SHA-256 of the two files one after the other.
-// c091387150135b7c444ac1185394766c7eda6c6242c42e07695f56332db57a75
+// c05847b078c0e302325ca1dbf0c6ac7bec4d22e96b2362e572486e0cd7a07dc5
 
 static const uint8_t yaml[] = {
 #embed "../../openapi/openapi.yaml"

@@ -29,6 +29,20 @@ package enum PeerSockets {
         return unsafe cs_peer_credentials(fd, &uid, &gid, &pid) == 0 ? uid : nil
     }
 
+    /// Whether a process listens on a Unix socket that was bound to this path, also after its file was deleted. False
+    /// where the system has no list of its sockets.
+    package static func listens(on path: String) -> Bool {
+        guard let list = try? FileSystem.read("/proc/net/unix", limit: longestList) else { return false }
+        return String(decoding: list.bytes, as: UTF8.self).split(separator: "\n").contains { line in
+            line.hasSuffix(" \(path)") && line.contains(listening)
+        }
+    }
+
+    /// Room for some 10,000 sockets.
+    private static let longestList = 1 << 20
+    /// The flag `__SO_ACCEPTCON` in the kernel's list.
+    private static let listening = " 00010000 "
+
     package static func ends(_ fd: Int32) -> Ends? {
         var local = [UInt8](repeating: 0, count: 16)
         var remote = local

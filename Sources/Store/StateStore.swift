@@ -32,6 +32,8 @@ package actor StateStore: Journal {
 
     private struct Shared {
         var health: StoreHealth
+        /// The reason why nothing can be written to the file at present; nil while it is in its place.
+        var misplaced: String?
         var statistics = StoreStatistics()
         /// The number of the oldest event kept; 0 if there is none.
         var oldest: Int64
@@ -122,7 +124,9 @@ package actor StateStore: Journal {
 
     // MARK: State, from any thread
 
-    package nonisolated var health: StoreHealth { shared.withLock { $0.health } }
+    package nonisolated var health: StoreHealth {
+        shared.withLock { shared in shared.misplaced.map { .misplaced(reason: $0) } ?? shared.health }
+    }
     package nonisolated var statistics: StoreStatistics { shared.withLock { $0.statistics } }
 
     /// The oldest event kept.
@@ -165,6 +169,14 @@ package actor StateStore: Journal {
         completion: @escaping @Sendable (Result<Value, any Error>) -> Void
     ) {
         reader.read(body, completion: completion)
+    }
+
+    /// Looks whether the file is still in its place. `completion` is called with the health on the store's queue.
+    package nonisolated func look(completion: @escaping @Sendable (StoreHealth) -> Void) {
+        executor.queue.async {
+            self.assumeIsolated { try? $0.checkPlace() }
+            completion(self.health)
+        }
     }
 
     /// Admits no more operations, finishes the waiting ones, and closes the file. The directory's lock stays with its
@@ -216,9 +228,9 @@ package actor StateStore: Journal {
     private func commitTogether(_ batch: [StoreOperation]) throws {
         var reports: [@Sendable () -> Void] = []
         var sequence = lastSequence
-        let refusal = health.refusal
         do {
             try checkPlace()
+            let refusal = health.refusal
             try connection.execute("BEGIN IMMEDIATE")
             for operation in batch {
                 var transaction = StoreTransaction(
@@ -263,8 +275,11 @@ package actor StateStore: Journal {
     /// SQLite goes on writing to a file that somebody has deleted, and everything in it is lost with this process.
     private func checkPlace() throws(StoreError) {
         let path = configuration.directory.databasePath
-        guard let file, (try? FileSystem.facts(path).identity) != file else { return }
-        throw .unavailable("\(path) was deleted or replaced while Ladle runs; put it back, or restart Ladle")
+        let isInPlace = file == nil || (try? FileSystem.facts(path).identity) == file
+        let reason =
+            isInPlace ? nil : "\(path) was deleted or replaced while Ladle runs; put it back, or restart Ladle"
+        shared.withLock { $0.misplaced = reason }
+        if let reason { throw .unavailable(reason) }
     }
 
     /// Written before any report, so that the witness includes every answered operation.

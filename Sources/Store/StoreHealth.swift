@@ -6,6 +6,8 @@ package enum StoreHealth: Sendable, Equatable {
     case ok
     /// The file can be read but not written.
     case readOnly(reason: String)
+    /// The file was deleted or replaced while it is open. Nothing is written until it is back in its place.
+    case misplaced(reason: String)
     /// The previous file was set aside unread; the outbox stays closed until `recover`.
     case quarantined(path: String, reason: String)
 
@@ -13,7 +15,7 @@ package enum StoreHealth: Sendable, Equatable {
     package var refusal: StoreError? {
         switch self {
         case .ok: nil
-        case .readOnly(let reason): .unavailable(reason)
+        case .readOnly(let reason), .misplaced(let reason): .unavailable(reason)
         case .quarantined(let path, let reason):
             .outboxClosed("\(reason); the former file is in \(path)", directory: FileSystem.folder(of: path))
         }

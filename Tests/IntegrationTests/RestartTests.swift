@@ -1,5 +1,6 @@
 import Foundation
 import JSONBytes
+import POSIX
 import TestSupport
 import Testing
 
@@ -16,6 +17,25 @@ struct RestartTests {
         let second = try await LadleProcess(away, state: first.state, demo: false)
         #expect(try second.request("GET", "/v1/outbox/\(id)")["text"] == "keep me")
         #expect(try second.request("GET", "/v1/status").json["outbox"]?["pending"]?.int == 1)
+    }
+
+    @Test func `a state directory that was moved away is told of, by the commands and by the server`() async throws {
+        let ladle = try await LadleProcess(["--gateway", "ws://127.0.0.1:9"], demo: false)
+        let (place, elsewhere) = (ladle.state.path, ladle.state.path + "-away")
+        try FileSystem.rename(place, to: elsewhere)
+        defer { try? FileSystem.rename(elsewhere, to: place) }
+        for command in ["status", "doctor"] {
+            let told = try ladle.command([command])
+            #expect(told.code != 0 && told.output.contains("/ladle.sock was deleted, perhaps with its state directory"))
+        }
+        let text = try eventually {
+            let status = try ladle.request("GET", "/v1/status", ["Accept: text/plain"]).body
+            return status.contains("no message is accepted") ? status : nil
+        }
+        #expect(text.contains("/ladle.db was deleted or replaced while Ladle runs; put it back, or restart Ladle"))
+        try FileSystem.rename(elsewhere, to: place)
+        try eventually { try ladle.request("GET", "/v1/status").json["outbox"]?["closed"] == nil ? true : nil }
+        #expect(try ladle.command(["status"]).code == 0)
     }
 
     @Test func `tokens outlive a restart, the first start leaves one for the owner, and no file has their secrets`()

@@ -43,6 +43,25 @@ struct `The store` {
         #expect(document.root["entry"]?["text"]?.string == "hello")
     }
 
+    @Test func `knows that its file was moved away, also before anybody writes, and that it is back`() async throws {
+        let fixture = try StoreFixture()
+        let (store, _) = try fixture.open()
+        func look() async -> StoreHealth {
+            await withCheckedContinuation { done in store.look { done.resume(returning: $0) } }
+        }
+        #expect(await look() == .ok)
+        try FileSystem.rename(fixture.scratch.file("state"), to: fixture.scratch.file("elsewhere"))
+        guard case .misplaced(let reason) = await look() else {
+            Issue.record("\(store.health)")
+            return
+        }
+        #expect(reason.contains("was deleted or replaced") && store.health.refusal?.detail == reason)
+        await #expect(throws: StoreError.self) { _ = try await store.enqueue(fixture.entry("a")) }
+        try FileSystem.rename(fixture.scratch.file("elsewhere"), to: fixture.scratch.file("state"))
+        _ = try await store.enqueue(fixture.entry("a"))
+        #expect(store.health == .ok)
+    }
+
     @Test func `replays an acceptance for the same key and body, and refuses another body`() async throws {
         let fixture = try StoreFixture()
         let (store, _) = try fixture.open()

@@ -1,6 +1,8 @@
 /// The reason why the daemon did not answer.
 package enum ClientError: Error, Equatable, Sendable {
     case notRunning(ServerPlace.Address)
+    /// A server runs, but the file of its socket was deleted.
+    case deleted(path: String)
     case notAllowed(path: String)
     case unreachable(ServerPlace.Address, reason: String)
     /// The server's certificate is not the expected one.
@@ -12,6 +14,7 @@ package enum ClientError: Error, Equatable, Sendable {
     package var message: String {
         switch self {
         case .notRunning(let address): "no ladle serve is running: nothing answers at \(address)"
+        case .deleted(let path): "ladle serve is running, but \(path) was deleted, perhaps with its state directory"
         case .notAllowed(let path): "\(path) belongs to another user"
         case .unreachable(let address, let reason): "\(address) cannot be reached: \(reason)"
         case .notTrusted(let address, let reason): "\(address) is not trusted: \(reason)"
@@ -23,7 +26,7 @@ package enum ClientError: Error, Equatable, Sendable {
 
     var exit: ExitCode {
         switch self {
-        case .notRunning, .unreachable: .unavailable
+        case .notRunning, .deleted, .unreachable: .unavailable
         case .notAllowed, .notTrusted: .noPermission
         case .closed, .timeOut: .temporary
         case .badAnswer: .internal
@@ -33,6 +36,7 @@ package enum ClientError: Error, Equatable, Sendable {
     var code: String {
         switch self {
         case .notRunning: "NOT_RUNNING"
+        case .deleted: "SOCKET_DELETED"
         case .notAllowed: "SOCKET_NOT_ALLOWED"
         case .unreachable(.unix, _): "SOCKET_UNREACHABLE"
         case .unreachable(.tcp, _): "HOST_UNREACHABLE"
@@ -50,6 +54,7 @@ package enum ClientError: Error, Equatable, Sendable {
         switch self {
         case .notRunning(.unix): "start it with: ladle serve    (or say where it is: --state DIR, --socket PATH)"
         case .notRunning(.tcp): "start it on that host with: ladle serve    (its addresses: ladle doctor)"
+        case .deleted: "put the directory back where it was, or stop ladle serve and start it again"
         case .notAllowed: "run the command as the user that runs ladle serve"
         case .unreachable(.unix, _): "ladle doctor"
         case .unreachable(.tcp, _): "ladle context list    (shows the places that are known)"

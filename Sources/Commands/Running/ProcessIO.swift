@@ -124,6 +124,7 @@ package final class ProcessIO: CommandIO {
     private static func fault(_ error: SystemError, at address: ServerPlace.Address) -> ClientError {
         switch address {
         case _ where error.isRefused: return .notRunning(address)
+        case .unix(let path) where error.isNotFound && PeerSockets.listens(on: path): return .deleted(path: path)
         case .unix where error.isNotFound: return .notRunning(address)
         case .unix(let path) where error.isPermission: return .notAllowed(path: path)
         case .tcp(let web) where error.isNotFound: return .unreachable(address, reason: "\(web.host) is not known")

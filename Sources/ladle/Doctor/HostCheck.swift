@@ -140,6 +140,7 @@ enum HostCheck {
             let text = "\(socket) is left over from a server that is gone; the next start replaces it"
             return .wrong("daemon", text, "ladle serve")
         case .notRunning: return .wrong("daemon", "ladle serve is not running", "ladle serve")
+        case .deleted: return .wrong("daemon", error.message, error.hint)
         case .notAllowed:
             let folder = Printable.argument(FileSystem.folder(of: socket))
             let hint = "sudo -u \"$(stat -c %U \(Printable.argument(socket)))\" ladle doctor --state \(folder)"

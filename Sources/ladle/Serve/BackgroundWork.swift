@@ -1,5 +1,7 @@
 import Dispatch
+import Observability
 import POSIX
+import Store
 
 /// Calls back every half minute, to look at the certificate files.
 enum CertificateClock {
@@ -21,6 +23,23 @@ enum MemoryClock {
         BackgroundWork.after(milliseconds: milliseconds) {
             ProcessLimits.releaseFreeMemory()
             start()
+        }
+    }
+}
+
+/// Looks every five seconds whether the database is still in its place, so that the status says it before a message is
+/// refused, and logs when it no longer is.
+enum StoreClock {
+    private static let milliseconds = 5_000
+
+    static func start(_ store: StateStore, log: Log, last: StoreHealth) {
+        BackgroundWork.after(milliseconds: milliseconds) {
+            store.look { health in
+                if health != last, case .misplaced(let reason) = health {
+                    log.error("store.misplaced", ["error": .string(reason)])
+                }
+                start(store, log: log, last: health)
+            }
         }
     }
 }

@@ -79,6 +79,7 @@ final class ServeProcess: Sendable {
         followFiles()
         feedWatchdog()
         MemoryClock.start()
+        StoreClock.start(store, log: output.log, last: store.health)
         await withCheckedContinuation { (done: CheckedContinuation<Void, Never>) in
             let resume = Once { done.resume() }
             signals.whenAskedToStop { [self] in
