@@ -16,8 +16,7 @@ package struct SessionKey: Sendable, Hashable, Comparable {
         case empty
         case tooLong(limit: Int)
         case blank
-        /// A control character.
-        case control
+        case control(Unicode.Scalar)
         /// `agent:` without a valid agent id or without a rest.
         case malformed
     }

@@ -1,7 +1,7 @@
 #include "copenapi.h"
 
 // `openapi/embed` makes openapi.json and the next line, the SHA-256 of the two files one after the other.
-// c05847b078c0e302325ca1dbf0c6ac7bec4d22e96b2362e572486e0cd7a07dc5
+// b4feb2137695fa269f7b7ff9f3c7f9d5634980c46a093ea7797413e99bfd97fa
 
 static const uint8_t yaml[] = {
 #embed "../../openapi/openapi.yaml"

@@ -44,6 +44,12 @@ struct SendRouteTests {
             #expect(refused["detail"]?.contains("agent:main:its'") == true && refused["hint"] == "leave out '")
             let blank = try await api.say("x", "?session=a%20b", on: loop)
             #expect(blank["detail"]?.contains("has a blank in it") == true)
+            #expect(blank["hint"] == "write - for each blank: a-b")
+            let control = #"{"text":"x","session":"a\u001bb"}"#
+            let escape = try await api.post("/v1/messages", Field.json, control, on: loop)
+            #expect(escape["detail"]?.contains(#"has the control character \u{1B} in it"#) == true)
+            #expect(escape["hint"] == #"leave out \u{1B}"#)
+            #expect(try await api.say("x", "?session=UPPER", on: loop)["session"] == "agent:main:upper")
             #expect(try await api.post("/v1/wake", Field.json, #"{"text":"x","session":"$x"}"#, on: loop).status == 422)
         }
     }

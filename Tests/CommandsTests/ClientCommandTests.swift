@@ -177,6 +177,13 @@ struct ClientCommandTests {
         #expect(!io.errors.contains("POST"))
     }
 
+    @Test func `a message to a named session says which one was meant`() {
+        let io = RecordedIO()
+        io.replies = [.json(202, #"{"id":"e1","state":"queued","session":"agent:main:upper"}"#)]
+        #expect(io.run("send", "--session", "UPPER", "x") == .ok)
+        #expect(io.output == "✓ queued e1 for agent:main:upper\n")
+    }
+
     @Test func `answers come in pieces of any size, and torn ones are a failure`() {
         for size in [1, 2, 7, 64] {
             let io = RecordedIO()

@@ -33,8 +33,8 @@ struct SessionKeyTests {
         ("agent::x", .malformed),
         ("agent:_a:x", .malformed),
         ("a b", .blank),
-        ("a\u{0}b", .control),
-        ("a\u{9B}b", .control),
+        ("a\u{0}b", .control("\u{0}")),
+        ("a\u{9B}b", .control("\u{9B}")),
         ("agent:\u{301}main:x", .malformed),
     ]
 

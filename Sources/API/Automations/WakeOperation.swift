@@ -56,7 +56,7 @@ enum WakeOperation {
             // A number is no key, and neither is nothing.
             key = try api.runs.session(named: named.map { $0.string ?? "" } ?? "main", "session")
         } catch {
-            throw .invalidField("session", error.detail)
+            throw .invalidField("session", error.detail, hint: error.hint)
         }
         try api.checkMayBegin(key, "session")
         return key

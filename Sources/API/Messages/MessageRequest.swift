@@ -56,7 +56,7 @@ struct MessageRequest: Sendable {
             session = try api.runs.session(named: session, "session")
         } catch {
             // The body's session is well-formed, but not allowed.
-            throw .invalidField("session", error.detail)
+            throw .invalidField("session", error.detail, hint: error.hint)
         }
         // Before the text is looked through: it may be as long as the body.
         try Self.checkLength(text.utf8.count)

@@ -10,7 +10,8 @@ extension RunService {
         do throws(SessionKey.Problem) {
             return try key(named: text).text
         } catch {
-            throw .badParameter(field, "`\(field)` is a session key such as main or agent:main:main\(error.reason).")
+            let detail = "`\(field)` is a session key such as main or agent:main:main\(error.reason)."
+            throw Problem(.badParameter, detail, hint: error.remedy(for: text), field: field)
         }
     }
 }
@@ -37,10 +38,21 @@ extension SessionKey.Problem {
         case .empty: "; this one is empty"
         case .tooLong(let limit): " of at most \(limit) bytes"
         case .blank: "; this one has a blank in it"
-        case .control: "; this one has a control character in it"
+        case .control(let scalar): "; this one has the control character \(Self.shown(String(scalar))) in it"
         case .malformed: "; behind `agent:` stand an agent's id, a colon and a name"
         }
     }
+
+    /// The change that makes a key of the text; nil if `reason` says it.
+    fileprivate func remedy(for text: String) -> String? {
+        switch self {
+        case .blank: "write - for each blank: \(Self.shown(text.trimmingBlanks().replacing(" ", with: "-")))"
+        case .control(let scalar): "leave out \(Self.shown(String(scalar)))"
+        case .empty, .tooLong, .malformed: nil
+        }
+    }
+
+    private static func shown(_ text: String) -> String { Printable.escaped(text).text }
 }
 
 extension Call {

@@ -71,7 +71,12 @@ enum SendCommand {
         guard let wait = try wait(invocation) else {
             guard let entry = try invocation.value(request) else { return .ok }
             let state = Printable.line(entry["state"]?.string ?? "queued")
-            invocation.print("\(invocation.style.good("✓")) \(state) \(Printable.line(entry["id"]?.string ?? ""))")
+            // A key may be written in other ways than the server's, such as in capitals.
+            let session = invocation.command["--session"] == nil ? nil : entry["session"]?.string
+            let place = session.map { " for \(Printable.line($0))" } ?? ""
+            invocation.print(
+                "\(invocation.style.good("✓")) \(state) \(Printable.line(entry["id"]?.string ?? ""))\(place)"
+            )
             return .ok
         }
         let isForPeople = !invocation.json && !invocation.command.has("--format")

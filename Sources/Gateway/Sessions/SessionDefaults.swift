@@ -26,7 +26,7 @@ package struct SessionDefaults: Sendable, Equatable {
         guard !trimmed.isEmpty else { throw .empty }
         guard trimmed.utf8.count <= SessionKey.limit else { throw .tooLong(limit: SessionKey.limit) }
         guard !trimmed.utf8.contains(0x20) else { throw .blank }
-        guard !trimmed.unicodeScalars.contains(where: Self.isControl) else { throw .control }
+        if let control = trimmed.unicodeScalars.first(where: Self.isControl) { throw .control(control) }
         let lowered = trimmed.lowercased()
         if isMain(lowered) || lowered.isSameText(as: mainSession.text) { return mainSession }
         if lowered == "global" || lowered == "unknown" { return SessionKey(canonical: lowered) }
