@@ -1,7 +1,7 @@
 #include "copenapi.h"
 
 // `openapi/embed` makes openapi.json and the next line, the SHA-256 of the two files one after the other.
-// b4feb2137695fa269f7b7ff9f3c7f9d5634980c46a093ea7797413e99bfd97fa
+// 0b3761540075e91847f810005f818ee5385b3ff1ca929a1cb79ac65d5f989db3
 
 static const uint8_t yaml[] = {
 #embed "../../openapi/openapi.yaml"

@@ -45,6 +45,23 @@ struct RunRouteTests {
         }
     }
 
+    @Test func `a brief list has no steps, and the beginning of each text`() async throws {
+        try await withAPI(.demo) { api, loop in
+            for words in ["append the weather to weather.txt", String(repeating: "long ", count: 100)] {
+                _ = try await api.say(words, "?wait=20", on: loop)
+            }
+            let runs = try #require(try await api.get("/v1/runs", on: loop).json["runs"])
+            let brief = try #require(try await api.get("/v1/runs?brief=true", on: loop).json["runs"])
+            let (whole, cut) = (try #require(runs[0]?["text"]?.string), try #require(brief[0]?["text"]?.string))
+            #expect(whole.count > 200 && cut == whole.prefix(200) + "…")
+            #expect(runs[1]?["steps"]?.count ?? 0 > 0 && brief[1]?["steps"] == nil)
+            #expect(brief[1]?["text"]?.string == runs[1]?["text"]?.string)
+            #expect(brief.elements.map { $0["id"]?.string } == runs.elements.map { $0["id"]?.string })
+            let active = try await api.get("/v1/runs?active=true&brief=maybe", on: loop)
+            #expect(active.status == 400 && active["field"] == "brief")
+        }
+    }
+
     @Test func `a run that has just ended is in the list as it is by itself`() async throws {
         try await withAPI(.demo) { api, loop in
             for number in 0..<40 {

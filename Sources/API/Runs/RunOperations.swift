@@ -17,7 +17,7 @@ enum RunOperations {
             .get,
             "/v1/runs",
             scope: .read,
-            query: ["active", "before", "limit", "session"],
+            query: ["active", "before", "brief", "limit", "session"],
             handler: list
         ),
         Route("getRun", .get, "/v1/runs/{id}", scope: .read, produces: [.json, .plain], handler: get),
@@ -27,17 +27,18 @@ enum RunOperations {
         let limit = try call.number("limit", in: 1...200, default: 50)
         let sessions = try call.onlySessions(of: api.runs)
         let before = call.text("before")
+        let isBrief = try call.flag("brief")
         let isActive = call.text("active") == nil ? nil : try call.flag("active")
         let archive = api.services.runArchive
         if isActive == true {
             let page = archive.activePage(sessions: sessions, before: before, limit: limit)
-            return try answer(call, page, skipsActive: false, on: loop)
+            return try answer(call, page, isBrief: isBrief, skipsActive: false, on: loop)
         }
         archive.page(sessions: sessions, before: before, limit: limit, on: loop) { result in
             switch result {
             case .success(let page):
                 call.attempt(on: loop) { () throws(Problem) in
-                    try answer(call, page, skipsActive: isActive == false, on: loop)
+                    try answer(call, page, isBrief: isBrief, skipsActive: isActive == false, on: loop)
                 }
             case .failure(let error): call.fail(.storage(error), on: loop)
             }
@@ -47,6 +48,7 @@ enum RunOperations {
     private static func answer(
         _ call: Call,
         _ page: RunArchive.Page?,
+        isBrief: Bool,
         skipsActive: Bool,
         on loop: isolated EventLoop
     ) throws(Problem) {
@@ -54,7 +56,9 @@ enum RunOperations {
         call.respondTagged(
             .object { object in
                 object.array("runs") { list in
-                    for run in page.runs where !(skipsActive && run.state.isActive) { list.value(run) }
+                    for run in page.runs where !(skipsActive && run.state.isActive) {
+                        if isBrief { run.writeBriefly(to: &list) } else { list.value(run) }
+                    }
                 }
                 if page.hasMore { object.member("before", page.runs.last?.id) }
             },
@@ -101,6 +105,19 @@ enum RunOperations {
             return call.respondTagged(text.adding(.cacheControl, "no-cache"), on: loop)
         }
         call.respondTagged(.json(.ok, view).adding(.cacheControl, "no-cache"), on: loop)
+    }
+}
+
+extension Run {
+    /// In Unicode scalars: a character may have any number of them.
+    private static let briefText = 200
+
+    /// Writes the run without its steps and with the beginning of its text: whole runs may have a megabyte each.
+    fileprivate func writeBriefly(to writer: inout JSONWriter) {
+        var run = self
+        let start = text.unicodeScalars.prefix(Self.briefText)
+        if start.endIndex < text.endIndex { run.text = String(start) + "…" }
+        run.write(to: &writer, includingSteps: false)
     }
 }
 

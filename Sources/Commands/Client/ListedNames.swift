@@ -12,7 +12,7 @@ package enum ListedNames: String, CaseIterable, Sendable {
     private var list: (request: ClientRequest, member: String, key: String)? {
         switch self {
         case .entries: (.get("/v1/outbox").adding("limit", "500"), "entries", "id")
-        case .runs: (.get("/v1/runs").adding("limit", "200"), "runs", "id")
+        case .runs: (.get("/v1/runs").adding("limit", "200").adding("brief", "true"), "runs", "id")
         case .approvals: (.get("/v1/approvals").adding("limit", "200"), "approvals", "id")
         case .questions: (.get("/v1/questions"), "questions", "id")
         case .sinks: (.get("/v1/notifications/sinks"), "sinks", "name")
