@@ -1,7 +1,7 @@
 #include "copenapi.h"
 
 // `openapi/embed` makes openapi.json and the next line, the SHA-256 of the two files one after the other.
-// 0b3761540075e91847f810005f818ee5385b3ff1ca929a1cb79ac65d5f989db3
+// f63e07cc25d46bc24971145d62095736a34ee65063a717dc1bf3d284538b3033
 
 static const uint8_t yaml[] = {
 #embed "../../openapi/openapi.yaml"

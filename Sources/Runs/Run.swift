@@ -81,7 +81,8 @@ package struct Run: Sendable, Equatable {
     }
 
     /// `run.started` and `run.ended` carry the run without its steps.
-    package func write(to writer: inout JSONWriter, includingSteps: Bool) {
+    /// - Parameter isTruncated: the text is only the beginning of the run's.
+    package func write(to writer: inout JSONWriter, includingSteps: Bool, isTruncated: Bool = false) {
         writer.object { writer in
             writer.member("id", id)
             writer.member("session", session.text)
@@ -89,6 +90,7 @@ package struct Run: Sendable, Equatable {
             writer.member("startedAt", startedAt)
             writer.member("endedAt", endedAt)
             writer.member("text", text)
+            if isTruncated { writer.member("truncated", true) }
             if includingSteps { writer.array("steps", of: steps) }
             writer.member("error", error)
             writer.member("code", code?.rawValue)

@@ -115,9 +115,8 @@ extension Run {
     /// Writes the run without its steps and with the beginning of its text: whole runs may have a megabyte each.
     fileprivate func writeBriefly(to writer: inout JSONWriter) {
         var run = self
-        let start = text.unicodeScalars.prefix(Self.briefText)
-        if start.endIndex < text.endIndex { run.text = String(start) + "…" }
-        run.write(to: &writer, includingSteps: false)
+        run.text = String(text.unicodeScalars.prefix(Self.briefText))
+        run.write(to: &writer, includingSteps: false, isTruncated: run.text.utf8.count < text.utf8.count)
     }
 }
 
