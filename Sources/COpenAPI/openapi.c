@@ -1,7 +1,7 @@
 #include "copenapi.h"
 
 // `openapi/embed` makes openapi.json and the next line, the SHA-256 of the two files one after the other.
-// f63e07cc25d46bc24971145d62095736a34ee65063a717dc1bf3d284538b3033
+// 149c892b5ce645d969a233eb5150df6200bc3a5f546b9e02418eb20d1cbd4e10
 
 static const uint8_t yaml[] = {
 #embed "../../openapi/openapi.yaml"

@@ -33,6 +33,8 @@ package struct Run: Sendable, Equatable {
     package var continuedAs: String?
     /// The gateway may still run the words of the stopped message, or read them with the session's next one.
     package var mayReturn: Bool
+    /// The message had begun to run before, in a process of the gateway that is gone: what it does, it may have done twice.
+    package var executedAgain: Bool
     package var usage: TokenUsage?
 
     package init(
@@ -47,6 +49,7 @@ package struct Run: Sendable, Equatable {
         end: Ending.How? = nil,
         continuedAs: String? = nil,
         mayReturn: Bool = false,
+        executedAgain: Bool = false,
         usage: TokenUsage? = nil
     ) {
         self.id = id
@@ -60,6 +63,7 @@ package struct Run: Sendable, Equatable {
         self.end = end
         self.continuedAs = continuedAs
         self.mayReturn = mayReturn
+        self.executedAgain = executedAgain
         self.usage = usage
     }
 
@@ -96,6 +100,7 @@ package struct Run: Sendable, Equatable {
             writer.member("code", code?.rawValue)
             writer.member("continuedAs", continuedAs)
             if mayReturn { writer.member("mayReturn", true) }
+            if executedAgain { writer.member("executedAgain", true) }
             writer.member("usage", usage)
         }
     }

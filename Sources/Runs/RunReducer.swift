@@ -35,6 +35,8 @@ struct RunReducer: Sendable {
     private(set) var beganAfterStop = false
     /// The answer of a run that began after its stop may be in the transcript.
     private(set) var hasAnswerToRead = false
+    /// The message had begun to run before, in a process of the gateway that is gone.
+    private(set) var isExecutedAgain = false
     private var usageByRow: [String: TokenUsage] = [:]
     private var finalUsage: TokenUsage?
     /// How the assistant's last row ended. It gives the run's end once the gateway calls the run over.
@@ -138,6 +140,7 @@ struct RunReducer: Sendable {
             end: ending.end,
             continuedAs: ending.continuedAs,
             mayReturn: state == .aborted && ending.continuedAs == nil && mayReturn,
+            executedAgain: isExecutedAgain,
             usage: usageByRow.isEmpty ? finalUsage : usageByRow.values.reduce(TokenUsage(), +)
         )
     }
@@ -428,9 +431,13 @@ struct RunReducer: Sendable {
     /// The message was sent again after a try that left no trace. The run begins again; its start is already published.
     mutating func begin(again now: Timestamp) {
         heard(at: now)
+        if publication.isStartPublished { isExecutedAgain = true }
         beginAgain()
         message.sentAgain()
     }
+
+    /// The run goes on with one that the gateway's restart cut off.
+    mutating func executesAgain() { isExecutedAgain = true }
 
     /// The gateway has lost the message, and with it the steps and the text of the last try.
     mutating func awaitResend() {
@@ -442,6 +449,7 @@ struct RunReducer: Sendable {
     /// - Parameter now: when the rows were read. A published end is corrected by rows up to this time.
     mutating func continuedUnseen(now: Timestamp) {
         if isClosed { overAt = now } else { beginAgain() }
+        isExecutedAgain = true
         // Of a stopped run, the rows behind the stop are its own too.
         if ending.wasStopped { beganAfterStop = true }
         if publication.isEndFromDisk { text.forgetSnapshot() }
@@ -467,6 +475,7 @@ struct RunReducer: Sendable {
             steps.resume(run.steps)
             times.resume(run)
             ending = Ending(published: run.end, continuedAs: run.continuedAs, error: run.error)
+            isExecutedAgain = run.executedAgain
             // A message of which there is work was not refused, so its row proves its delivery.
             let isAtWork = !run.text.isEmpty || run.steps.contains { [.tool, .thinking].contains($0.kind) }
             if isAtWork { message.seenAtWork() }

@@ -30,6 +30,7 @@ struct ContinuedRunTests: EvidenceScene {
         tracker.relink(process: .other, now: after(10_000))
         let first = goOn(&tracker, takenUp("story", at: 16_000), at: 16_000)
         #expect(first.contains(.reassigned(from: "k2", to: "g")), "\(first)")
+        #expect(tracker.run("g")?.executedAgain == true && tracker.run("k2")?.executedAgain == false)
         #expect(stopFollows(first) == [])
         // The model thinks for 20 s, so a page is read.
         #expect(tracker.looks(after(40_000)) == [main])

@@ -74,9 +74,14 @@ package enum EventLogSchema {
         ),
         Migration(module: "eventlog", version: 4, script: typedRuns),
         Migration(module: "eventlog", version: 5, script: said),
+        Migration(
+            module: "eventlog",
+            version: 6,
+            script: "ALTER TABLE run ADD COLUMN executed_again INTEGER NOT NULL DEFAULT 0;"
+        ),
     ]
 
-    /// Runs and steps in columns. Before, they were the API's JSON, which the program had to parse again. `end_kind` is a `Run.End`.
+    /// Runs and steps in columns. Before, they were the API's JSON, which the program had to parse again. `end_kind` is an `Ending.How`.
     private static let typedRuns = """
         CREATE TABLE typed_run(
             id TEXT PRIMARY KEY,
