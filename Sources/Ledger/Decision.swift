@@ -24,18 +24,12 @@ package struct Decision: Sendable, Hashable {
     package let told: Statement?
     package let next: Next
 
-    /// Whether the session's next message may go before this turn is settled: a doubt does not block others without a bound.
-    package let letsOthersGo: Bool
-
     package init(_ verdict: Verdict, _ gateway: MessageTraits) {
         // The last row fits everything.
         let fitting = Self.table.first { $0.fits(verdict, gateway) } ?? Self.table[Self.table.count - 1]
         row = fitting.name
         told = fitting.told(verdict, gateway)
         next = fitting.next
-        letsOthersGo =
-            told.map { !$0.isOpen || [.unknown, .completed].contains($0.kind) || verdict.marks.contains(.waited) }
-            ?? false
     }
 }
 

@@ -16,6 +16,9 @@ package struct Ending: Sendable {
         case evicted
         /// The run is over, and nothing says how.
         case unknown
+
+        /// The agent had the message. A run that failed may be one that the gateway refused to begin.
+        package var showsDelivery: Bool { [.completed, .aborted, .reset].contains(self) }
     }
 
     /// Why a run is over although no event reported how it ended.
@@ -56,13 +59,15 @@ package struct Ending: Sendable {
     private var lastTry: TryEnd?
     private var tryError: (sequence: Int64, text: String)?
     /// The end according to the transcript.
-    private var row: (end: How, error: String?)?
+    private var shownEnd: (how: How, error: String?)?
     package private(set) var over: Over?
     /// No other try began for so long that the last one was the last. Its event of the chat did not come.
     private var settlesAt: Timestamp?
     private var isSettled = false
+    /// The run had begun before, in a process of the gateway that is gone.
+    private var wasCutOff = false
 
-    package init() { decide() }
+    package init() {}
 
     // MARK: The table
 
@@ -82,8 +87,8 @@ package struct Ending: Sendable {
         // An error in the transcript may be that of the first of several tries.
         Row(
             name: "shown by its rows",
-            fits: { ending in ending.row.map { $0.end != .failed || ending.over != nil } ?? false },
-            end: { $0.row?.end }
+            fits: { ending in ending.shownEnd.map { $0.how != .failed || ending.over != nil } ?? false },
+            end: { $0.shownEnd?.how }
         ),
         Row(name: "over after its last try", fits: { $0.over != nil && $0.hasEndedTry }, end: { $0.lastTry?.end }),
         Row(name: "its session's last end", fits: { $0.sessionEnd != nil }, end: { $0.sessionEnd }),
@@ -93,16 +98,13 @@ package struct Ending: Sendable {
         Row(name: "under way", fits: { _ in true }, end: { _ in nil }),
     ]
 
-    /// The name of the row that decided.
-    private(set) var rowName = ""
+    /// The row that decides. The last one fits everything.
+    var row: Row { Self.table.first { $0.fits(self) } ?? Self.table[Self.table.count - 1] }
+
     /// Nil while the run is active. It is read for every piece of text, so the table is asked once a report.
     package private(set) var end: How?
 
-    private mutating func decide() {
-        // The last row fits everything.
-        let row = Self.table.first { $0.fits(self) } ?? Self.table[Self.table.count - 1]
-        (rowName, end) = (row.name, row.end(self))
-    }
+    private mutating func decide() { end = row.end(self) }
 
     /// The last try has ended, and no other has begun.
     private var hasEndedTry: Bool { lastTry.map { $0.sequence >= lastStart } ?? false }
@@ -116,13 +118,13 @@ package struct Ending: Sendable {
     /// The gateway said that it stopped the run, and no answer came in spite of that.
     package var wasStopped: Bool { isStopped && !isAnsweredAfterStop }
     /// The transcript has the whole answer.
-    package var isAnswered: Bool { row?.end == .completed || isAnsweredAfterStop }
+    package var isAnswered: Bool { shownEnd?.how == .completed || isAnsweredAfterStop }
     /// The gateway reported an error and may be in the pause before its next try.
     package var isAwaitingRetry: Bool { failure?.mayBeTriedAgain == true && end == nil }
 
     /// The run's own end was reported or is in the transcript, so the gateway has the message.
     package var isProven: Bool {
-        isStopped || isFinished || row != nil || failure?.mayBeTriedAgain == false || isSettled || isAnsweredAfterStop
+        isStopped || isFinished || shownEnd != nil || failure?.mayBeTriedAgain == false || isSettled
     }
 
     /// The agent had the message: its run's end is known, or the run was seen to be lost with its conversation.
@@ -138,19 +140,36 @@ package struct Ending: Sendable {
     package var wasGivenUp: Bool { end == .interrupted && over == .processGone }
 
     /// An event or a row is about this run's own end; else the gateway only told how the session's last run ended.
-    package var isShown: Bool { row != nil || lastTry != nil || failure != nil }
+    package var isShown: Bool { shownEnd != nil || lastTry != nil || failure != nil }
+
+    /// The agent began a second time with what it had begun before: what it did then, it may have done twice.
+    package var isAgain: Bool {
+        wasCutOff && (lastStart > .min || isFinished || shownEnd != nil || isAnsweredAfterStop)
+    }
 
     /// The error as the provider reported it.
-    package var providersError: String? { tryError?.text ?? failure?.text ?? row?.error }
+    package var providersError: String? { tryError?.text ?? failure?.text ?? shownEnd?.error }
 
     // MARK: Reports
 
+    /// The gateway lost the message, so what was reported of its run is over.
+    /// - Parameter hadBegun: the agent may have worked on it.
+    package mutating func lost(hadBegun: Bool) {
+        let wasCutOff = wasCutOff || hadBegun
+        self = Ending()
+        self.wasCutOff = wasCutOff
+    }
+
+    /// The gateway goes on here with a run that its restart cut off.
+    package mutating func continuesAnother() { wasCutOff = true }
+
     /// The end that was published. Nothing more is known of it.
-    package init(published end: How?, continuedAs: String?, error: String?) {
+    package init(published end: How?, continuedAs: String?, error: String?, isAgain: Bool = false) {
+        if isAgain { (wasCutOff, lastStart) = (true, 0) }
         let next = continuedAs.map { Over.continued(as: $0) }
         switch end {
-        case .completed: row = (.completed, nil)
-        case .failed: (row, over) = ((.failed, error), .reported(nil))
+        case .completed: shownEnd = (.completed, nil)
+        case .failed: (shownEnd, over) = ((.failed, error), .reported(nil))
         case .aborted: (isStopped, over) = (true, next)
         case .interrupted: over = next ?? .processGone
         case .reset: over = .conversationReset
@@ -205,7 +224,7 @@ package struct Ending: Sendable {
 
     /// The last row of the run's own turn shows how the run ended.
     package mutating func shown(_ end: How, error: String? = nil) {
-        row = (end, error)
+        shownEnd = (end, error)
         decide()
     }
 

@@ -157,7 +157,6 @@ package struct Turn: Sendable, Hashable {
         verdict.delivery = .stored
         verdict.tie = certain.isEmpty ? .likely : .certain
         verdict.work = Verdict.Work(own.compactMap(\.end).max())
-        if own.count > 1 { verdict.marks.insert(.again) }
     }
 
     private func readRuns(into verdict: inout Verdict) {

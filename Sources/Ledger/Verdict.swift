@@ -47,8 +47,6 @@ package struct Verdict: Sendable, Hashable {
         package static let waited = Marks(rawValue: 32)
         /// Another turn may claim the row too.
         package static let shared = Marks(rawValue: 64)
-        /// The gateway ran the message more than once.
-        package static let again = Marks(rawValue: 128)
         /// The run of the newest key was seen at work. A run with an id of the gateway's own may be the stopped message, brought back.
         package static let begun = Marks(rawValue: 512)
         /// The newest frame went out over the present contact.

@@ -142,7 +142,7 @@ package struct Dispatcher: Sendable {
     private mutating func load(_ entries: [OutboxEntry]) {
         for entry in entries where !entry.state.isFinal {
             admit(entry)
-            let hasEnded = startup.endedRuns.contains(entry.upstreamKey)
+            let hasEnded = startup.endedRuns.contains(entry.run)
             with(entry.id) { $0.resume(hasRunEnded: hasEnded, &$1) }
         }
         if context.isOnline { linkOpened() }

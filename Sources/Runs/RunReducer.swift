@@ -35,8 +35,6 @@ struct RunReducer: Sendable {
     private(set) var beganAfterStop = false
     /// The answer of a run that began after its stop may be in the transcript.
     private(set) var hasAnswerToRead = false
-    /// The message had begun to run before, in a process of the gateway that is gone.
-    private(set) var isExecutedAgain = false
     private var usageByRow: [String: TokenUsage] = [:]
     private var finalUsage: TokenUsage?
     /// How the assistant's last row ended. It gives the run's end once the gateway calls the run over.
@@ -140,7 +138,7 @@ struct RunReducer: Sendable {
             end: ending.end,
             continuedAs: ending.continuedAs,
             mayReturn: state == .aborted && ending.continuedAs == nil && mayReturn,
-            executedAgain: isExecutedAgain,
+            executedAgain: ending.isAgain,
             usage: usageByRow.isEmpty ? finalUsage : usageByRow.values.reduce(TokenUsage(), +)
         )
     }
@@ -431,13 +429,12 @@ struct RunReducer: Sendable {
     /// The message was sent again after a try that left no trace. The run begins again; its start is already published.
     mutating func begin(again now: Timestamp) {
         heard(at: now)
-        if publication.isStartPublished { isExecutedAgain = true }
         beginAgain()
         message.sentAgain()
     }
 
     /// The run goes on with one that the gateway's restart cut off.
-    mutating func executesAgain() { isExecutedAgain = true }
+    mutating func goesOnWithAnother() { ending.continuesAnother() }
 
     /// The gateway has lost the message, and with it the steps and the text of the last try.
     mutating func awaitResend() {
@@ -449,14 +446,14 @@ struct RunReducer: Sendable {
     /// - Parameter now: when the rows were read. A published end is corrected by rows up to this time.
     mutating func continuedUnseen(now: Timestamp) {
         if isClosed { overAt = now } else { beginAgain() }
-        isExecutedAgain = true
+        ending.continuesAnother()
         // Of a stopped run, the rows behind the stop are its own too.
         if ending.wasStopped { beganAfterStop = true }
         if publication.isEndFromDisk { text.forgetSnapshot() }
     }
 
     private mutating func beginAgain() {
-        ending = Ending()
+        ending.lost(hadBegun: publication.isStartPublished)
         message.beginAgain()
         steps.abandonOpen()
         text.beginAgain()
@@ -474,8 +471,12 @@ struct RunReducer: Sendable {
             text.resume(with: run.text)
             steps.resume(run.steps)
             times.resume(run)
-            ending = Ending(published: run.end, continuedAs: run.continuedAs, error: run.error)
-            isExecutedAgain = run.executedAgain
+            ending = Ending(
+                published: run.end,
+                continuedAs: run.continuedAs,
+                error: run.error,
+                isAgain: run.executedAgain
+            )
             // A message of which there is work was not refused, so its row proves its delivery.
             let isAtWork = !run.text.isEmpty || run.steps.contains { [.tool, .thinking].contains($0.kind) }
             if isAtWork { message.seenAtWork() }

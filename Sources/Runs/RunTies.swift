@@ -103,7 +103,7 @@ struct RunTies: Sendable {
             // Another restart may interrupt the new run too, so it keeps the message's words.
             let words = memory[id]?.message.words
             memory[answer]?.message.words = words
-            if !isUnseen { memory[answer]?.executesAgain() }
+            if !isUnseen { memory[answer]?.goesOnWithAnother() }
             // Where Ladle joined the run late, its answer is found by the prompt alone.
             memory[answer]?.began(withRowAt: time)
             // This change comes before the run's end, so that a client that waits for the answer does not take the end for it.

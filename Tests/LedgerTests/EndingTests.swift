@@ -70,7 +70,7 @@ import Testing
     @Test func `each row of the table decides as it says`() {
         for each in Self.cases {
             let ending = Self.fold(each.reports)
-            #expect(ending.rowName == each.row && ending.end == each.end, "\(each.row): \(ending.rowName)")
+            #expect(ending.row.name == each.row && ending.end == each.end, "\(each.row): \(ending.row.name)")
         }
         #expect(Set(Self.cases.map(\.row)) == Set(Ending.table.map(\.name)))
     }
@@ -78,7 +78,7 @@ import Testing
     @Test func `a report that comes again changes nothing`() {
         for each in Self.cases {
             let again = Self.fold(each.reports.flatMap { [$0, $0] })
-            #expect(again.rowName == each.row && again.end == each.end, "\(each.row): \(again.rowName)")
+            #expect(again.row.name == each.row && again.end == each.end, "\(each.row): \(again.row.name)")
         }
     }
 
@@ -105,5 +105,23 @@ import Testing
         Self.begun(&ending)
         #expect(!ending.settle(now: Self.after(600_000)) && ending.end == nil, "another try has begun")
         #expect(!ending.isAwaitingRetry)
+    }
+
+    @Test func `a run that was cut off is executed again once its second try is reported`() {
+        for each in Self.cases {
+            var ending = Self.fold(each.reports)
+            ending.lost(hadBegun: false)
+            Self.begun(&ending)
+            #expect(ending.end == nil && !ending.isAgain, "\(each.row): it had not begun")
+            ending.lost(hadBegun: true)
+            ending.lost(hadBegun: false)
+            #expect(ending.end == nil && !ending.isAgain, "\(each.row): it waits to be sent again")
+            Self.begun(&ending)
+            #expect(ending.isAgain, "\(each.row)")
+        }
+        #expect(Ending(published: nil, continuedAs: nil, error: nil, isAgain: true).isAgain)
+        var next = Self.fold([Self.begun])
+        next.continuesAnother()
+        #expect(next.isAgain)
     }
 }

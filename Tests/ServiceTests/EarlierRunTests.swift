@@ -40,6 +40,44 @@ struct EarlierRunTests {
         }
     }
 
+    /// The end of the run was on disk before the kill, and the entry's proof was not. Found by the kill loop.
+    @Test func `a run that ended before the kill proves its message, and holds up nobody`() async throws {
+        try await withLinkedServices { bench, loop in
+            let id = try await bench.accept("hello", on: loop) ?? ""
+            try await bench.event("agent", Frame.start(id), on: loop)
+            try await bench.event("chat", Frame.final(id, 9, "Hi."), on: loop)
+            try await bench.advance(2_000, on: loop)
+            #expect(bench.data("run.ended").count == 1)
+            try await bench.takeProof(of: id, on: loop)
+            try await bench.kill(on: loop)
+            #expect(try await bench.state(id) == .delivered)
+            _ = try await bench.accept("next", on: loop)
+            try await bench.open(on: loop)
+            try await bench.advance(1_000, on: loop)
+            #expect(bench.gateway.sentTexts == ["hello", "next"])
+        }
+    }
+
+    /// Killed a moment later, the failed run may be one that the gateway refused: that is no proof, but it is over.
+    @Test func `a run that failed before the kill holds up nobody`() async throws {
+        try await withLinkedServices { bench, loop in
+            let id = try await bench.accept("hello", on: loop) ?? ""
+            try await bench.event("agent", Frame.start(id), on: loop)
+            let failed = #"{"runId":"\#(id)","sessionKey":"\#(Self.main)","seq":9,"state":"error","errorMessage":"no"}"#
+            try await bench.event("chat", failed, on: loop)
+            try await bench.advance(2_000, on: loop)
+            #expect(bench.data("run.ended").count == 1)
+            try await bench.takeProof(of: id, on: loop)
+            try await bench.kill(on: loop)
+            #expect(try await bench.state(id) == .accepted)
+            bench.gateway.rows[Self.main] = [Row.user("hello", key: id)]
+            _ = try await bench.accept("next", on: loop)
+            try await bench.open(on: loop)
+            try await bench.advance(70_000, on: loop)
+            #expect(bench.gateway.sentTexts == ["hello", "next"])
+        }
+    }
+
     @Test func `the text of a run outlives Ladle and the gateway's process`() async throws {
         try await withLinkedServices { bench, loop in
             try await bench.event("agent", Frame.start("run-1"), on: loop)
@@ -379,5 +417,21 @@ struct EarlierRunTests {
             try await bench.accept("two", on: loop)
             #expect(bench.gateway.sentTexts == ["two"])
         }
+    }
+}
+
+extension ServiceBench {
+    /// Brings the entry back to the state in which a kill leaves it that comes before its proof is on disk.
+    fileprivate func takeProof(of id: String, on loop: isolated EventLoop) async throws {
+        var entry = try await entry(id)
+        #expect(entry.state == .delivered)
+        (entry.state, entry.proof) = (.accepted, nil)
+        let change = OutboxChange(expectedVersion: entry.version, entry: entry)
+        services.feed.commit(on: loop) { transaction in
+            try transaction.outbox.apply(change)
+        } completion: { result in
+            #expect((try? result.get()) == true)
+        }
+        try await settle(on: loop)
     }
 }

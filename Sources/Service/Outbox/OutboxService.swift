@@ -69,16 +69,30 @@ package final class OutboxService {
     package func load(on loop: isolated EventLoop) {
         feed.readSaved("outbox", on: loop) { tables in
             let entries = try tables.outbox.open()
-            return (entries, try tables.outbox.stoppedRuns(since: entries))
+            let stopped = try tables.outbox.stoppedRuns(since: entries)
+            return (entries, stopped, try Self.ends(of: entries, tables))
         } failed: { [weak self] fault in
             self?.fault = fault
             self?.give(.loadFailed(detail: fault), on: loop)
-        } completion: { [weak self] entries, stoppedRuns in
+        } completion: { [weak self] entries, stoppedRuns, ends in
             guard let self else { return }
             self.fault = nil
             for entry in entries { self.open.note(entry) }
             for run in stoppedRuns { self.stopped(run: run, on: loop) }
+            for (entry, _) in ends { self.run(entry.run, in: entry.session, .ended, on: loop) }
             self.give(.loaded(entries), on: loop)
+            for (entry, end) in ends where end.showsDelivery { self.saw(key: entry.upstreamKey, .runEnd, on: loop) }
+        }
+    }
+
+    /// The ends of runs that were on disk before their entries knew of them.
+    private static func ends(
+        of entries: [OutboxEntry],
+        _ tables: StoreTables
+    ) throws -> [(OutboxEntry, Ending.How)] {
+        try entries.compactMap { entry in
+            guard entry.kind.startsRun, entry.firstDispatchAt != nil else { return nil }
+            return try tables.runs.end(id: entry.run).map { (entry, $0) }
         }
     }
 

@@ -1,7 +1,7 @@
 package import Basics
 import Gateway
 import Labels
-import Ledger
+package import Ledger
 package import Runs
 package import SQLite
 
@@ -102,6 +102,13 @@ package struct RunTable {
     package func state(id: String) throws(SQLiteError) -> Run.State? {
         try connection.first("SELECT state FROM run WHERE id = ?", id) { row in Run.State(rawValue: row.string(0)) }
             ?? nil
+    }
+
+    /// How the run ended; nil for one that has not, or that is not known.
+    package func end(id: String) throws(SQLiteError) -> Ending.How? {
+        try connection.first("SELECT end_kind FROM run WHERE id = ?", id) { row in
+            row.optionalString(0).flatMap(Ending.How.init(rawValue:))
+        } ?? nil
     }
 
     /// The run with its steps.

@@ -233,9 +233,13 @@ extension SmallRules {
         return steps
     }
 
-    /// Whether every earlier message of ours is settled, so that this one may go.
+    /// Whether every earlier message of ours is settled, so that this one may go. A doubt does not block others without a bound.
     private func isFree(_ message: Int, in world: World) -> Bool {
-        (0..<message).allSatisfy { decision($0, in: world).letsOthersGo }
+        (0..<message).allSatisfy { message in
+            guard let told = decision(message, in: world).told else { return false }
+            let hasWaited = turn(message, in: world).verdict.marks.contains(.waited)
+            return !told.isOpen || [.unknown, .completed].contains(told.kind) || hasWaited
+        }
     }
 
     private func frame(_ name: String, _ message: Int, _ key: Int, base: Int, _ world: World) -> [Step] {
