@@ -1,7 +1,7 @@
 #include "copenapi.h"
 
 // `openapi/embed` makes openapi.json and the next line, the SHA-256 of the two files one after the other.
-// a906e7140a2e11d0037a38fc157e4ed8d0f7b444e94cbd003dacb40703257e78
+// 149c892b5ce645d969a233eb5150df6200bc3a5f546b9e02418eb20d1cbd4e10
 
 static const uint8_t yaml[] = {
 #embed "../../openapi/openapi.yaml"

@@ -20,6 +20,8 @@ OPTIONS = options(rounds=(40, 500), seed=(0, 0), sessions=(4, 4))
 ROUNDS = OPTIONS.rounds
 SEED = OPTIONS.seed or random.SystemRandom().randrange(1, 1 << 32)
 TERMINAL = {"delivered", "failed", "cancelled", "expired"}
+# Its text is that of no poster.
+CURE = "a message to a new session"
 # What the gateway had received when the promise was made, it may write a moment later.
 GRACE = 2
 
@@ -215,8 +217,13 @@ def loop(tally, protocol):
         poster.join(30)
     accepted = {entry: (poster.session, number) for poster in posters for number, entry in poster.accepted}
 
+    cures = []
+
     def settled():
-        badges = ladle.json("GET", "/v1/outbox?limit=1")[1]
+        badges = ladle.json("GET", "/v1/outbox?state=queued,retrying&limit=1")[1]
+        # As the reason asks: the gateway goes on with a run that was cut off, and then runs nothing more in that old session.
+        if not cures and any("would refuse" in entry.get("blockedReason", "") for entry in badges["entries"]):
+            cures.append(ladle.json("POST", "/v1/messages", {"session": "cure", "text": CURE}))
         return badges["pending"] == 0 and badges["unconfirmed"] == 0
     try:
         until(settled, 90, every=0.2, what="the end of every entry")
@@ -246,7 +253,7 @@ def loop(tally, protocol):
     stray = [entry for entry, state in states.items() if state != "delivered" and entry not in stops]
     tally.check(not stray, f"every message is delivered that nobody stopped: {stray[:3]}")
 
-    rows = record(accepted_file)
+    rows = [row for row in record(accepted_file) if row["text"] != CURE]
     texts = collections.Counter(row["text"] for row in rows)
     want = {words(session, number) for session, number in accepted.values()}
     must = {words(session, number) for entry, (session, number) in accepted.items() if states[entry] == "delivered"}
