@@ -50,6 +50,13 @@ extension Decision {
         Row(name: name, fits: fits, told: told, next: next)
     }
 
+    /// The transcript has nothing of a stopped message.
+    @Sendable private static func stoppedUnseen(_ verdict: Verdict, _ gateway: MessageTraits) -> Statement? {
+        if gateway.earlyStop == .clean { return Statement(.cancelled) }
+        let mayReturn = gateway.mayBringBackStopped(hasBegun: verdict.marks.contains(.begun))
+        return Statement(.aborted, mayReturn ? [.mayHaveRun, .mayReturn] : .mayHaveRun)
+    }
+
     static let table: [Row] = [
         // Not sent.
         row("cancelled before it was sent", { v, _ in v.delivery == .none && v.will == .stop }, .nothing) { _, _ in
@@ -125,22 +132,18 @@ extension Decision {
             { v, _ in v.delivery == .absent && v.will == .stop && v.told?.kind == .cancelled },
             .nothing
         ) { v, _ in v.told },
-        row("absent, and stopped", { v, _ in v.delivery == .absent && v.will == .stop }, .nothing) { v, g in
-            if g.earlyStop == .clean { return Statement(.cancelled) }
-            let mayReturn = g.mayBringBackStopped(hasBegun: v.marks.contains(.begun))
-            return Statement(.aborted, mayReturn ? [.mayHaveRun, .mayReturn] : .mayHaveRun)
-        },
+        row("absent, and stopped", { v, _ in v.delivery == .absent && v.will == .stop }, .nothing, stoppedUnseen),
         row("absent", { v, _ in v.delivery == .absent }, .repeatKey),
 
         // Nothing is in the transcript yet.
-        row(
-            "never left, and stopped",
-            { v, g in
-                g.keysInRows && v.will == .stop && v.delivery == .inFlight && v.marks.contains(.nothingToStop)
-            },
-            .nothing
-        ) { _, _ in Statement(.cancelled) },
         row("named at work", { v, _ in v.marks.contains(.active) }, .watch),
+        // It never arrived, or an earlier stop without an answer had ended it.
+        row(
+            "not there, and stopped",
+            { v, _ in v.will == .stop && v.marks.isSuperset(of: [.waited, .fresh, .nothingToStop]) },
+            .nothing,
+            stoppedUnseen
+        ),
         row("unknown", { v, _ in v.marks.isSuperset(of: [.waited, .fresh]) }, .wait) { v, g in
             Statement(.unknown, v.will == .stop && g.mayBringBackStopped(hasBegun: false) ? .mayReturn : [])
         },

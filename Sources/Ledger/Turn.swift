@@ -133,9 +133,7 @@ package struct Turn: Sendable, Hashable {
         if page.activity == .own { marks.insert(.active) }
         if page.activity == .idle, page.knew.contains(.answer) || answers[newest] == nil { marks.insert(.idle) }
         if page.knew.contains(.stopped), wasStopped { marks.insert(.afterStop) }
-        if page.knew.contains(.nothingToStop), stops.count(where: { $0.key == newest.key }) == 1 {
-            marks.insert(.nothingToStop)
-        }
+        if page.knew.contains(.nothingToStop) { marks.insert(.nothingToStop) }
         return marks
     }
 

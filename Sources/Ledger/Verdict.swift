@@ -41,7 +41,7 @@ package struct Verdict: Sendable, Hashable {
         package static let active = Marks(rawValue: 4)
         /// A fresh page was asked for after the gateway had confirmed the stop.
         static let afterStop = Marks(rawValue: 8)
-        /// A fresh page was asked for after the gateway had said, to the only stop, that it has no such run.
+        /// A fresh page was asked for after the gateway had answered a stop: it has no such run.
         package static let nothingToStop = Marks(rawValue: 16)
         /// The bound of the present contact has passed.
         package static let waited = Marks(rawValue: 32)

@@ -141,6 +141,8 @@ struct Delivery: Sendable {
         case .mayRunAgain:
             note(.run)
             if withdrawal == .stopped { withdrawal = nil }
+        case .nothingToStop(let key):
+            if entry.goes(by: key) { turn.take(.stopAnswered(key: entry.keyGeneration, stopped: false)) }
         case .linkOpened:
             linkOpened(&context)
         case .cancel(let force, let version, let token):

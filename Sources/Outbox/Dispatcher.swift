@@ -87,7 +87,11 @@ package struct Dispatcher: Sendable {
             if let id = context.writes.finish(write) { with(id) { $0.notWritten(write, problem, &$1) } }
         case .persistFailed(let write, .moved(let current)):
             if let id = context.writes.finish(write) { replace(id, with: current, write) }
-        case .outcome(let attempt, let outcome): with(attempt.entry) { $0.receive(outcome, of: attempt, &$1) }
+        case .outcome(let attempt, let outcome):
+            if outcome.isNothingToStop, let run = deliveries[attempt.entry]?.entry.stoppedRun {
+                apply(.nothingToStop(key: run), toEntryOf: run)
+            }
+            with(attempt.entry) { $0.receive(outcome, of: attempt, &$1) }
         case .run(let session, let run, let phase): runChanged(session: session, run: run, phase: phase)
         case .taken(let key): apply(.taken(key: key), toEntryOf: key)
         case .evidence(let key, let proof): apply(.proof(key: key, proof), toEntryOf: key)
@@ -104,6 +108,7 @@ package struct Dispatcher: Sendable {
             }
         case .stopped(let run): apply(.withdrawn(.stopped), toEntryOf: run)
         case .mayRunAgain(let run): apply(.mayRunAgain, toEntryOf: run)
+        case .nothingToStop(let run): apply(.nothingToStop(key: run), toEntryOf: run)
         case .cancel(let id, let force, let version, let token):
             command(.cancel(force: force, expectedVersion: version, token), id: id, token: token)
         case .retry(let id, let version, let token):

@@ -34,6 +34,8 @@ package enum DispatcherInput: Sendable, Equatable {
     case stopped(run: String)
     /// No stop of the run stands any more.
     case mayRunAgain(run: String)
+    /// The gateway answered a stop of this run: it has no such run.
+    case nothingToStop(run: String)
     case cancel(id: String, force: Bool, expectedVersion: Int64? = nil, CommandToken)
     case retry(id: String, expectedVersion: Int64?, CommandToken)
     /// The armed timer has fired.
@@ -120,6 +122,8 @@ enum DeliveryInput: Sendable, Equatable {
     case withdrawn(Withdrawal)
     /// No stop of its run stands any more.
     case mayRunAgain
+    /// The gateway has no run with this key to stop.
+    case nothingToStop(key: String)
     case linkOpened
     case cancel(force: Bool, expectedVersion: Int64?, CommandToken)
     case retry(expectedVersion: Int64?, CommandToken)

@@ -43,7 +43,7 @@ struct DispatcherStartup: Sendable {
             return ([], refuseCommands())
         case .cancel(_, _, _, let token), .retry(_, _, let token):
             return ([], fault != nil || !keep(input) ? [refusal(token)] : [])
-        case .enqueued, .routeChanged, .stopped, .mayRunAgain, .refusedByRun, .refuses, .refusesNoMore:
+        case .enqueued, .routeChanged, .stopped, .mayRunAgain, .nothingToStop, .refusedByRun, .refuses, .refusesNoMore:
             _ = keep(input)
             return ([], [])
         case .taken, .evidence:
@@ -67,7 +67,8 @@ struct DispatcherStartup: Sendable {
             input = .enqueued(entry)
             cost += entry.session.utf8.count
         case .routeChanged(let session, let detail): cost += (session?.utf8.count ?? 0) + detail.utf8.count
-        case .cancel(let id, _, _, _), .retry(let id, _, _), .stopped(let id), .mayRunAgain(let id):
+        case .cancel(let id, _, _, _), .retry(let id, _, _), .stopped(let id), .mayRunAgain(let id),
+            .nothingToStop(let id):
             cost += id.utf8.count
         case .refusedByRun(let key, let fault): cost += key.utf8.count + fault.detail.utf8.count
         case .refuses(let session): cost += session.utf8.count

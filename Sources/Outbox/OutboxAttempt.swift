@@ -67,6 +67,11 @@ package enum AttemptOutcome: Sendable, Equatable {
     /// The frame was written, then came a timeout or the end of the connection.
     case noAnswer(detail: String)
 
+    /// The answer to a stop: the gateway has no such run.
+    var isNothingToStop: Bool {
+        if case .acknowledged(let answer) = self { answer.status == .nothingRan } else { false }
+    }
+
     package struct Acknowledgement: Sendable, Equatable {
         package enum Status: Sendable, Equatable {
             /// The message was accepted now, or the run was stopped.

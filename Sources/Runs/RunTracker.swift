@@ -133,16 +133,17 @@ package struct RunTracker: Sendable {
         return changes + memory.takeEvictedEnds()
     }
 
-    /// The gateway's process is gone, the message left no trace, and it is not sent again: the run is over.
+    /// The message left no trace at the gateway, and it is not sent again: a run that began is over, and no other will.
     package mutating func isLost(_ id: String, now: Timestamp) -> [RunChange] {
         let id = resolved(id)
-        guard let reducer = memory[id], reducer.isActive, reducer.contact.isProcessGone else { return [] }
-        guard reducer.hasBegun else {
-            memory.forget(id)
-            return []
-        }
-        memory[id]?.end(.processGone, now: now)
         var changes: [RunChange] = []
+        guard let reducer = memory[id], reducer.isActive else { return [] }
+        guard reducer.hasBegun else {
+            memory.drop(id, to: &changes)
+            return changes
+        }
+        guard reducer.contact.isProcessGone else { return [] }
+        memory[id]?.end(.processGone, now: now)
         memory.publish(id, to: &changes)
         return changes + memory.takeEvictedEnds()
     }

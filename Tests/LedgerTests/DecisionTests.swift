@@ -223,14 +223,14 @@ import Testing
     ]
 
     private static let doubtful = [
+        Case("named at work", "client-restart-midrun.v2026.6.11", .june, taken + [page([], .own)], .watch),
         Case(
-            "never left, and stopped",
+            "not there, and stopped",
             "explored",
             .june,
-            [sent, stop, .stopSent(key: 1, contact: 1), .stopAnswered(key: 1, stopped: false), page()],
-            told: Statement(.cancelled)
+            [sent, stop, .stopAnswered(key: 1, stopped: false), page(), .waited(contact: 1)],
+            told: Statement(.aborted, [.mayHaveRun, .mayReturn])
         ),
-        Case("named at work", "client-restart-midrun.v2026.6.11", .june, taken + [page([], .own)], .watch),
         Case(
             "unknown",
             "equal-words-doubt.v2026.3.1",

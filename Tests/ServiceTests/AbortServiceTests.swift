@@ -112,6 +112,35 @@ struct AbortServiceTests {
         }
     }
 
+    /// Ladle was killed while the message was on its way. The gateway's process is the same, has no such run, and shows nothing of the
+    /// message for a minute.
+    @Test(arguments: [(4, false), (4, true), (3, false), (3, true)])
+    func `a stopped message that the gateway does not have is cancelled`(version: Int, isKilled: Bool) async throws {
+        try await withServices { bench, loop in
+            let methods = version == 3 ? [] : ["sessions.subscribe"]
+            try await bench.open(version: version, methods: methods, on: loop)
+            bench.gateway.silent = ["chat.send"]
+            let id = try await bench.accept("hello", on: loop) ?? ""
+            try await bench.kill(on: loop)
+            bench.gateway.silent = []
+            bench.gateway.historyMembers = #","hasMore":false"#
+            bench.gateway.next("chat.abort", Self.nothingRan, Self.nothingRan)
+            try await stop(id, bench, on: loop)
+            try await bench.open(version: version, methods: methods, on: loop)
+            if isKilled {
+                try await bench.kill(on: loop)
+                try await bench.open(version: version, methods: methods, on: loop)
+            }
+            #expect(try await bench.state(id) == .unconfirmed)
+            try await bench.advance(120_000, on: loop)
+            let entry = try await bench.entry(id)
+            #expect(entry.state == .cancelled)
+            #expect(entry.fault?.code == OutboxFault.stopped.code)
+            #expect(bench.gateway.sentKeys == [id])
+            #expect(bench.services.runs.run(id) == nil)
+        }
+    }
+
     /// The gateway says that it stopped the run, and both are killed before its event came.
     @Test func `a stop that the gateway confirmed outlives a kill of Ladle`() async throws {
         try await withLinkedServices { bench, loop in

@@ -69,16 +69,16 @@ package final class OutboxService {
     package func load(on loop: isolated EventLoop) {
         feed.readSaved("outbox", on: loop) { tables in
             let entries = try tables.outbox.open()
-            let stopped = try tables.outbox.stoppedRuns(since: entries)
-            return (entries, stopped, try Self.ends(of: entries, tables))
+            return (entries, try tables.outbox.stops(since: entries), try Self.ends(of: entries, tables))
         } failed: { [weak self] fault in
             self?.fault = fault
             self?.give(.loadFailed(detail: fault), on: loop)
-        } completion: { [weak self] entries, stoppedRuns, ends in
+        } completion: { [weak self] entries, stops, ends in
             guard let self else { return }
             self.fault = nil
             for entry in entries { self.open.note(entry) }
-            for run in stoppedRuns { self.stopped(run: run, on: loop) }
+            for run in stops.all.compactMap(\.stoppedRun) { self.stopped(run: run, on: loop) }
+            for run in stops.foundNothing.compactMap(\.stoppedRun) { self.give(.nothingToStop(run: run), on: loop) }
             for (entry, _) in ends { self.run(entry.run, in: entry.session, .ended, on: loop) }
             self.give(.loaded(entries), on: loop)
             for (entry, end) in ends where end.showsDelivery { self.saw(key: entry.upstreamKey, .runEnd, on: loop) }

@@ -360,17 +360,23 @@ package struct OutboxTable {
         )
     }
 
-    /// The runs that were to be stopped since the first of these messages was accepted. A stop that was taken back no
-    /// longer counts.
-    package func stoppedRuns(since messages: [OutboxEntry]) throws(SQLiteError) -> [String] {
-        guard let first = messages.lazy.filter({ $0.kind.startsRun }).map(\.ordinal).min() else { return [] }
-        return try connection.all(
+    /// The stops since the first of these messages was accepted, and those to which the gateway answered that it has no such run. A stop
+    /// that was taken back no longer counts.
+    package func stops(
+        since messages: [OutboxEntry]
+    ) throws(SQLiteError) -> (all: [OutboxEntry], foundNothing: [OutboxEntry]) {
+        guard let first = messages.lazy.filter({ $0.kind.startsRun }).map(\.ordinal).min() else { return ([], []) }
+        let stops =
             "SELECT \(OutboxRow.columns) FROM outbox o INDEXED BY outbox_stop "
-                + "WHERE kind = 'abort' AND ordinal > ? AND state <> 'cancelled' ORDER BY ordinal",
-            first,
-            row: OutboxRow.entry
-        ).compactMap(\.stoppedRun)
+            + "WHERE kind = 'abort' AND ordinal > ? AND state <> 'cancelled'"
+        return (
+            try connection.all(stops + " ORDER BY ordinal", first, row: OutboxRow.entry),
+            try connection.all(stops + " AND \(Self.foundNothing)", first, row: OutboxRow.entry)
+        )
     }
+
+    private static let foundNothing =
+        "EXISTS (SELECT 1 FROM outbox_attempt a WHERE a.entry = o.id AND a.code = '\(OutboxFault.nothingRanCode)')"
 
     /// The newest abort of this run that was not taken back.
     package func stop(ofRun run: String, in session: String) throws(SQLiteError) -> OutboxEntry? {
@@ -398,7 +404,7 @@ package struct OutboxTable {
     package static let confirmedStops =
         "SELECT \(OutboxRow.columns), p.text FROM outbox o LEFT JOIN outbox_payload p USING(ordinal) "
         + "WHERE o.kind = 'abort' AND o.state = 'delivered' AND o.updated_at >= ? "
-        + "AND NOT EXISTS (SELECT 1 FROM outbox_attempt a WHERE a.entry = o.id AND a.code = '\(OutboxFault.nothingRanCode)') "
+        + "AND NOT \(foundNothing) "
         + "ORDER BY o.updated_at DESC LIMIT ?"
 
     /// One row at a time in either direction, without indexes, for files whose indexes may be damaged.

@@ -12,6 +12,12 @@ struct Scenario: Sendable {
     static let small = [
         Scenario(name: "one", own: 1, words: "xyz", budget: .init(crashes: 1, ladleCrashes: 1, lostFrames: 1)),
         Scenario(name: "one stopped", own: 1, words: "xyz", budget: .init(crashes: 1, stops: 1)),
+        Scenario(
+            name: "one stopped, or lost",
+            own: 1,
+            words: "xyz",
+            budget: .init(ladleCrashes: 1, lostFrames: 1, stops: 1)
+        ),
         Scenario(name: "one and a restart inside", own: 1, words: "xyz", budget: .init(restartsInside: 1, stops: 1)),
         Scenario(name: "two", own: 2, words: "xyz", budget: .init(crashes: 1)),
     ]
