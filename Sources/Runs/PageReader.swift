@@ -30,7 +30,7 @@ struct PageReader: Sendable {
         let inFlight = takeInFlight(page, session, now: now, in: &memory, to: &changes)
         let found = take(page.rows, session: session, pageAt: now, in: &memory, to: &changes)
         // The session's last end is only about the run of the last turn.
-        let lastEnd = RunJudge.end(page.lastRunEnd)
+        let lastEnd = Ending.How(page.lastRunEnd)
         for id in found.rows.keys where memory[id]?.message.isStored == true {
             memory.prove(id, byRow: .row, mayBeOfRefused: profile.pagesTellRuns, to: &changes)
         }
@@ -104,14 +104,41 @@ struct PageReader: Sendable {
         in memory: inout RunMemory,
         to changes: inout [RunChange]
     ) {
-        let judge = RunJudge(page: page, rows: rows, end: end, isInFlight: isInFlight, profile: profile, now: now)
-        switch memory[id].map({ judge.verdict(on: $0) }) {
-        case .dropped?: memory.drop(id, to: &changes)
-        case .judged(let reducer, let isInterrupted)?:
-            memory[id] = reducer
-            if isInterrupted { memory[session: reducer.session]?.interrupt(id) }
-        case nil: break
+        guard let run = memory[id] else { return }
+        var shown = run
+        shown.end(by: rows)
+        let look = RunJudge.Look(
+            run,
+            shown: shown,
+            hasTraces: !rows.isEmpty,
+            page,
+            isInFlight: isInFlight,
+            lastEnd: end,
+            profile: profile,
+            now: now
+        )
+        switch RunJudge.row(for: look).act(look) {
+        case .leave: break
+        case .drop: memory.drop(id, to: &changes)
+        case .hear: memory[id]?.heard(at: now)
+        case .read: memory[id] = shown
+        case .lookAgain:
+            shown.shownOver(at: now)
+            memory[id] = shown
+        case .wait:
+            if !look.hasBegun { begin(&shown, in: &memory) }
+            memory[id] = shown
+        case .end(let reason):
+            if !look.hasBegun { begin(&shown, in: &memory) }
+            shown.end(reason, now: now)
+            memory[id] = shown
         }
+    }
+
+    /// The transcript has the message, so its run began, though Ladle saw no event of it.
+    private func begin(_ run: inout RunReducer, in memory: inout RunMemory) {
+        run.began(at: run.times.start)
+        if run.contact.isProcessGone { memory[session: run.session]?.interrupt(run.id) }
     }
 
     // MARK: Rows

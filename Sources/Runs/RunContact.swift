@@ -36,11 +36,17 @@ struct RunContact: Sendable {
             && process.milliseconds - heardAt.milliseconds <= Self.stopMilliseconds
     }
 
-    /// Whether pages have called the run over for some time without showing its end. Its last row may still be on its way.
-    mutating func isStillShownOver(now: Timestamp) -> Bool {
-        let since = shownOverAt ?? now
-        shownOverAt = since
-        return now.milliseconds - since.milliseconds >= Self.lastRowMilliseconds
+    /// Whether the next process has time left to go on with the run.
+    func mayComeBack(now: Timestamp) -> Bool {
+        goneAt.map { now.milliseconds - $0.milliseconds < GatewayProfile.resumeMs } ?? false
+    }
+
+    /// A page called the run over without showing its end.
+    mutating func shownOver(at now: Timestamp) { shownOverAt = shownOverAt ?? now }
+
+    /// Whether pages have called the run over for so long that its last row cannot be on its way any more.
+    func isLongOver(now: Timestamp) -> Bool {
+        shownOverAt.map { now.milliseconds - $0.milliseconds >= Self.lastRowMilliseconds } ?? false
     }
 
     /// Ladle is connected again.

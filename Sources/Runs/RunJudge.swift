@@ -2,85 +2,143 @@ import Basics
 import Gateway
 import Ledger
 
-/// Decides whether a page of the transcript shows that a run is over, and how it ended.
-struct RunJudge: Sendable {
-    enum Verdict: Sendable {
-        /// - Parameter isInterrupted: Ladle did not see the run begin, and the gateway's process is gone that worked on it.
-        case judged(RunReducer, isInterrupted: Bool)
-        /// Nothing was shown of the run, and nothing will come.
-        case dropped
+/// Decides what a page of the transcript says about the end of a run: the first row of the table that fits.
+enum RunJudge {
+    /// The facts about one run when a page comes.
+    struct Look: Sendable {
+        /// Ladle knows no end of the run.
+        var isActive = true
+        /// The run is over, and nothing says how it ended.
+        var isOver = false
+        /// The gateway's process that worked on the run is gone.
+        var isGone = false
+        /// Ladle may have missed the run's end: the link was away, or the run has been silent for long.
+        var isDoubtful = false
+        var hasBegun = false
+        /// The transcript has the message's row.
+        var isStored = false
+        /// The outbox has no proof that the gateway has the message, and may send it again.
+        var awaitsDelivery = false
+        /// Nothing of the run was shown to anybody, and neither an event nor a row came.
+        var isNothing = false
+        /// The page's rows show how the run ended.
+        var isEndShown = false
+        /// The page says that this run is under way.
+        var isInFlight = false
+        /// The page says that its session has no run.
+        var isSessionIdle = false
+        /// How the page says the session's last run ended, if that is this run.
+        var lastEnd: Ending.How?
+        /// Pages have called the run over for some time.
+        var isLongOver = false
+        /// The gateway may still go on by itself with a run that its restart cut off.
+        var mayComeBack = false
+        /// Pages of this release name the runs under way.
+        var pagesTellRuns = false
     }
 
-    let page: ChatHistory.Output
-    /// The rows of the run's own turn.
-    let rows: [HistoryRow]
-    /// How the page says the session's last run ended; nil for all other runs.
-    let end: Ending.How?
-    /// The page says that this run is under way.
-    let isInFlight: Bool
-    let profile: GatewayProfile
-    let now: Timestamp
-
-    func verdict(on reducer: RunReducer) -> Verdict {
-        var judged = reducer
-        let unchanged = Verdict.judged(reducer, isInterrupted: false)
-        guard reducer.isActive else { return unchanged }
-        // Ladle never saw the run start, and the transcript has no row of it.
-        let isNothing =
-            rows.isEmpty && !reducer.message.isStored && reducer.isUnaccountedFor
-            && !reducer.publication.isStartPublished
-            && !reducer.message.mayBeRefused
-        if reducer.isOver {
-            if isNothing { return .dropped }
-            judged.end(by: rows)
-        } else if reducer.contact.isProcessGone {
-            return verdictOnGone(reducer)
-        } else if reducer.contact.isUncertain || reducer.contact.isSilent(now: now) {
-            guard !isInFlight else {
-                judged.heard(at: now)
-                return .judged(judged, isInterrupted: false)
-            }
-            judged.end(by: rows)
-            if judged.isActive, page.hasActiveRun == false {
-                if isNothing { return .dropped }
-                if reducer.hasBegun || reducer.message.isStored, end != nil || judged.isStillShownOver(now: now) {
-                    // Ladle saw no event of the run, but the transcript has the message.
-                    if !reducer.hasBegun { judged.began(at: reducer.times.start) }
-                    judged.end(.reported(end), now: now)
-                }
-            }
-        }
-        return .judged(judged, isInterrupted: false)
+    enum Act: Sendable, Equatable {
+        /// The page changes nothing.
+        case leave
+        /// The run is forgotten.
+        case drop
+        /// The gateway is at work on the run.
+        case hear
+        /// The rows show how far the run is, and perhaps its end.
+        case read
+        /// The gateway goes on with the run, or its message is sent again.
+        case wait
+        /// The run's last row may be on its way.
+        case lookAgain
+        case end(Ending.Over)
     }
 
-    /// The process that worked on the run is gone. If it completed the answer, the answer is in the transcript. A newer gateway may
-    /// resume the run by itself. A message without a row is sent again.
-    private func verdictOnGone(_ reducer: RunReducer) -> Verdict {
-        var judged = reducer
-        judged.end(by: rows)
-        guard judged.isActive, let gone = reducer.contact.goneAt else { return .judged(judged, isInterrupted: false) }
-        let beganUnseen = !reducer.hasBegun
-        if beganUnseen {
-            // The outbox first asks whether the message ran: the gateway also writes the row of a message that it refuses.
-            if reducer.message.awaitsDelivery, !reducer.message.isStored || profile.pagesTellRuns {
-                return .judged(judged, isInterrupted: false)
-            }
-            guard reducer.message.isStored else { return .dropped }
-            // The run began while Ladle was away. The gateway may resume it.
-            judged.began(at: reducer.times.start)
-        }
-        let mayResume = profile.resumesRuns && page.lastRunEnd == nil && reducer.message.isInTranscript
-        let hasTime = now.milliseconds - gone.milliseconds < GatewayProfile.resumeMs
-        if !reducer.message.awaitsDelivery, !(mayResume && hasTime) { judged.end(.processGone, now: now) }
-        return .judged(judged, isInterrupted: beganUnseen)
+    struct Row: Sendable {
+        let name: String
+        let fits: @Sendable (Look) -> Bool
+        let act: @Sendable (Look) -> Act
     }
 
-    static func end(_ end: ChatHistory.RunEnd?) -> Ending.How? {
+    private static func row(_ name: String, _ act: Act, _ fits: @escaping @Sendable (Look) -> Bool) -> Row {
+        Row(name: name, fits: fits, act: { _ in act })
+    }
+
+    static let table: [Row] = [
+        row("ended", .leave) { !$0.isActive },
+        row("over, and nothing was shown", .drop) { $0.isOver && $0.isNothing },
+        row("over", .read) { $0.isOver },
+
+        // An answer that the process completed is in the transcript. A message without a row is sent again.
+        row("gone, and its rows show the end", .read) { $0.isGone && $0.isEndShown },
+        // The outbox first asks whether the message ran: the gateway also writes the row of a message that it refuses.
+        row("gone before it began, and the outbox looks for it", .read) {
+            $0.isGone && !$0.hasBegun && $0.awaitsDelivery && (!$0.isStored || $0.pagesTellRuns)
+        },
+        row("gone before it began, and its message too", .drop) { $0.isGone && !$0.hasBegun && !$0.isStored },
+        row("gone, and may come back", .wait) { $0.isGone && ($0.awaitsDelivery || $0.mayComeBack) },
+        row("gone", .end(.processGone)) { $0.isGone },
+
+        row("no doubt about it", .leave) { !$0.isDoubtful },
+        row("at work", .hear) { $0.isInFlight },
+        row("its rows show the end", .read) { $0.isEndShown },
+        row("perhaps at work", .read) { !$0.isSessionIdle },
+        row("idle, and nothing was shown", .drop) { $0.isNothing },
+        row("idle, and neither begun nor stored", .read) { !$0.hasBegun && !$0.isStored },
+        Row(
+            name: "idle, and over",
+            fits: { $0.lastEnd != nil || $0.isLongOver },
+            act: { .end(.reported($0.lastEnd)) }
+        ),
+        row("idle, and over just now", .lookAgain) { _ in true },
+    ]
+
+    /// The row that decides. The last one fits everything.
+    static func row(for look: Look) -> Row { table.first { $0.fits(look) } ?? table[table.count - 1] }
+}
+
+extension RunJudge.Look {
+    /// - Parameters:
+    ///   - shown: the run as the page's rows show it.
+    ///   - hasTraces: the page has rows of the run's own turn.
+    init(
+        _ run: RunReducer,
+        shown: RunReducer,
+        hasTraces: Bool,
+        _ page: ChatHistory.Output,
+        isInFlight: Bool,
+        lastEnd: Ending.How?,
+        profile: GatewayProfile,
+        now: Timestamp
+    ) {
+        let (contact, message) = (run.contact, run.message)
+        isActive = run.isActive
+        isOver = run.isOver
+        isGone = contact.isProcessGone
+        isDoubtful = contact.isUncertain || contact.isSilent(now: now)
+        hasBegun = run.hasBegun
+        isStored = message.isStored
+        awaitsDelivery = message.awaitsDelivery
+        isNothing =
+            !hasTraces && !message.isStored && run.isUnaccountedFor && !run.publication.isStartPublished
+            && !message.mayBeRefused
+        isEndShown = !shown.isActive
+        self.isInFlight = isInFlight
+        isSessionIdle = page.hasActiveRun == false
+        self.lastEnd = lastEnd
+        isLongOver = contact.isLongOver(now: now)
+        mayComeBack =
+            profile.resumesRuns && page.lastRunEnd == nil && message.isInTranscript && contact.mayComeBack(now: now)
+        pagesTellRuns = profile.pagesTellRuns
+    }
+}
+
+extension Ending.How {
+    init?(_ end: ChatHistory.RunEnd?) {
         switch end {
-        case .completed: .completed
-        case .failed: .failed
-        case .aborted: .aborted
-        case nil: nil
+        case .completed: self = .completed
+        case .failed: self = .failed
+        case .aborted: self = .aborted
+        case nil: return nil
         }
     }
 }

@@ -365,7 +365,7 @@ struct RunReducer: Sendable {
         endHeldUntil = time
     }
 
-    mutating func isStillShownOver(now: Timestamp) -> Bool { contact.isStillShownOver(now: now) }
+    mutating func shownOver(at now: Timestamp) { contact.shownOver(at: now) }
 
     /// The gateway said that the last try failed.
     mutating func failed(_ error: String?, now: Timestamp) {

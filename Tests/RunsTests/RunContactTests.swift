@@ -19,9 +19,11 @@ struct RunContactTests {
 
     @Test func `the last row of a run that pages call over is awaited for three seconds`() {
         var contact = RunContact(heardAt: at(0))
-        #expect(contact.isStillShownOver(now: at(100)) == false)
-        #expect(contact.isStillShownOver(now: at(3_099)) == false)
-        #expect(contact.isStillShownOver(now: at(3_100)) == true)
+        #expect(!contact.isLongOver(now: at(9_999)))
+        contact.shownOver(at: at(100))
+        contact.shownOver(at: at(200))
+        #expect(!contact.isLongOver(now: at(3_099)))
+        #expect(contact.isLongOver(now: at(3_100)))
     }
 
     @Test func `a run may go on late for an hour`() {
