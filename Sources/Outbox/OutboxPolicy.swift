@@ -78,13 +78,46 @@ package struct OutboxLimits: Sendable, Equatable {
     package var perSession = 1_000
     /// Texts and attachments of those entries together.
     package var payloadBytes = 64 << 20
+    /// The sender is not the owner: a sixteenth of the room is kept for the owner.
+    package private(set) var isShared = false
+    /// The sender's own entries take its share already.
+    package private(set) var isShareUsed = false
 
     package init() {}
+
+    /// The most entries, and the bytes after which no more are taken, of one sender that is not the owner: one script must not fill the
+    /// outbox for everybody.
+    package var share: OutboxRoom { OutboxRoom(entries: max(1, entries / 4), bytes: max(1, payloadBytes / 4)) }
+
+    /// The limits for a sender that is not the owner.
+    package func shared(by used: OutboxRoom) -> OutboxLimits {
+        var limits = self
+        limits.isShared = true
+        limits.isShareUsed = used.entries >= share.entries || used.bytes >= share.bytes
+        limits.entries -= entries / 16
+        limits.payloadBytes -= payloadBytes / 16
+        return limits
+    }
+}
+
+/// The room that some entries take.
+package struct OutboxRoom: Sendable, Equatable {
+    package var entries = 0
+    package var bytes = 0
+
+    package init(entries: Int = 0, bytes: Int = 0) { (self.entries, self.bytes) = (entries, bytes) }
+
+    package mutating func add(_ other: OutboxRoom) { (entries, bytes) = (entries + other.entries, bytes + other.bytes) }
+    package mutating func remove(_ other: OutboxRoom) {
+        (entries, bytes) = (entries - other.entries, bytes - other.bytes)
+    }
 }
 
 /// The limit that a new entry would exceed.
 package enum OutboxFullness: String, Sendable, Equatable {
     case entries, session, bytes
+    /// The sender's own share.
+    case share
 }
 
 /// The waits between attempts.

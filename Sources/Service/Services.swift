@@ -155,6 +155,7 @@ package final class Services: ServiceEventReceiver {
         intake = MessageIntake(
             feed: feed,
             events: events,
+            outbox: outbox,
             limits: settings.outboxLimits,
             ttlMilliseconds: settings.outboxTTLMilliseconds
         )

@@ -81,6 +81,43 @@ struct OutboxRouteTests {
         }
     }
 
+    @Test func `a token gets a share of the outbox, and the last of it is the owner's`() async throws {
+        try await withAPI(.init(services: { $0.outboxLimits.entries = 16 })) { api, loop in
+            var tokens: [[String]] = []
+            for _ in 0..<4 { tokens.append(try await api.token("send", on: loop).bearer) }
+            for token in tokens.prefix(3) {
+                for number in 0..<4 { #expect(try await api.say("\(number)", "", token, on: loop).status == 202) }
+            }
+            let full = try await api.say("five", "", tokens[0], on: loop)
+            #expect(full.status == 429)
+            #expect(full["code"] == "OUTBOX_FULL")
+            #expect(full["detail"]?.contains("your share") == true)
+            for number in 0..<3 { #expect(try await api.say("\(number)", "", tokens[3], on: loop).status == 202) }
+            #expect(try await api.say("four", "", tokens[3], on: loop)["detail"]?.contains("owner's") == true)
+            #expect(try await api.say("the last", on: loop).status == 202)
+            #expect(try await api.say("one too many", on: loop).status == 429)
+            // A message that is taken back makes room again.
+            let entries = try await api.get("/v1/outbox?limit=20", on: loop).json["entries"]
+            for place in 14..<16 {
+                let id = try #require(entries?[place]?["id"]?.string)
+                #expect(try await api.request("DELETE", "/v1/outbox/\(id)", on: loop).status == 200)
+            }
+            // Five messages at once to one session, then one a second.
+            try await api.advance(60_000, on: loop)
+            let sent = try await api.say("again", "", tokens[0], on: loop)
+            #expect(sent.status == 202, "\(sent["detail"] ?? "")")
+        }
+    }
+
+    @Test func `a token's large messages take its share, and any first one fits`() async throws {
+        try await withAPI(.init(services: { $0.outboxLimits.payloadBytes = 4_000 })) { api, loop in
+            let token = try await api.token("send", on: loop).bearer
+            #expect(try await api.say(String(repeating: "x", count: 3_000), "", token, on: loop).status == 202)
+            #expect(try await api.say("more", "", token, on: loop)["detail"]?.contains("your share") == true)
+            #expect(try await api.say(String(repeating: "x", count: 900), on: loop).status == 202)
+        }
+    }
+
     @Test func `waiting requests learn of cancel and expiry, and a full outbox says so`() async throws {
         try await withAPI(.init(services: { $0.outboxLimits.perSession = 2 })) { api, loop in
             let expiring = try await api.open(

@@ -154,12 +154,16 @@ extension Problem {
     }
 
     static func outboxFull(_ what: OutboxFullness, _ limits: OutboxLimits) -> Problem {
+        let rest = limits.isShared ? " The rest of the room is the owner's." : ""
         let detail =
             switch what {
-            case .entries: "\(limits.entries) entries wait already (outbox.maxEntries)."
+            case .entries: "\(limits.entries) entries wait already (outbox.maxEntries).\(rest)"
             case .session: "\(limits.perSession) entries of this session wait already (outbox.maxPerSession)."
             case .bytes:
-                "Waiting texts and attachments take \(limits.payloadBytes) bytes already (outbox.maxAttachmentBytes)."
+                "Waiting texts and attachments take \(limits.payloadBytes) bytes already (outbox.maxAttachmentBytes).\(rest)"
+            case .share:
+                "Your own messages that wait take your share already, a quarter of the outbox (outbox.maxEntries, "
+                    + "outbox.maxAttachmentBytes)."
             }
         return Problem(.outboxFull, detail)
     }

@@ -154,6 +154,7 @@ struct MessageRequest: Sendable {
         message.key = key.map { NewMessage.Key(scope: "\(call.caller.identity) POST /v1/messages", value: $0.value) }
         message.body = call.exchange.body
         message.owner = call.caller.identity
+        message.isShared = call.caller.isLimited
         message.isEcho = call.head.fields.string(for: NotificationOperations.echoHeader) != nil
         return message
     }

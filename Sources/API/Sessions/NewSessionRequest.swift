@@ -85,6 +85,7 @@ final class NewSessionRequest {
         message.key = key.map { NewMessage.Key(scope: "\(call.caller.identity) POST /v1/sessions", value: $0.value) }
         message.body = call.exchange.body
         message.owner = call.caller.identity
+        message.isShared = call.caller.isLimited
         api.services.intake.reserveKey(of: &message)
         let entry = api.services.intake.entry(for: message, now: loop.wallClock)
         api.services.intake.commit(message, as: entry, on: loop) { [self] result in

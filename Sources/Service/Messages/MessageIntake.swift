@@ -46,6 +46,8 @@ package struct NewMessage: Sendable {
     package var body: [UInt8] = []
     /// The identity of the sender.
     package var owner: String?
+    /// The sender is not the owner, so it gets a share of the outbox.
+    package var isShared = false
     /// A notification caused this message, so its run causes no further one.
     package var isEcho = false
 
@@ -83,14 +85,24 @@ package final class MessageIntake {
 
     private let feed: EventFeed
     private let events: ServiceEvents
+    private let outbox: OutboxService
     private let limits: OutboxLimits
     private let ttlMilliseconds: Int64
     /// Idempotency keys of requests that are on their way to disk: a new message, or a repeat that is still looked up.
     private var keysInUse: Set<String> = []
+    /// The room of each sender's messages that are on their way to disk.
+    private var onTheWay: [String: OutboxRoom] = [:]
 
-    init(feed: EventFeed, events: ServiceEvents, limits: OutboxLimits, ttlMilliseconds: Int64) {
+    init(
+        feed: EventFeed,
+        events: ServiceEvents,
+        outbox: OutboxService,
+        limits: OutboxLimits,
+        ttlMilliseconds: Int64
+    ) {
         self.feed = feed
         self.events = events
+        self.outbox = outbox
         self.limits = limits
         self.ttlMilliseconds = ttlMilliseconds
     }
@@ -128,7 +140,9 @@ package final class MessageIntake {
         on loop: isolated EventLoop,
         completion: @escaping (Result<Outcome, any Error>) -> Void
     ) {
-        let limits = limits
+        let limits = limits(for: message)
+        let room = OutboxRoom(entries: 1, bytes: message.text.utf8.count + (message.attachments?.count ?? 0))
+        if let owner = message.owner { onTheWay[owner, default: OutboxRoom()].add(room) }
         let body = message.key == nil ? [] : message.body
         let cost = message.text.utf8.count + (message.attachments?.count ?? 0) + body.count + 1024
         feed.commit(cost: cost, on: loop) { transaction in
@@ -149,11 +163,30 @@ package final class MessageIntake {
             )
         } completion: { [self] (result: Result<Enqueuing, any Error>) in
             if let key = message.key, message.keyUse == .held { keysInUse.remove(key.name) }
-            completion(result.map { outcome(of: $0, for: message, on: loop) })
+            let outcome = result.map { self.outcome(of: $0, for: message, limits, on: loop) }
+            if let owner = message.owner { arrived(room, of: owner) }
+            completion(outcome)
         }
     }
 
-    private func outcome(of enqueuing: Enqueuing, for message: NewMessage, on loop: isolated EventLoop) -> Outcome {
+    private func limits(for message: NewMessage) -> OutboxLimits {
+        guard message.isShared, let owner = message.owner else { return limits }
+        var used = outbox.room(of: owner)
+        used.add(onTheWay[owner] ?? OutboxRoom())
+        return limits.shared(by: used)
+    }
+
+    private func arrived(_ room: OutboxRoom, of owner: String) {
+        onTheWay[owner]?.remove(room)
+        if onTheWay[owner]?.entries == 0 { onTheWay[owner] = nil }
+    }
+
+    private func outcome(
+        of enqueuing: Enqueuing,
+        for message: NewMessage,
+        _ limits: OutboxLimits,
+        on loop: isolated EventLoop
+    ) -> Outcome {
         switch enqueuing {
         case .accepted(let entry):
             KillPoint.reach("enqueue.committed")

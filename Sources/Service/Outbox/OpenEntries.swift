@@ -7,10 +7,14 @@ struct OpenEntries {
         let state: OutboxState
         let createdAt: Int64
         let session: String
+        let owner: String?
+        let bytes: Int
     }
 
     private var open: [String: Open] = [:]
     private var counts = OutboxCounts()
+    /// The room that each sender's messages take.
+    private var rooms: [String: OutboxRoom] = [:]
     /// The creation time of the oldest waiting entry; nil after that entry has ended, until the next one is looked up.
     private var oldest: Int64?
 
@@ -21,6 +25,7 @@ struct OpenEntries {
         if let before {
             counts.count(before.state, -1)
             if before.createdAt == oldest { oldest = nil }
+            count(before, -1)
         }
         guard !entry.state.isFinal else {
             open[entry.id] = nil
@@ -29,13 +34,24 @@ struct OpenEntries {
         let now = Open(
             state: entry.state,
             createdAt: entry.createdAt.milliseconds,
-            session: entry.session
+            session: entry.session,
+            owner: entry.kind.startsRun ? entry.owner : nil,
+            bytes: entry.payloadBytes
         )
         open[entry.id] = now
+        count(now, 1)
         counts.count(now.state, 1)
         if let oldest, Self.waits(now.state) { self.oldest = min(oldest, now.createdAt) }
         return before?.state
     }
+
+    private mutating func count(_ entry: Open, _ change: Int) {
+        guard let owner = entry.owner else { return }
+        rooms[owner, default: OutboxRoom()].add(OutboxRoom(entries: change, bytes: change * entry.bytes))
+        if rooms[owner]?.entries == 0 { rooms[owner] = nil }
+    }
+
+    func room(of owner: String) -> OutboxRoom { rooms[owner] ?? OutboxRoom() }
 
     mutating func summary(now: Timestamp) -> OutboxSummary {
         var summary = OutboxSummary()

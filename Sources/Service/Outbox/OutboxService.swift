@@ -60,6 +60,9 @@ package final class OutboxService {
         return report
     }
 
+    /// The room that the open messages of one sender take.
+    func room(of owner: String) -> OutboxRoom { open.room(of: owner) }
+
     /// The oldest entry that needs a person: it failed or expired, or may not have arrived.
     func oldestTroubled(of sessions: SessionSet?) -> String? { open.oldestTroubled(of: sessions) }
 

@@ -299,6 +299,7 @@ package struct OutboxTable {
         adding bytes: Int,
         limits: OutboxLimits
     ) throws(SQLiteError) -> OutboxFullness? {
+        if limits.isShareUsed { return .share }
         var fullness: OutboxFullness?
         try connection.forEach(
             "SELECT session, sum(entries), sum(bytes) FROM outbox_total "
