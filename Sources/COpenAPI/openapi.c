@@ -1,7 +1,7 @@
 #include "copenapi.h"
 
 // `openapi/embed` makes openapi.json and the next line, the SHA-256 of the two files one after the other.
-// 149c892b5ce645d969a233eb5150df6200bc3a5f546b9e02418eb20d1cbd4e10
+// f0bfd48634a3b79dee2d9948b5e625c98ba944dc6e6f999fc6ad95a1bafaf466
 
 static const uint8_t yaml[] = {
 #embed "../../openapi/openapi.yaml"

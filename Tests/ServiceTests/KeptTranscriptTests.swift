@@ -55,6 +55,27 @@ struct KeptTranscriptTests {
         }
     }
 
+    @Test func `a gateway that stalls makes the reader of a page wait two seconds`() async throws {
+        try await linked([]) { bench, loop in
+            #expect(try await read(bench, on: loop) == 1)
+            try await bench.advance(60_000, on: loop)
+            bench.gateway.responder = nil
+            bench.gateway.silent = ["chat.history"]
+            var pages: [MessagePages.Page] = []
+            for session in ["agent:main:main", "agent:main:new"] {
+                let query = MessagePages.Query(session: session, limit: 10, before: nil, after: nil)
+                bench.services.messagePages.read(query, on: loop) { if let page = try? $0.get() { pages.append(page) } }
+            }
+            try await bench.advance(1_999, on: loop)
+            #expect(pages.isEmpty)
+            try await bench.advance(1, on: loop)
+            // Of the other session nothing is kept.
+            #expect(pages.map(\.isLive) == [false])
+            #expect(pages.first?.messages.count == 1)
+            #expect(pages.first?.asOf != nil)
+        }
+    }
+
     @Test func `a page is given for half a minute, and for two seconds where no event tells of rows`() async throws {
         for (methods, life) in [(["sessions.subscribe"], Int64(30_000)), ([], 2_000)] {
             try await linked(methods) { bench, loop in

@@ -44,6 +44,36 @@ struct SessionModelTests {
         }
     }
 
+    @Test func `a gateway that stalls makes readers wait two seconds, unless they want nothing else`() async throws {
+        try await withServices { bench, loop in
+            try await bench.open(methods: [], on: loop)
+            bench.gateway.silent = ["sessions.list"]
+            var answers: [SessionModel.List] = []
+            let take: SessionModel.Completion = { if let list = try? $0.get() { answers.append(list) } }
+            // Nothing is kept yet.
+            bench.services.sessionModel.read(on: loop, completion: take)
+            try await bench.advance(3_000, on: loop)
+            #expect(answers.isEmpty)
+            bench.gateway.answer("sessions.list", ok(Self.list(Self.den)))
+            try await bench.settle(on: loop)
+            #expect(answers.map(\.isLive) == [true])
+            let asOf = loop.wallClock
+            try await bench.advance(10_000, on: loop)
+            bench.services.sessionModel.read(on: loop, completion: take)
+            bench.services.sessionModel.read(refresh: true, on: loop, completion: take)
+            try await bench.advance(1_999, on: loop)
+            #expect(answers.count == 1)
+            try await bench.advance(1, on: loop)
+            #expect(answers.map(\.isLive) == [true, false])
+            #expect(answers.last?.rows.map(\.key) == ["agent:main:den"])
+            #expect(answers.last?.asOf == asOf)
+            bench.gateway.answer("sessions.list", ok(Self.list()))
+            try await bench.settle(on: loop)
+            #expect(answers.map(\.isLive) == [true, false, true])
+            #expect(answers.last?.rows.isEmpty == true)
+        }
+    }
+
     @Test func `a minute later, and where no events come after two seconds, it asks again`() async throws {
         for (methods, life) in [(["sessions.subscribe"], Int64(60_000)), ([], 2_000)] {
             try await withServices { bench, loop in

@@ -200,7 +200,7 @@ package final class AutomationService {
         guard gateway.isOnline else { return list.readKept(on: loop, completion: completion) }
         if let fault = gateway.obstacle(to: .automations) { return completion(.failure(.gateway(fault))) }
         if !refresh, list.isFresh(forMs: Self.lifeMs, on: loop) { return completion(.success(current)) }
-        if list.wait(completion) { ask(on: loop) }
+        if list.wait(mayBeKept: !refresh, on: loop, completion) { ask(on: loop) }
     }
 
     private var sorted: [Automation] { rows.values.sorted { ($0.name, $0.id) < ($1.name, $1.id) } }

@@ -6,7 +6,7 @@ import Store
 /// A list of the gateway, as its readers get it.
 package struct ShownList<Row> {
     package let rows: [Row]
-    /// False for an earlier answer, because the gateway is away.
+    /// False for an earlier answer, because the gateway is away or takes long.
     package let isLive: Bool
     /// The time of the gateway's answer; nil if it never gave one, or if the list is live.
     package let asOf: Timestamp?
@@ -74,10 +74,26 @@ final class KeptList<Row> {
     }
 
     /// Gives the reader the answer to the current request, or to the next one.
+    /// - Parameter mayBeKept: the reader takes the stored list if the gateway takes long.
     /// - Returns: whether the caller has to ask.
-    func wait(_ completion: @escaping Completion) -> Bool {
-        waiters.append(completion)
+    func wait(mayBeKept: Bool, on loop: isolated EventLoop, _ completion: @escaping Completion) -> Bool {
+        waiters.append(mayBeKept ? firstAnswer(on: loop, completion) : completion)
         return !isAsking
+    }
+
+    /// Gives the reader the stored list if no other answer comes for long.
+    func firstAnswer(on loop: isolated EventLoop, _ completion: @escaping Completion) -> Completion {
+        let first = FirstAnswer(
+            on: loop,
+            kept: { [self] give in
+                readKept(on: loop) { result in
+                    guard case .success(let list) = result, list.asOf != nil else { return give(nil) }
+                    give(result)
+                }
+            },
+            completion: completion
+        )
+        return { first.give($0, on: loop) }
     }
 
     /// Numbers a request that is sent now.

@@ -77,7 +77,7 @@ package final class MessagePages {
         /// The positions of the older and the newer page; nil if there is none.
         package var before: MessageCursor?
         package var after: MessageCursor?
-        /// False for a page from the cache, because the gateway is away.
+        /// False for a page from the cache, because the gateway is away or takes long.
         package let isLive: Bool
         /// The time the cache was written; nil if it never was.
         package var asOf: Timestamp?
@@ -115,6 +115,7 @@ package final class MessagePages {
     ) {
         guard gateway.isOnline else { return readCache(query, on: loop, completion: completion) }
         if refresh { messages.forgetTranscript(query.session, on: loop) }
+        let completion = refresh ? completion : firstAnswer(query, on: loop, completion)
         messages.history(
             query.session,
             messages: query.limit,
@@ -130,6 +131,24 @@ package final class MessagePages {
             case .failure: readCache(query, on: loop, completion: completion)
             }
         }
+    }
+
+    private func firstAnswer(
+        _ query: Query,
+        on loop: isolated EventLoop,
+        _ completion: @escaping Completion
+    ) -> Completion {
+        let first = FirstAnswer(
+            on: loop,
+            kept: { [self] give in
+                readCache(query, on: loop) { result in
+                    guard case .success(let page) = result, page.asOf != nil else { return give(nil) }
+                    give(result)
+                }
+            },
+            completion: completion
+        )
+        return { first.give($0, on: loop) }
     }
 
     // MARK: From the gateway

@@ -31,7 +31,7 @@ package final class NodeInvoker {
             return end(call, .failure(.gateway(fault)), completion)
         }
         guard busy.insert(call.node).inserted else { return end(call, .failure(.busy), completion) }
-        nodes.read(on: loop) { [self] result in
+        nodes.read(mayBeKept: false, on: loop) { [self] result in
             switch result {
             case .failure(.gateway(let fault)): release(call, .failure(.gateway(fault)), completion)
             case .failure(.store): release(call, .failure(.gateway(.notConnected)), completion)

@@ -109,15 +109,17 @@ package final class NodeService {
 
     // MARK: Reading
 
+    /// - Parameter mayBeKept: an earlier list will do if the gateway takes long.
     package func read(
         refresh: Bool = false,
+        mayBeKept: Bool = true,
         on loop: isolated EventLoop,
         completion: @escaping (Result<List, ServiceFault>) -> Void
     ) {
         guard gateway.isOnline else { return list.readKept(on: loop, completion: completion) }
         if let fault = gateway.obstacle(to: .nodes) { return completion(.failure(.gateway(fault))) }
         if !refresh, isFresh(on: loop) { return completion(.success(current)) }
-        if list.wait(completion) { ask(on: loop) }
+        if list.wait(mayBeKept: mayBeKept && !refresh, on: loop, completion) { ask(on: loop) }
     }
 
     private var current: List { List(live: sorted.map { ShownNode($0) }) }

@@ -46,6 +46,7 @@ package final class GatewayLists {
         if !refresh, let fresh, loop.now < fresh.at + Self.lifeMs * 1_000_000 {
             return completion(.success(List(live: fresh.rows)))
         }
+        let completion = refresh ? completion : list.firstAnswer(on: loop, completion)
         gateway.call(AgentsList(), on: loop) { [self] result in
             switch result {
             case .success(let output):

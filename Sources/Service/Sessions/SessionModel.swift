@@ -143,7 +143,7 @@ package final class SessionModel {
     package func read(refresh: Bool = false, on loop: isolated EventLoop, completion: @escaping Completion) {
         guard gateway.isOnline else { return list.readKept(on: loop, completion: completion) }
         if !refresh, isFresh(on: loop) { return completion(.success(current)) }
-        if list.wait(completion) { ask(on: loop) }
+        if list.wait(mayBeKept: !refresh, on: loop, completion) { ask(on: loop) }
     }
 
     private var current: List {
