@@ -5,6 +5,8 @@ import Synchronization
 struct StoreOperation: Sendable {
     /// The approximate number of bytes that the operation writes.
     var cost: Int
+    /// On a full disk it may use the room that is kept for such operations.
+    var isUrgent = false
     /// Does the work and returns the report of its result; may run a second time after a rollback.
     var body: @Sendable (inout StoreTransaction) throws -> @Sendable () -> Void
     var fail: @Sendable (any Error) -> Void

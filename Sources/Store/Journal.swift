@@ -5,9 +5,11 @@ package import EventStream
 /// keeps it in a file; tests keep it in memory.
 package protocol Journal: AnyObject, Sendable {
     /// Appends an operation. `completion` is called once it is durable or has failed, with the events it logged; in the
-    /// order of these calls, on the journal's own queue. `cost` is the approximate number of bytes written.
+    /// order of these calls, on the journal's own queue. `cost` is the approximate number of bytes written. An urgent operation has room
+    /// on a full disk.
     nonisolated func commit<Value: Sendable>(
         cost: Int,
+        isUrgent: Bool,
         _ body: @escaping @Sendable (inout StoreTransaction) throws -> Value,
         completion: @escaping @Sendable (Result<Value, any Error>, [StoredEvent]) -> Void
     )
@@ -33,7 +35,7 @@ extension Journal {
         cost: Int = 1024,
         _ body: @escaping @Sendable (inout StoreTransaction) throws -> Void
     ) {
-        commit(cost: cost, body) { _, _ in }
+        commit(cost: cost, isUrgent: false, body) { _, _ in }
     }
 
     package nonisolated func read<Value: Sendable>(
@@ -49,7 +51,7 @@ extension Journal {
         _ body: @escaping @Sendable (inout StoreTransaction) throws -> Value
     ) async throws -> Value {
         try await withCheckedThrowingContinuation { continuation in
-            commit(cost: cost, body) { result, _ in continuation.resume(with: result) }
+            commit(cost: cost, isUrgent: false, body) { result, _ in continuation.resume(with: result) }
         }
     }
 }

@@ -23,6 +23,7 @@ package actor StateStore: Journal {
     private var lastSequence: Int64
     private var retention: Retention
     private var checkpoints = CheckpointPlan()
+    private var reserve: SpaceReserve
     /// Nil if no witness file can be written.
     private let witness: WitnessFile?
     private var isWitnessToBeSynced = false
@@ -102,6 +103,9 @@ package actor StateStore: Journal {
         self.file = try? FileSystem.facts(configuration.directory.databasePath).identity
         self.lastSequence = bounds.newest.sequence
         self.retention = Retention()
+        var reserve = SpaceReserve(directory: configuration.directory.path)
+        if maintenance != nil { reserve.refill() }
+        self.reserve = reserve
     }
 
     private static func health(after opening: StoreOpening, in configuration: StoreConfiguration) -> StoreHealth {
@@ -142,11 +146,13 @@ package actor StateStore: Journal {
     /// The body may run twice: if a full disk rolls back a whole batch, each operation gets a transaction of its own.
     package nonisolated func commit<Value: Sendable>(
         cost: Int,
+        isUrgent: Bool,
         _ body: @escaping @Sendable (inout StoreTransaction) throws -> Value,
         completion: @escaping @Sendable (Result<Value, any Error>, [StoredEvent]) -> Void
     ) {
         let operation = StoreOperation(
             cost: cost,
+            isUrgent: isUrgent,
             body: { transaction in
                 let value = try body(&transaction)
                 let events = transaction.appended
@@ -215,14 +221,24 @@ package actor StateStore: Journal {
         }
         do {
             try commitTogether(batch)
-        } catch StoreError.storageFull where batch.count > 1 {
-            // A single large operation may have caused the failure, so each is retried alone.
-            for operation in batch {
-                do { try commitTogether([operation]) } catch { operation.fail(error) }
-            }
+        } catch StoreError.storageFull {
+            for operation in batch { commitOnFullDisk(operation, isFirstAlone: batch.count > 1) }
         } catch {
             for operation in batch { operation.fail(error) }
         }
+    }
+
+    /// A single large operation may have caused the failure of a batch, so each is tried alone; an urgent one once more, with the room
+    /// that is kept for it.
+    private func commitOnFullDisk(_ operation: StoreOperation, isFirstAlone: Bool) {
+        var failure: any Error = StoreError.storageFull
+        if isFirstAlone {
+            do { return try commitTogether([operation]) } catch { failure = error }
+        }
+        if operation.isUrgent, failure as? StoreError == .storageFull, reserve.release() {
+            do { return try commitTogether([operation]) } catch { failure = error }
+        }
+        operation.fail(failure)
     }
 
     private func commitTogether(_ batch: [StoreOperation]) throws {
@@ -325,6 +341,7 @@ package actor StateStore: Journal {
 
     /// Deletes old rows, and copies the write-ahead log into the database.
     private func afterBurst() {
+        reserve.refill()
         if retention.isDue {
             retention.began()
             prune()
@@ -375,6 +392,7 @@ package actor StateStore: Journal {
     private nonisolated func prune() {
         commit(
             cost: 0,
+            isUrgent: false,
             { [configuration] transaction in
                 try Retention.prune(&transaction, configuration)
             }

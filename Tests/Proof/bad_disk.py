@@ -51,6 +51,12 @@ def full(tally):
     ballast = pathlib.Path(disk, "ballast")
     ballast.write_bytes(b"x" * (1 << 20))
     ladle = Serve(state=disk, gateway=AWAY)
+    tokens = [ladle.json("POST", "/v1/tokens", {"name": f"stolen {n}", "scopes": ["read"]})[1] for n in range(20)]
+
+    def opened():
+        # After some wrong guesses further ones are put off (429).
+        return [t["id"] for t in tokens
+                if ladle.call("GET", "/v1/status", headers={"Authorization": f"Bearer {t['token']}"})[0] == 200]
     accepted, refused = set(), None
     for number in range(200):
         status, fields, answer = send(ladle, f"{number} " + "x" * 60_000, notBefore=LATER)
@@ -75,10 +81,16 @@ def full(tally):
     for path in ("/v1/outbox", "/v1/status", "/v1/runs", "/v1/activity", "/healthz"):
         tally.check(ladle.call("GET", path)[0] == 200, f"{path} is read on a full disk")
     tally.check(ladle.call("GET", "/readyz")[0] == 503, "readyz says that a send would be refused")
+    tally.check(len(opened()) == 20, "the tokens count")
+    revoked = [ladle.call("DELETE", f"/v1/tokens/{token['id']}")[0] for token in tokens]
+    tally.check(set(revoked) <= {200, 204}, f"there is room to revoke them: {revoked}")
     ladle.kill()
     try:
         ladle = Serve(state=disk, gateway=AWAY)
         tally.check(kept(ladle) >= accepted, "after a kill on the full disk everything is readable")
+        listed = ladle.json("GET", "/v1/tokens")[1]["tokens"]
+        tally.check(not opened() and not [t for t in listed if t["name"].startswith("stolen")],
+                    f"and the revoked tokens stay revoked: {listed}")
         ladle.kill()
     except RuntimeError as refusal:
         tally.check(False, f"it starts on a full disk: {refusal}")

@@ -94,7 +94,7 @@ extension StateStore {
         _ body: @escaping @Sendable (inout StoreTransaction) throws -> Value,
         completion: @escaping @Sendable (Result<Value, any Error>) -> Void
     ) {
-        commit(cost: cost, body) { [self] result, events in
+        commit(cost: cost, isUrgent: false, body) { [self] result, events in
             PublishedEvents.take(events, of: self)
             completion(result)
         }

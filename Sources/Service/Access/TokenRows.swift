@@ -24,7 +24,7 @@ package final class TokenRows {
     }
 
     package func delete(_ id: String, on loop: isolated EventLoop, completion: @escaping Completion) {
-        feed.commit(on: loop) {
+        feed.commit(isUrgent: true, on: loop) {
             try $0.tokens.delete(id)
             try $0.approvals.dropLinks(of: id)
         } completion: {

@@ -49,6 +49,7 @@ package final class EventFeed {
     /// loop, after the operation's own events.
     package func commit<Value: Sendable>(
         cost: Int = 1024,
+        isUrgent: Bool = false,
         on loop: isolated EventLoop,
         _ body: @escaping @Sendable (inout StoreTransaction) throws -> Value,
         completion: @escaping (Result<Value, any Error>) -> Void
@@ -61,7 +62,7 @@ package final class EventFeed {
         }
         let this = LoopBound((self, completion), on: loop)
         let book = maker?.book(on: loop)
-        journal.commit(cost: cost) { transaction -> (Value, NotificationBook.Changes) in
+        journal.commit(cost: cost, isUrgent: isUrgent) { transaction -> (Value, NotificationBook.Changes) in
             let first = transaction.appended.count
             let value = try body(&transaction)
             return (value, try book?.note(transaction.appended[first...], in: &transaction) ?? .init())

@@ -50,7 +50,7 @@ final class RunPublisher {
         keptBytes.merge(grown) { $1 }
         let rows = grown.keys.compactMap { tracker.run($0) }
         // Not through the feed, where the pieces of text would wait for this write. If it fails, the next one has the whole text.
-        feed.journal.commit(cost: rows.reduce(0) { $0 + $1.text.utf8.count }) { transaction in
+        feed.journal.commit(cost: rows.reduce(0) { $0 + $1.text.utf8.count }, isUrgent: false) { transaction in
             for row in rows { try transaction.runs.save(row) }
         } completion: { _, _ in
         }

@@ -80,6 +80,7 @@ final class MemoryJournal: Journal {
 
     func commit<Value: Sendable>(
         cost: Int,
+        isUrgent: Bool,
         _ body: @escaping @Sendable (inout StoreTransaction) throws -> Value,
         completion: @escaping @Sendable (Result<Value, any Error>, [StoredEvent]) -> Void
     ) {
