@@ -24,6 +24,18 @@ struct SessionRouteTests {
         try await api.request("PATCH", "/v1/sessions/main", Self.any, body: body, on: loop)
     }
 
+    /// A gateway of spring 2026 tells of no new session, and the list of a moment ago does not have it.
+    @Test(arguments: [DemoRelease.march, .june])
+    func `a session that just answered is found`(_ release: DemoRelease) async throws {
+        try await withAPI(Self.setup(release)) { api, loop in
+            let before = try await api.get("/v1/sessions/fresh", on: loop)
+            let sent = try await api.say("hello", "?session=fresh&wait=20", on: loop)
+            let after = try await api.get("/v1/sessions/fresh", on: loop)
+            let other = try await api.get("/v1/sessions/other", on: loop)
+            #expect([before.status, sent.status, after.status, other.status] == [404, 200, 200, 404])
+        }
+    }
+
     @Test(arguments: DemoRelease.allCases)
     func `a session is made, renamed, reset and deleted on every release`(_ release: DemoRelease) async throws {
         try await withAPI(Self.setup(release)) { api, loop in

@@ -221,10 +221,14 @@ enum SessionOperations {
         api.services.sessionModel.read(refresh: refresh, on: loop) { result in
             switch result {
             case .success(let list):
-                guard let info = list.rows.first(where: { $0.key.isSameText(as: key) }) else {
+                if let info = list.rows.first(where: { $0.key.isSameText(as: key) }) {
+                    return call.answer(info, api, on: loop)
+                }
+                // A gateway that tells of no new session has one in which a run was just seen.
+                guard !refresh, list.isLive, !api.runs.runs(session: key).isEmpty else {
                     return call.fail(.noSession, on: loop)
                 }
-                call.answer(info, api, on: loop)
+                show(key, refresh: true, api, call, on: loop)
             case .failure(let fault): call.fail(Problem(fault, doing: "read the session"), on: loop)
             }
         }
