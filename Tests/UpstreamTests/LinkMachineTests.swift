@@ -251,6 +251,32 @@ struct LinkMachineTests {
         #expect(link.machine.status.code == "TICK_TIMEOUT" && link.machine.counters.silences == 1)
     }
 
+    @Test func `a gateway that answers neither a call nor a ping for ten seconds is shown as stalled`() throws {
+        var link = try LinkHarness()
+        link.goOnline()
+        link.advance(1_000)
+        link.call(1, timeoutMs: 600_000)
+        #expect(link.advanceToWake() == 5_000)
+        link.call(2, timeoutMs: 600_000)
+        #expect(link.advanceToWake() == 5_000)
+        #expect(link.machine.status.code == "GATEWAY_STALLED" && link.machine.isOnline)
+        link.say(#"{"type":"event","event":"tick","payload":{"ts":1}}"#)
+        #expect(link.machine.status.code == nil && link.machine.status.detail == "Connected.")
+    }
+
+    @Test func `a gateway that works on an answer for long is not stalled`() throws {
+        var link = try LinkHarness()
+        link.goOnline()
+        link.call(1, timeoutMs: 600_000)
+        link.advanceToWake()
+        var pong: [UInt8] = []
+        WebSocketEncoder.append(.pong, [], mask: nil, to: &pong)
+        link.feed(pong)
+        link.advance(20_000)
+        link.perform(link.machine.wake(now: link.now))
+        #expect(link.machine.status.code == nil && link.machine.isOnline)
+    }
+
     @Test func `a large answer over a slow line is no silence`() throws {
         var link = try LinkHarness()
         link.goOnline()

@@ -119,6 +119,8 @@ struct ClientWebSocket {
     /// One text message; nil if the closing handshake forbids it.
     mutating func message(_ text: [UInt8]) -> [UInt8]? { frame(.text, text) }
 
+    mutating func ping() -> [UInt8]? { frame(.ping, []) }
+
     mutating func pong(_ payload: [UInt8]) -> [UInt8]? { frame(.pong, payload) }
 
     /// The close frame, once; then the connection is over.

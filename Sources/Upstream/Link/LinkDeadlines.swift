@@ -38,6 +38,11 @@ struct LinkDeadlines: Sendable {
     /// Gateways that stop for good name no time. Known releases close within a second.
     private static let unnamedShutdownMs: Int64 = 5_000
 
+    /// The time after which people are told that nothing comes from the gateway, long before the connection is given up. A ping before
+    /// tells a gateway that stalls from one that works on an answer.
+    private static let stallMs: Int64 = 10_000
+    private static let pingMs: Int64 = 5_000
+
     private let silenceMs: Int64
     private var lastInbound: Int64
     private var lastMessage: Int64
@@ -45,6 +50,10 @@ struct LinkDeadlines: Sendable {
     private var lastOutput: Int64?
     private var takenBytes: UInt64 = 0
     private var shutdownEnd: Int64?
+    /// When the first request was written after which no byte came.
+    private var askedAt: Int64?
+    private var isStallTold = false
+    private var isPinged = false
     private(set) var isHeld = false
     private var isParsing = false
 
@@ -59,7 +68,28 @@ struct LinkDeadlines: Sendable {
     /// Any byte counts, not only ticks: a large answer on a slow line can take minutes before its frame ends.
     mutating func heard(now: Int64) {
         lastInbound = now
+        (askedAt, isStallTold, isPinged) = (nil, false, false)
     }
+
+    mutating func asked(now: Int64) { askedAt = askedAt ?? now }
+
+    /// Whether the gateway has answered nothing for so long that people are told; true once a stall.
+    mutating func beginsToStall(now: Int64) -> Bool {
+        guard let stallAt, stallAt <= now else { return false }
+        isStallTold = true
+        return true
+    }
+
+    /// Whether it is time to ping; true once a stall.
+    mutating func wantsPing(now: Int64) -> Bool {
+        guard let pingAt, pingAt <= now else { return false }
+        isPinged = true
+        return true
+    }
+
+    private var unheardSince: Int64? { isHeld || isParsing ? nil : askedAt }
+    private var pingAt: Int64? { isPinged ? nil : unheardSince.map { $0 + Self.pingMs } }
+    private var stallAt: Int64? { isStallTold ? nil : unheardSince.map { $0 + Self.stallMs } }
 
     mutating func readMessage(now: Int64) {
         lastMessage = now
@@ -98,7 +128,7 @@ struct LinkDeadlines: Sendable {
     }
 
     /// Nil if no state waits for the gateway.
-    var next: Int64? { all.map(\.time).min() }
+    var next: Int64? { [pingAt, stallAt, all.map(\.time).min()].compactMap(\.self).min() }
 
     func fault(now: Int64) -> Fault? { all.first { $0.time <= now }?.fault }
 
@@ -117,5 +147,6 @@ struct LinkDeadlines: Sendable {
         guard isResumed else { return }
         lastInbound = now
         lastMessage = now
+        if askedAt != nil { askedAt = now }
     }
 }

@@ -172,10 +172,17 @@ struct LinkMachine {
                 return actions + end(fault.close, fault.rejection, now)
             }
             requests.repeatDue(now: time)
-            return actions + sendRequests(now)
+            return actions + askWhetherItStalls(time) + sendRequests(now)
         default:
             return []
         }
+    }
+
+    private mutating func askWhetherItStalls(_ time: Int64) -> [LinkAction] {
+        var actions: [LinkAction] = []
+        if connection.deadlines?.wantsPing(now: time) == true, let bytes = socket.ping() { actions += write(bytes) }
+        if connection.deadlines?.beginsToStall(now: time) == true { actions += report(shown.stalled()) }
+        return actions
     }
 
     mutating func opened(now: LinkTime) -> [LinkAction] {
@@ -198,6 +205,7 @@ struct LinkMachine {
     mutating func received(_ bytes: Span<UInt8>, now: LinkTime) -> [LinkAction] {
         counters.bytesIn += UInt64(bytes.count)
         connection.deadlines?.heard(now: now.milliseconds)
+        let answers = shown.isStalled ? report(shown.answers()) : []
         let wasOpen = socket.isOpen
         do throws(HandshakeError) {
             try socket.receive(bytes)
@@ -209,7 +217,7 @@ struct LinkMachine {
             connection.handshake = HandshakeState(requestId: requests.newId(), requestedScopes: scopes)
             phase = .handshaking(deadline: now.milliseconds + Limit.answerMs)
         }
-        return readMessages(now)
+        return answers + readMessages(now)
     }
 
     /// A large message was parsed; `document` is nil if it is no JSON.
@@ -449,6 +457,7 @@ struct LinkMachine {
             let written = writeFrame(frame.bytes, now)
             guard !written.isEmpty else { continue }
             requests.wrote(frame)
+            connection.deadlines?.asked(now: now.milliseconds)
             actions += written
         }
         return actions

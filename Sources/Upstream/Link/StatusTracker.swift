@@ -95,6 +95,28 @@ struct StatusTracker {
         status.hint = Scopes.hint(toGain: first, requested: requestedScopes, deviceId: deviceId)
     }
 
+    var isStalled: Bool { current.state == .online && current.code == Self.stalledCode }
+    private static let stalledCode = "GATEWAY_STALLED"
+
+    /// The gateway answers nothing, and the connection stands.
+    mutating func stalled() -> LinkStatus? {
+        guard current.state == .online else { return nil }
+        var next = current
+        next.code = Self.stalledCode
+        next.detail = "Connected, but the gateway has not answered for ten seconds."
+        next.hint = "ladle status shows when it answers again; if it does not, look at the gateway's host"
+        return show(next)
+    }
+
+    /// Something came from a gateway that had stalled.
+    mutating func answers() -> LinkStatus? {
+        guard isStalled else { return nil }
+        var next = current
+        (next.code, next.detail, next.hint) = (nil, "Connected.", nil)
+        nameMissingScopes(in: &next)
+        return show(next)
+    }
+
     private func notableSkewMs(at now: LinkTime) -> Int64? {
         let clockSkewMs = clockSkewMs(at: now)
         let half: Int64 = clockSkewMs > 0 ? 500 : -500
