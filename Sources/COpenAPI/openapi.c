@@ -1,7 +1,7 @@
 #include "copenapi.h"
 
 // `openapi/embed` makes openapi.json and the next line, the SHA-256 of the two files one after the other.
-// f0bfd48634a3b79dee2d9948b5e625c98ba944dc6e6f999fc6ad95a1bafaf466
+// 3524fc51ae8f174a24b4e319191f6c87f166f0f0ca97ae8d4620765f48eb291f
 
 static const uint8_t yaml[] = {
 #embed "../../openapi/openapi.yaml"

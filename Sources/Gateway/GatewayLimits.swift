@@ -4,6 +4,8 @@ package enum GatewayLimits {
     package static let identifierBytes = 256
     /// Most rows of a history page and most blocks of a row; the gateway's own limit of a page.
     package static let historyRows = 1_000
+    /// The length at which gateways cut the text of an event, in UTF-16 units (`long-answer-2mb`).
+    package static let eventText = 500_000
     /// Most levels of thinking that one model has; gateways know six.
     static let thinkingLevels = 32
     /// Most warnings, variables and words of one approval: more than a person reads.

@@ -24,6 +24,8 @@ package struct Run: Sendable, Equatable {
     package var startedAt: Timestamp
     package var endedAt: Timestamp?
     package var text: String
+    /// The text of a run that ended is not whole: the gateway cut it, or it is longer than Ladle keeps.
+    package var isTruncated: Bool
     /// In the order in which they began.
     package var steps: [Step]
     package var error: String?
@@ -44,6 +46,7 @@ package struct Run: Sendable, Equatable {
         startedAt: Timestamp,
         endedAt: Timestamp? = nil,
         text: String = "",
+        isTruncated: Bool = false,
         steps: [Step] = [],
         error: String? = nil,
         end: Ending.How? = nil,
@@ -58,6 +61,7 @@ package struct Run: Sendable, Equatable {
         self.startedAt = startedAt
         self.endedAt = endedAt
         self.text = text
+        self.isTruncated = isTruncated
         self.steps = steps
         self.error = error
         self.end = end
@@ -85,8 +89,7 @@ package struct Run: Sendable, Equatable {
     }
 
     /// `run.started` and `run.ended` carry the run without its steps.
-    /// - Parameter isTruncated: the text is only the beginning of the run's.
-    package func write(to writer: inout JSONWriter, includingSteps: Bool, isTruncated: Bool = false) {
+    package func write(to writer: inout JSONWriter, includingSteps: Bool) {
         writer.object { writer in
             writer.member("id", id)
             writer.member("session", session.text)

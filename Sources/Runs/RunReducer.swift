@@ -133,6 +133,7 @@ struct RunReducer: Sendable {
             startedAt: min(times.start, end ?? times.start),
             endedAt: end,
             text: text.published,
+            isTruncated: !state.isActive && text.isTruncated,
             steps: steps.steps(of: state, end: end),
             error: ending.error?.cut(to: ActivityLimits.errorCharacters),
             end: ending.end,
@@ -468,7 +469,7 @@ struct RunReducer: Sendable {
         message.follow(known.message)
         contact.isUncertain = true
         if let run = known.published {
-            text.resume(with: run.text)
+            text.resume(with: run.text, isTruncated: run.isTruncated)
             steps.resume(run.steps)
             times.resume(run)
             ending = Ending(

@@ -9,11 +9,16 @@ struct RunText: Sendable {
     private(set) var chatText = TextAssembler(.whole)
     /// The text of the final chat event, which overrides the streams. After an abort, the text of the abort event counts instead.
     private var finalText: [UInt8]?
+    private var isFinalCut = false
     private var abortedText: [UInt8]?
     /// The text so far that a history page gave.
     private var snapshot: [UInt8] = []
     /// The texts of the run's assistant rows.
     private var rowTexts: [(row: String, text: [UInt8])] = []
+    /// The gateway has cut the text of the last assistant row, or left it out.
+    private var isLastRowCut = false
+    /// Ladle has cut the published text.
+    private var isLimited = false
     private(set) var publishedText: [UInt8] = []
     private var publishedUnits = 0
     /// How many bytes were compared to find the differences. A stream that only grows needs no comparison.
@@ -26,6 +31,8 @@ struct RunText: Sendable {
     var published: String { String(decoding: publishedText, as: UTF8.self) }
     /// The gateway reported some of the text while the run was under way.
     var wasReported: Bool { !agentText.isEmpty || !chatText.isEmpty || !snapshot.isEmpty }
+    /// The published text is not whole, as far as known: the final event has it whole, and a row does not have what the gateway cut.
+    var isTruncated: Bool { isLimited || (finalText == nil ? isLastRowCut : isFinalCut) }
     /// This process of Ladle knows nothing of the text.
     var isUnknown: Bool { publishedText.isEmpty && rowTexts.isEmpty && snapshot.isEmpty }
 
@@ -61,10 +68,12 @@ struct RunText: Sendable {
     }
 
     mutating func ended(with text: String?) {
-        if let text, !text.isEmpty { finalText = Array(text.utf8) }
+        guard let text, !text.isEmpty else { return }
+        finalText = Array(text.utf8)
+        isFinalCut = text.utf16.count == GatewayLimits.eventText
     }
 
-    mutating func correct(to text: String) { finalText = Array(text.utf8) }
+    mutating func correct(to text: String) { (finalText, isFinalCut) = (Array(text.utf8), false) }
 
     mutating func aborted(with text: String?) {
         if let text, !text.isEmpty { abortedText = Array(text.utf8) }
@@ -79,8 +88,9 @@ struct RunText: Sendable {
     mutating func forgetSnapshot() { snapshot = [] }
 
     /// Goes on with a text that an earlier process kept.
-    mutating func resume(with text: String) {
+    mutating func resume(with text: String, isTruncated: Bool) {
         take(snapshot: text)
+        isLastRowCut = isTruncated
         publishedText = snapshot
         publishedUnits = text.utf16.count
         replacesEarlier = true
@@ -89,7 +99,10 @@ struct RunText: Sendable {
     /// The rows of the run's own turn.
     mutating func take(_ rows: [HistoryRow]) {
         for row in rows where row.role == .assistant && !row.text.isEmpty && row.stopReason != .error {
-            let text = Array(Self.limited(ArraySlice(ReplyText.clean(row.text).utf8)))
+            let shown = row.cutText
+            isLastRowCut = shown != nil
+            if shown?.isEmpty == true { continue }
+            let text = Array(Self.limited(ArraySlice(ReplyText.clean(shown ?? row.text).utf8)))
             if let known = rowTexts.firstIndex(where: { $0.row == row.identity }) {
                 rowTexts[known].text = text
             } else if row.isAbortNote, let last = rowTexts.last?.text,
@@ -108,6 +121,7 @@ struct RunText: Sendable {
         agentText = TextAssembler(.messages)
         chatText = TextAssembler(.whole)
         (finalText, abortedText, snapshot, rowTexts) = (nil, nil, [], [])
+        (isFinalCut, isLastRowCut, isLimited) = (false, false, false)
     }
 
     // MARK: Publishing
@@ -119,6 +133,7 @@ struct RunText: Sendable {
 
     mutating func publish(of run: String, isFinal: Bool, wasAborted: Bool, to changes: inout [RunChange]) {
         var (text, isStream) = visible(isFinal: isFinal, wasAborted: wasAborted)
+        isLimited = text.count > ActivityLimits.runTextBytes
         text = Self.limited(text)
         if continuesPublished(text, isStream: isStream), !replacesEarlier || text.isEmpty {
             let new = text.dropFirst(publishedText.count)
@@ -180,7 +195,9 @@ struct RunText: Sendable {
         guard let last = rowTexts.last?.text, !SilentReply.matches(last[...]) else { return text }
         if text.isEmpty, stream.isEmpty { return Self.paragraphs(rowTexts.map(\.text)) }
         guard !stream.open.isEmpty, let open = rowTexts.lastIndex(where: { $0.text[...].hasBytes(stream.open) }) else {
-            return text
+            // A restarted gateway answered once more, in other words than those that the stream had begun with.
+            let isSame = stream.open.filter(Self.isInk).starts(with: last.filter(Self.isInk).prefix(Self.compared))
+            return isSame || isLastRowCut || stream.open.isEmpty ? text : Self.paragraphs(rowTexts.map(\.text))
         }
         return Self.paragraphs([Array(stream.closed)] + rowTexts[open...].map(\.text))
     }
@@ -197,6 +214,9 @@ struct RunText: Sendable {
         }
         return Self.paragraphs([Array(agentText.closed), Array(rest)])
     }
+
+    /// Two texts with this many equal characters at the beginning are the same.
+    private static let compared = 40
 
     private static func isInk(_ byte: UInt8) -> Bool { byte > 0x20 }
 

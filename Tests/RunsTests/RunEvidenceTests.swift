@@ -26,6 +26,46 @@ struct RunEvidenceTests: EvidenceScene {
         #expect(run?.text == "Half of")
     }
 
+    // MARK: A text that the gateway cut
+
+    /// Recording long-answer-2mb.v2026.6.11: the history leaves the answer out, or has its beginning.
+    @Test(arguments: ["[chat.history omitted: message too large]", "Half of it" + String(repeating: "x", count: 2_000)])
+    func `an answer whose end was missed and whose row is cut is not told as whole`(row: String) {
+        let cut = row.hasPrefix("[") ? row : row + "\\n...(truncated)..."
+        let rows = page([user("story", at: 0, key: "k"), answer(cut, at: 9_000)], status: "done")
+        var tracker = half(GatewayProfile(.june))
+        tracker.relink(process: .same, now: after(10_000))
+        let run = ends(tracker.receive(history: rows, session: main, now: after(11_000))).first
+        #expect(run?.state == .completed && run?.isTruncated == true)
+        #expect(run?.text == (row.hasPrefix("[") ? "Half of" : row))
+        let shown = MessagePage(history: rows, session: main, tracker: tracker, sent: [], now: after(12_000)).messages
+        #expect(shown.last?.isTruncated == true && shown.last?.text == run?.text)
+        var unseen = RunTracker()
+        unseen.profile = GatewayProfile(.june)
+        unseen.followRun("k", session: main, startedAt: now, message: "story", now: after(3_000))
+        unseen.linkOpened(process: .same, now: after(3_000))
+        let late = ends(unseen.receive(history: rows, session: main, now: after(11_000))).first
+        #expect(late?.isTruncated == true && late?.text == (row.hasPrefix("[") ? "" : row))
+    }
+
+    /// Recording token-rotated.v2026.6.11: while Ladle was away, the gateway was restarted, went on with the run and answered anew.
+    @Test func `a run that was answered anew has the text of that answer`() {
+        var tracker = half(GatewayProfile(.june))
+        tracker.relink(process: .same, now: after(10_000))
+        let rows = page([user("story", at: 0, key: "k"), answer("Once upon a time.", at: 9_000)], status: "done")
+        let run = ends(tracker.receive(history: rows, session: main, now: after(11_000))).first
+        #expect(run?.text == "Once upon a time." && run?.isTruncated == false)
+    }
+
+    @Test func `an answer as long as gateways let events be is not told as whole`() {
+        for (length, isTruncated) in [(499_999, false), (500_000, true)] {
+            var tracker = half(GatewayProfile(.june))
+            let text = String(repeating: "x", count: length)
+            let run = ends(tracker.receive(event: "chat", payload: ChatFrame.final("k", 3, text), now: after(1_000)))
+            #expect(run.first?.isTruncated == isTruncated)
+        }
+    }
+
     @Test func `the answer to the message before is not the answer`() {
         var tracker = RunTracker()
         tracker.profile = march

@@ -116,7 +116,8 @@ extension Run {
     fileprivate func writeBriefly(to writer: inout JSONWriter) {
         var run = self
         run.text = String(text.unicodeScalars.prefix(Self.briefText))
-        run.write(to: &writer, includingSteps: false, isTruncated: run.text.utf8.count < text.utf8.count)
+        if run.text.utf8.count < text.utf8.count { run.isTruncated = true }
+        run.write(to: &writer, includingSteps: false)
     }
 }
 

@@ -163,13 +163,14 @@ struct MessageBuilder {
 
     /// The whole text of a row that the gateway cut. The events of a run that Ladle followed had the whole text.
     private func wholeText(_ shown: String, of run: String?, isLastText: Bool) -> (text: String, isTruncated: Bool) {
-        guard isLastText, let text = run.flatMap({ tracker.run($0) })?.text,
-            text.utf8.count > shown.utf8.count, text.utf8.count < ActivityLimits.runTextBytes
-        else { return (shown, true) }
+        guard isLastText, let known = run.flatMap({ tracker.run($0) }), known.text.utf8.count > shown.utf8.count else {
+            return (shown, true)
+        }
+        let text = known.text
         let beginning = String(ReplyText.clean(shown).trimmingBlanks().prefix(Self.compared))
-        guard !beginning.isEmpty else { return (text, false) }
+        guard !beginning.isEmpty else { return (text, known.isTruncated) }
         guard let start = text.rangeOfText(beginning)?.lowerBound else { return (shown, true) }
-        return (String(text[start...]), false)
+        return (String(text[start...]), known.isTruncated)
     }
 
     /// Two long texts with this many equal characters at the beginning are the same.

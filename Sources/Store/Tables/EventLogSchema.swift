@@ -79,6 +79,11 @@ package enum EventLogSchema {
             version: 6,
             script: "ALTER TABLE run ADD COLUMN executed_again INTEGER NOT NULL DEFAULT 0;"
         ),
+        Migration(
+            module: "eventlog",
+            version: 7,
+            script: "ALTER TABLE run ADD COLUMN truncated INTEGER NOT NULL DEFAULT 0;"
+        ),
     ]
 
     /// Runs and steps in columns. Before, they were the API's JSON, which the program had to parse again. `end_kind` is an `Ending.How`.

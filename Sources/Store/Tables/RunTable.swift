@@ -19,13 +19,14 @@ package struct RunTable {
     package func save(_ run: Run) throws(SQLiteError) {
         try connection.run(
             """
-            INSERT INTO run(\(Self.columns)) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            INSERT INTO run(\(Self.columns)) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             ON CONFLICT(id) DO UPDATE SET session = excluded.session, state = excluded.state,
             started_at = excluded.started_at, ended_at = excluded.ended_at, end_kind = excluded.end_kind,
             text = excluded.text, error = excluded.error, continued_as = excluded.continued_as,
             tokens_in = excluded.tokens_in, tokens_out = excluded.tokens_out, cache_read = excluded.cache_read,
             cache_write = excluded.cache_write, tokens = excluded.tokens, cost = excluded.cost,
-            may_return = excluded.may_return, executed_again = excluded.executed_again
+            may_return = excluded.may_return, executed_again = excluded.executed_again,
+            truncated = excluded.truncated
             """,
             run.id,
             run.session.text,
@@ -43,7 +44,8 @@ package struct RunTable {
             run.usage?.totalTokens,
             run.usage?.cost,
             run.mayReturn ? 1 : 0,
-            run.executedAgain ? 1 : 0
+            run.executedAgain ? 1 : 0,
+            run.isTruncated ? 1 : 0
         )
     }
 
@@ -181,7 +183,7 @@ package struct RunTable {
 
     private static let columns = """
         id, session, state, started_at, ended_at, end_kind, text, error, continued_as, tokens_in, tokens_out, cache_read,
-        cache_write, tokens, cost, may_return, executed_again
+        cache_write, tokens, cost, may_return, executed_again, truncated
         """
 
     private static func run(_ row: SQLiteRow) throws(SQLiteError) -> Run {
@@ -195,6 +197,7 @@ package struct RunTable {
             startedAt: Timestamp(milliseconds: row.int64(3)),
             endedAt: row.optionalInt64(4).map { Timestamp(milliseconds: $0) },
             text: row.string(6),
+            isTruncated: row.int(17) == 1,
             error: row.optionalString(7),
             end: row.optionalString(5).flatMap(Ending.How.init(rawValue:)),
             continuedAs: row.optionalString(8),

@@ -135,6 +135,15 @@ struct ReplayJudge {
 
     private func bare(_ text: String) -> String { text.filter { !$0.isWhitespace } }
 
+    /// Whether the text is told as the beginning of one of these, or the transcript leaves the answer out, so that the stream alone
+    /// shows it. The recorder cut the middle of long texts.
+    private func isBeginning(_ told: JSONValue, of texts: [String]) -> Bool {
+        let beginning = bare(told["text"]?.string ?? "").prefix(200)
+        let isLeftOut = !beginning.isEmpty && texts.contains { $0.hasPrefix("[chat.history omitted") }
+        guard isLeftOut || told["truncated"]?.bool == true else { return false }
+        return texts.contains { bare($0).hasPrefix(beginning) }
+    }
+
     private func isAmong(_ text: String, _ texts: [String]) -> Bool {
         let wanted = bare(text)
         return texts.contains { known in
@@ -257,6 +266,7 @@ struct ReplayJudge {
             {
                 return
             }
+            if truth == .completed, isBeginning(body, of: texts + otherTexts(of: id)) { return }
             // Resumed and answered while no client was connected.
             if truth == .failed, isAmong(text, takenUpAnswers(of: id)) { return }
             // Stopped, and run in full all the same while no client was connected.
@@ -315,7 +325,8 @@ struct ReplayJudge {
                 let own = texts(of: id) + otherTexts(of: id) + takenUpAnswers(of: id)
                 guard !own.isEmpty || !owners.isEmpty else { continue }
                 let wanted = bare(text)
-                if !own.contains(where: { bare($0).contains(wanted) }), !isAmong(text, own) {
+                let isOwn = own.contains { bare($0).contains(wanted) } || isAmong(text, own)
+                if !isOwn, !isBeginning(message, of: own) {
                     find(.foreignMessage, "\(quote(text)) as an answer of run \(name(run))")
                 }
             default: break
