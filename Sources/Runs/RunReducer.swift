@@ -272,6 +272,8 @@ struct RunReducer: Sendable {
         guard let state = event.state, !isClosed || state == .final || state == .error else { return }
         // If the transcript has the whole answer, the error is that of a step.
         if isClosed, state == .error, ending.isAnswered { return }
+        // An empty final event says that a message waits, or that its key is remembered.
+        if isClosed, state == .final, event.message == nil, ending.isProven { return }
         if !isClosed { heard(at: now) }
         // The gateway does not try a message again that it refused before the run began.
         let triesAgain = triesAgain && hasBegun

@@ -26,6 +26,19 @@ struct RunEvidenceTests: EvidenceScene {
         #expect(run?.text == "Half of")
     }
 
+    /// Recording restart-in-process.v2026.3.1: the message was sent again under its key.
+    @Test func `an empty final event after a failure does not complete the run`() {
+        var tracker = half(GatewayProfile(.june))
+        let failure = json(
+            #"{"runId":"k","sessionKey":"agent:main:main","seq":3,"state":"final","message":{"role":"assistant","content":"#
+                + #"[{"type":"text","text":"⚠️ Agent failed before reply: no"}],"model":"gateway-injected"}}"#
+        )
+        let failed = tracker.receive(event: "chat", payload: failure, now: after(1_000))
+        #expect(ends(failed).map(\.state) == [.failed])
+        let changes = tracker.receive(event: "chat", payload: ChatFrame.final("k", 1, nil), now: after(20_000))
+        #expect(corrected(changes) == nil && tracker.run("k")?.state == .failed)
+    }
+
     // MARK: A text that the gateway cut
 
     /// Recording long-answer-2mb.v2026.6.11: the history leaves the answer out, or has its beginning.
