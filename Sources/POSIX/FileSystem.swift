@@ -63,6 +63,10 @@ package enum FileSystem {
         return Contents(bytes: bytes, facts: facts, isWhole: isWhole)
     }
 
+    package static func randomBytes(_ count: Int) throws(SystemError) -> [UInt8] {
+        try OpenFile("/dev/urandom", O_RDONLY | O_NOCTTY).read(atMost: count)
+    }
+
     package static func makeDirectory(_ path: String) throws(SystemError) {
         guard unsafe mkdir(path, 0o700) == 0 else { throw .last("make the directory \(path)") }
     }

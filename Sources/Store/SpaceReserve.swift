@@ -21,9 +21,8 @@ struct SpaceReserve {
             return
         }
         // Equal bytes take no room on a file system that compresses.
-        var random = SystemRandomNumberGenerator()
-        let filling = (0..<Self.bytes).map { _ in UInt8.random(in: .min ... .max, using: &random) }
-        isThere = (try? PrivateFile(path).createDirectly(filling)) != nil
+        guard let random = try? FileSystem.randomBytes(Self.bytes) else { return }
+        isThere = (try? PrivateFile(path).createDirectly(random)) != nil
     }
 
     /// Gives the room up.

@@ -51,6 +51,7 @@ def full(tally):
     ballast = pathlib.Path(disk, "ballast")
     ballast.write_bytes(b"x" * (1 << 20))
     ladle = Serve(state=disk, gateway=AWAY)
+    tally.check(pathlib.Path(disk, "ladle.reserve").stat().st_size == 512 << 10, "room is kept")
     tokens = [ladle.json("POST", "/v1/tokens", {"name": f"stolen {n}", "scopes": ["read"]})[1] for n in range(20)]
 
     def opened():
