@@ -425,7 +425,8 @@ struct Delivery: Sendable {
         case .nothing where decision.told?.kind == .lost:
             return writer.write(rules.lost(entry, now: now), &context)
         case .nothing where verdict.will == .stop && verdict.delivery != .stored:
-            return writer.write(rules.withdrawn(entry, .stopped, now: now), &context)
+            let mayReturn = decision.told?.marks.contains(.mayReturn) == true
+            return writer.write(rules.withdrawn(entry, .stopped, mayReturn: mayReturn, now: now), &context)
         default: break
         }
         if !isWhole, search.readBack() { return context.searches.want(id) }

@@ -68,11 +68,18 @@ extension OutboxFault {
             "The gateway was restarted and does not have the message. Later ones were sent meanwhile, so retry it only if it still makes sense."
     )
     /// Whether the gateway may still read the message's words, or run them, by itself.
-    package var mayReturn: Bool { code == Self.sessionConflictCode }
+    package var mayReturn: Bool { code == Self.sessionConflictCode || code == Self.stoppedUnseen.code }
     /// Why a message that was sent, and on which the gateway does not work, does not go again.
     package static let stopped = OutboxFault(
         code: "STOPPED",
         detail: "The message's run was to be stopped, and the gateway does not work on it, so it is not sent again."
+    )
+    /// The same, where an earlier stop may have ended the message before its run began, and the gateway keeps the words.
+    package static let stoppedUnseen = OutboxFault(
+        code: "STOPPED_UNSEEN",
+        detail:
+            "The message's run was to be stopped, and the gateway shows nothing of the message, so it is not sent again. The gateway may "
+            + "still read the words with the session's next message."
     )
     /// Why an abort that arrived stopped nothing.
     package static let nothingRanCode = "NOTHING_RAN"

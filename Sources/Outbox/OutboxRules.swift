@@ -432,13 +432,19 @@ package struct OutboxRules: Sendable {
     }
 
     /// Ends an entry that must not go out again and did not arrive.
-    func withdrawn(_ entry: OutboxEntry, _ reason: Withdrawal, now: Timestamp) -> OutboxChange {
+    /// - Parameter mayReturn: the gateway may still read the words of the stopped message.
+    func withdrawn(
+        _ entry: OutboxEntry,
+        _ reason: Withdrawal,
+        mayReturn: Bool = false,
+        now: Timestamp
+    ) -> OutboxChange {
         switch reason {
         case .stopped:
             return change(entry, now: now) { entry in
                 entry.state = .cancelled
                 entry.nextAttemptAt = nil
-                entry.fault = .stopped
+                entry.fault = mayReturn ? .stoppedUnseen : .stopped
                 entry.forgetDispatch()
             }
         case .targetChanged(let detail):

@@ -12,7 +12,9 @@ struct SpaceReserve {
 
     init(directory: String) {
         path = "\(directory)/\(Self.name)"
-        isThere = FileSystem.exists(path)
+        isThere = (try? FileSystem.facts(path, follow: false))?.size == UInt64(Self.bytes)
+        // A start that was cut off left less.
+        if !isThere { try? FileSystem.remove(path) }
     }
 
     /// Takes the room, if the disk has more than that.

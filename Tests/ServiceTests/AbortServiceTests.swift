@@ -135,7 +135,8 @@ struct AbortServiceTests {
             try await bench.advance(120_000, on: loop)
             let entry = try await bench.entry(id)
             #expect(entry.state == .cancelled)
-            #expect(entry.fault?.code == OutboxFault.stopped.code)
+            // The gateway may have had the message before another stop, of which Ladle has no answer.
+            #expect(entry.fault?.code == "STOPPED_UNSEEN" && entry.fault?.mayReturn == true)
             #expect(bench.gateway.sentKeys == [id])
             #expect(bench.services.runs.run(id) == nil)
         }
@@ -426,7 +427,7 @@ struct AbortServiceTests {
             _ = try await bench.cancel(repeated.id, on: loop)
             try await openWithoutMessage(bench, on: loop)
             #expect(try await bench.state(id) == .cancelled)
-            #expect(try await bench.entry(id).fault?.code == "STOPPED")
+            #expect(try await bench.entry(id).fault?.code == "STOPPED_UNSEEN")
             #expect(bench.gateway.sentKeys == [id])
         }
     }

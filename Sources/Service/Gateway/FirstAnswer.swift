@@ -1,7 +1,7 @@
 import EventLoops
 
 /// Answers a reader once: with the gateway's answer, or, where that takes longer than two seconds, with the one that Ladle has kept. A
-/// gateway that stalls must not stall every screen; it is noticed as gone only after half a minute.
+/// gateway that stalls must not stall every screen: its connection is given up only after two missed ticks.
 final class FirstAnswer<Answer> {
     private static var patienceMilliseconds: Int64 { 2_000 }
 

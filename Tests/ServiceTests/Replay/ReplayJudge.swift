@@ -135,13 +135,22 @@ struct ReplayJudge {
 
     private func bare(_ text: String) -> String { text.filter { !$0.isWhitespace } }
 
-    /// Whether the text is told as the beginning of one of these, or the transcript leaves the answer out, so that the stream alone
-    /// shows it. The recorder cut the middle of long texts.
-    private func isBeginning(_ told: JSONValue, of texts: [String]) -> Bool {
+    /// Whether the text is the beginning of one of these, and told as that, or Ladle heard all that was streamed of an answer that the
+    /// transcript leaves out. The recorder cut the middle of long texts.
+    private func isBeginning(_ told: JSONValue, of texts: [String], run id: String) -> Bool {
         let beginning = bare(told["text"]?.string ?? "").prefix(200)
         let isLeftOut = !beginning.isEmpty && texts.contains { $0.hasPrefix("[chat.history omitted") }
-        guard isLeftOut || told["truncated"]?.bool == true else { return false }
+        guard told["truncated"]?.bool == true || (isLeftOut && isHeardToItsEnd(id)) else { return false }
         return texts.contains { bare($0).hasPrefix(beginning) }
+    }
+
+    /// Whether the link was lost for the first time after the run's last event but that of the chat.
+    private func isHeardToItsEnd(_ id: String) -> Bool {
+        let marks = works(of: id).flatMap(\.marks)
+        let end = marks.first { if case .lifecycleEnded = $0.mark { true } else { false } }
+        guard let end, let start = marks.first else { return false }
+        let link = account.events.first { $0.type == "link" && $0.time > start.time }
+        return link.map { $0.time >= end.time && $0.value["link"]?["state"]?.string == "offline" } ?? false
     }
 
     private func isAmong(_ text: String, _ texts: [String]) -> Bool {
@@ -266,7 +275,7 @@ struct ReplayJudge {
             {
                 return
             }
-            if truth == .completed, isBeginning(body, of: texts + otherTexts(of: id)) { return }
+            if truth == .completed, isBeginning(body, of: texts + otherTexts(of: id), run: id) { return }
             // Resumed and answered while no client was connected.
             if truth == .failed, isAmong(text, takenUpAnswers(of: id)) { return }
             // Stopped, and run in full all the same while no client was connected.
@@ -326,7 +335,7 @@ struct ReplayJudge {
                 guard !own.isEmpty || !owners.isEmpty else { continue }
                 let wanted = bare(text)
                 let isOwn = own.contains { bare($0).contains(wanted) } || isAmong(text, own)
-                if !isOwn, !isBeginning(message, of: own) {
+                if !isOwn, !isBeginning(message, of: own, run: id) {
                     find(.foreignMessage, "\(quote(text)) as an answer of run \(name(run))")
                 }
             default: break
