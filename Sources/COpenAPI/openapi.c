@@ -1,7 +1,7 @@
 #include "copenapi.h"
 
 // `openapi/embed` makes openapi.json and the next line, the SHA-256 of the two files one after the other.
-// 3524fc51ae8f174a24b4e319191f6c87f166f0f0ca97ae8d4620765f48eb291f
+// 8dbc3eed75256cd61c8e5eb477f5c175fca586f59f7850d8fd185fca30b56a1a
 
 static const uint8_t yaml[] = {
 #embed "../../openapi/openapi.yaml"
