@@ -127,8 +127,8 @@ package struct Ending: Sendable {
         isStopped || isFinished || shownEnd != nil || failure?.mayBeTriedAgain == false || isSettled
     }
 
-    /// The agent had the message: its run's end is known, or the run was seen to be lost with its conversation.
-    package var showsDelivery: Bool { isProven || over == .conversationReset }
+    /// The agent had the message: its run's end is known, its last try was seen to end, or it was lost with its conversation.
+    package var showsDelivery: Bool { isProven || over == .conversationReset || (over != nil && hasEndedTry) }
 
     /// The run in which the gateway goes on with this one.
     package var continuedAs: String? {

@@ -19,6 +19,8 @@ enum RunJudge {
         var isStored = false
         /// The outbox has no proof that the gateway has the message, and may send it again.
         var awaitsDelivery = false
+        /// The gateway may have refused to run the message, whose row it wrote all the same.
+        var mayBeRefused = false
         /// Nothing of the run was shown to anybody, and neither an event nor a row came.
         var isNothing = false
         /// The page's rows show how the run ended.
@@ -84,6 +86,8 @@ enum RunJudge {
         row("perhaps at work", .read) { !$0.isSessionIdle },
         row("idle, and nothing was shown", .drop) { $0.isNothing },
         row("idle, and neither begun nor stored", .read) { !$0.hasBegun && !$0.isStored },
+        // The session's last end may be the refusal. The gateway's answer about the message ends entry and run together.
+        row("idle, and perhaps refused", .read) { $0.mayBeRefused },
         Row(
             name: "idle, and over",
             fits: { $0.lastEnd != nil || $0.isLongOver },
@@ -118,6 +122,7 @@ extension RunJudge.Look {
         hasBegun = run.hasBegun
         isStored = message.isStored
         awaitsDelivery = message.awaitsDelivery
+        mayBeRefused = message.mayBeRefused && profile.pagesTellRuns
         isNothing =
             !hasTraces && !message.isStored && run.isUnaccountedFor && !run.publication.isStartPublished
             && !message.mayBeRefused

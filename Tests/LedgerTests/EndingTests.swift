@@ -90,6 +90,12 @@ import Testing
         }
     }
 
+    @Test func `a last try that was seen to end shows that the agent had the message`() {
+        #expect(Self.fold([Self.tryEnded, Self.calledOver]).showsDelivery)
+        #expect(!Self.fold([Self.tryEnded, Self.begun, Self.calledOver]).showsDelivery)
+        #expect(!Self.fold([Self.calledOver]).showsDelivery)
+    }
+
     @Test func `a run that was given up may be continued late, and no other`() {
         #expect(Self.fold([Self.gone]).wasGivenUp)
         let late = Self.fold([Self.gone, Self.continued])

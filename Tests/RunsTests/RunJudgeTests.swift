@@ -55,6 +55,10 @@ import Testing
         Case("idle, and neither begun nor stored", .read) {
             ($0.isDoubtful, $0.isSessionIdle, $0.isLongOver) = (true, true, true)
         },
+        Case("idle, and perhaps refused", .read) {
+            ($0.isDoubtful, $0.isSessionIdle, $0.isStored) = (true, true, true)
+            ($0.awaitsDelivery, $0.mayBeRefused, $0.lastEnd) = (true, true, .failed)
+        },
         Case("idle, and over", .end(.reported(.failed))) {
             ($0.isDoubtful, $0.isSessionIdle, $0.hasBegun, $0.lastEnd) = (true, true, true, .failed)
         },
