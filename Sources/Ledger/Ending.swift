@@ -55,6 +55,8 @@ package struct Ending: Sendable {
     private var isAnsweredAfterStop = false
     private var isFinished = false
     private var failure: Failure?
+    /// The gateway said its own words in place of an answer, as "Gateway is draining for restart".
+    package private(set) var isTurnedAway = false
     private var lastStart: Int64 = .min
     private var lastTry: TryEnd?
     private var tryError: (sequence: Int64, text: String)?
@@ -203,6 +205,12 @@ package struct Ending: Sendable {
         if isNewer { failure = Failure(sequence: sequence, text: text, mayBeTriedAgain: mayBeTriedAgain) }
         failure?.mayBeTriedAgain = mayBeTriedAgain
         decide()
+    }
+
+    /// The gateway's own words stand in the place of the answer.
+    package mutating func turnedAway(_ text: String, sequence: Int64, now: Timestamp) {
+        isTurnedAway = true
+        failed(text, sequence: sequence, mayBeTriedAgain: false, now: now)
     }
 
     package mutating func started(sequence: Int64) {

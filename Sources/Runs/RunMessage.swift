@@ -23,7 +23,7 @@ struct RunMessage: Sendable {
     /// An event of the run came since the message's entry changed last, and since the link was opened.
     private var isHeard = false
     /// The agent was seen at work on the message.
-    private var wasSeenAtWork = false
+    private(set) var wasSeenAtWork = false
     /// A row that was seen while the message could still be refused. It is proof as soon as the agent is seen at work.
     private var seenRow: RunProof?
 

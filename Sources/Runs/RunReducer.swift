@@ -96,11 +96,14 @@ struct RunReducer: Sendable {
         claimant.sentAt = sent
         // The start of a run that an earlier process of Ladle followed may be the time of its first event.
         if isActive, times.starts.isEmpty || publication.isFromDisk { claimant.written = .row(sentAt: sent) }
-        if times.starts.isEmpty, !publication.isFromDisk { claimant.seenAt = times.firstEvent }
+        if times.starts.isEmpty, !publication.isFromDisk, !wasTurnedAway { claimant.seenAt = times.firstEvent }
         claimant.endedAt = isActive || beganAfterStop ? contact.followedAt : times.lastSeen
         claimant.calls = { steps.contains(call: $0) }
         return claimant
     }
+
+    /// The gateway said its own words in place of an answer, and no work was seen: it may have written no row of the message.
+    private var wasTurnedAway: Bool { ending.isTurnedAway && !message.wasSeenAtWork }
 
     /// A time of our clock.
     func onGatewayClock(_ time: Timestamp, aheadMs: Int64) -> Timestamp {
@@ -294,7 +297,7 @@ struct RunReducer: Sendable {
         switch state {
         case .final:
             if let failure = event.message?.failure {
-                return ending.failed(failure, sequence: sequence, mayBeTriedAgain: false, now: now)
+                return ending.turnedAway(failure, sequence: sequence, now: now)
             }
             ending.finished()
             text.ended(with: said)

@@ -160,4 +160,16 @@ struct DeliveryProofTests: EvidenceScene {
         let changes = tracker.receive(history: rows, session: main, now: after(5_100))
         #expect(changes.contains(.proven("k", .row)) != text.isEmpty)
     }
+
+    /// 2026.6.11, recording reset-by-other: the link was away when the gateway refused the message.
+    @Test func `a refusal that was missed is not taken for the end of a run`() {
+        var tracker = RunTracker()
+        tracker.sent("k", session: main, text: "story", now: now)
+        tracker.relink(process: .same, now: after(1_000))
+        let rows = page([user("story", at: 20, key: "k")], status: "failed")
+        #expect(tracker.receive(history: rows, session: main, now: after(1_100)).isEmpty)
+        #expect(tracker.questions(main, now: after(1_200)) == ["k"])
+        let words = "Error: reply session initialization conflicted for agent:main:main"
+        #expect(tracker.receive(.failed(words), run: "k", now: after(1_300)) == [.refused("k", reason: words)])
+    }
 }

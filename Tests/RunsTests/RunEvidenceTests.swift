@@ -383,4 +383,19 @@ struct RunEvidenceTests: EvidenceScene {
                 == .aborted
         )
     }
+
+    /// 2026.3.1 drains before its restart; Ladle was killed since, and knows nothing of the turn before.
+    @Test func `a run that the gateway turned away has no answer of the turn before`() {
+        var tracker = RunTracker()
+        tracker.profile = march
+        let notice = "⚠️ Agent failed before reply: Gateway is draining for restart; new tasks are not accepted."
+        let message =
+            #"{"role":"assistant","model":"gateway-injected","content":[{"type":"text","text":"\#(notice)"}]}"#
+        let drained = ChatFrame.make("other", 1, "final", #","message":\#(message)"#)
+        _ = tracker.receive(event: "chat", payload: drained, now: after(16_000))
+        let rows = page([user("hi", at: 0), answer("Hello.", at: 100)])
+        let changes = tracker.receive(history: rows, session: main, now: after(16_500))
+        #expect(ends(changes).map(\.text) == [""])
+        #expect(ends(changes).map(\.state) == [.failed])
+    }
 }
