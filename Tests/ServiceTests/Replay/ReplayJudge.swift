@@ -75,7 +75,16 @@ struct ReplayJudge {
 
     private func isUserRow(_ row: RecordedRow, of place: Int) -> Bool {
         let message = recording.messages[place]
-        return row.session == message.session && row.role == "user" && row.isOf(message, epoch: recording.epoch)
+        guard row.session == message.session, row.role == "user", row.isOf(message, epoch: recording.epoch) else {
+            return false
+        }
+        // Of equal messages, the one whose run began with the row.
+        let equal = recording.messages.filter { $0.session == message.session && $0.text == message.text }
+        return !equal.contains { began($0, with: row) } || began(message, with: row)
+    }
+
+    private func began(_ message: GatewayRecording.Message, with row: RecordedRow) -> Bool {
+        recording.runs[message.key]?.starts.contains { abs($0 - row.timestamp) <= 100 } ?? false
     }
 
     /// The transcript of the message's session, in order.
