@@ -45,10 +45,13 @@ struct SessionControlTests {
         try await linked { bench, gateway, loop in
             var outcomes: [String] = []
             for _ in 0..<2 {
-                bench.services.sessionControl.reset("agent:main:den", if: { $0.sessionID == "a" }, on: loop) { result in
-                    switch result {
-                    case .success(let info): outcomes.append(info.sessionID ?? "")
-                    case .failure(let refusal): outcomes.append("\(refusal)")
+                loop.start {
+                    do throws(SessionControl.Refusal) {
+                        let control = bench.services.sessionControl
+                        let info = try await control.reset("agent:main:den", if: { $0.sessionID == "a" }, on: loop)
+                        outcomes.append(info.sessionID ?? "")
+                    } catch {
+                        outcomes.append("\(error)")
                     }
                 }
             }
@@ -67,13 +70,24 @@ struct SessionControlTests {
         try await linked { bench, _, loop in
             var outcomes: [String] = []
             let control = bench.services.sessionControl
-            control.delete("agent:main:den", keepsTranscript: false, isForced: false, if: { _ in true }, on: loop) {
-                outcomes.append((try? $0.get()) == nil ? "failed" : "deleted")
+            loop.start {
+                let deleted = try? await control.delete(
+                    "agent:main:den",
+                    keepsTranscript: false,
+                    isForced: false,
+                    if: { _ in true },
+                    on: loop
+                )
+                outcomes.append(deleted == nil ? "failed" : "deleted")
             }
-            var change = SessionChange()
-            change.label = .set("Den")
-            control.patch("agent:main:den", change, if: { _ in true }, on: loop) { result in
-                if case .failure(.notFound) = result { outcomes.append("not found") }
+            loop.start {
+                var change = SessionChange()
+                change.label = .set("Den")
+                do throws(SessionControl.Refusal) {
+                    _ = try await control.patch("agent:main:den", change, if: { _ in true }, on: loop)
+                } catch {
+                    if case .notFound = error { outcomes.append("not found") }
+                }
             }
             try await bench.advance(100, on: loop)
             #expect(outcomes == ["deleted", "not found"])
@@ -86,14 +100,17 @@ struct SessionControlTests {
         try await linked { bench, _, loop in
             try await bench.accept("later", session: "agent:main:den", notBeforeMs: 60_000, on: loop)
             var refusal: SessionControl.Refusal?
-            bench.services.sessionControl.delete(
-                "agent:main:den",
-                keepsTranscript: false,
-                isForced: false,
-                if: { _ in true },
-                on: loop
-            ) { if case .failure(let found) = $0 { refusal = found } }
-            try await bench.settle(on: loop)
+            do throws(SessionControl.Refusal) {
+                _ = try await bench.services.sessionControl.delete(
+                    "agent:main:den",
+                    keepsTranscript: false,
+                    isForced: false,
+                    if: { _ in true },
+                    on: loop
+                )
+            } catch {
+                refusal = error
+            }
             guard case .outboxNotEmpty(1)? = refusal else { return #expect(Bool(false), "\(refusal as Any)") }
             #expect(bench.gateway.requests("sessions.delete").isEmpty)
         }

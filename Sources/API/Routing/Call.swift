@@ -10,6 +10,8 @@ import Service
 extension Route {
     /// Answers a request, at once or later. A problem that it throws is the answer.
     package typealias Handler = @Sendable (HTTPAPI, Call, isolated EventLoop) throws(Problem) -> Void
+    /// A handler that waits between its steps. It goes on if its caller has gone meanwhile.
+    package typealias Flow = @Sendable (HTTPAPI, Call, isolated EventLoop) async throws(Problem) -> Void
 }
 
 /// One request while its handler works on it: the caller, the route and the format of the answer.
@@ -69,6 +71,14 @@ package final class Call {
     func attempt(on loop: isolated EventLoop, _ work: () throws(Problem) -> Void) {
         do throws(Problem) {
             try work()
+        } catch {
+            fail(error, on: loop)
+        }
+    }
+
+    func attempt(on loop: isolated EventLoop, _ flow: () async throws(Problem) -> Void) async {
+        do throws(Problem) {
+            try await flow()
         } catch {
             fail(error, on: loop)
         }

@@ -1,5 +1,7 @@
 package import Access
+import EventLoops
 package import HTTPModel
+import Server
 
 /// One operation of the API: its `operationId` in the OpenAPI document, and everything the router needs.
 package final class Route: Sendable {
@@ -66,6 +68,21 @@ package final class Route: Sendable {
         isPage = method == .get && query.contains("limit") && !produces.contains(.eventStream)
         parts = path.split(separator: "/", omittingEmptySubsequences: true).map { part in
             part.hasPrefix("{") ? .parameter(String(part.dropFirst().dropLast())) : .literal(String(part))
+        }
+    }
+
+    /// A route whose handler works in steps that wait, from top to bottom.
+    package convenience init(
+        _ operation: String,
+        _ method: HTTPMethod,
+        _ path: String,
+        scope: Scope?,
+        body: Body = .none,
+        query: [String] = [],
+        flow: @escaping Flow
+    ) {
+        self.init(operation, method, path, scope: scope, body: body, query: query) { api, call, loop in
+            loop.start { await call.attempt(on: loop) { () async throws(Problem) in try await flow(api, call, loop) } }
         }
     }
 

@@ -14,7 +14,7 @@ enum SessionChanges {
 
     // MARK: Requests
 
-    static func patch(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
+    static func patch(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) async throws(Problem) {
         let key = try call.session(api)
         let body = try call.jsonObject(of: settings)
         let change = try change(body, mayClear: true)
@@ -22,15 +22,16 @@ enum SessionChanges {
             throw .invalidField("body", "It names none of \(settings.joined(separator: ", ")).")
         }
         let condition = try call.requiredIfMatch()
-        api.services.sessionControl.patch(key, change, if: condition.matches, on: loop) { result in
-            switch result {
-            case .success(let patched): call.answer(patched.info, api, changed: patched.changed, on: loop)
-            case .failure(let refusal): fail(call, refusal, doing: "change the session", api, on: loop)
-            }
+        do throws(SessionControl.Refusal) {
+            let control = api.services.sessionControl
+            let patched = try await control.patch(key, change, if: condition.matches, on: loop)
+            call.answer(patched.info, api, changed: patched.changed, on: loop)
+        } catch {
+            throw Problem(error, doing: "change the session", for: call, api, on: loop)
         }
     }
 
-    static func delete(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
+    static func delete(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) async throws(Problem) {
         let key = try call.session(api)
         let isForced = try call.flag("force")
         let transcript = call.text("transcript")
@@ -38,45 +39,46 @@ enum SessionChanges {
             throw .badParameter("transcript", "`transcript` is keep, or not there.")
         }
         let condition = try call.requiredIfMatch()
-        api.services.sessionControl.delete(
-            key,
-            keepsTranscript: transcript != nil,
-            isForced: isForced,
-            if: condition.matches,
-            on: loop
-        ) { result in
-            switch result {
-            case .success(let info): call.answer(info, api, on: loop)
-            case .failure(let refusal): fail(call, refusal, doing: "delete the session", api, on: loop)
-            }
+        do throws(SessionControl.Refusal) {
+            let deleted = try await api.services.sessionControl.delete(
+                key,
+                keepsTranscript: transcript != nil,
+                isForced: isForced,
+                if: condition.matches,
+                on: loop
+            )
+            call.answer(deleted, api, on: loop)
+        } catch {
+            throw Problem(error, doing: "delete the session", for: call, api, on: loop)
         }
     }
 
-    static func reset(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
+    static func reset(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) async throws(Problem) {
         let key = try call.session(api)
         let condition = try call.requiredIfMatch()
-        api.services.sessionControl.reset(key, if: condition.matches, on: loop) { result in
-            switch result {
-            case .success(let info): call.answer(info, api, on: loop)
-            case .failure(let refusal): failOnce(call, refusal, key, doing: "reset the session", api, on: loop)
-            }
+        do throws(SessionControl.Refusal) {
+            let info = try await api.services.sessionControl.reset(key, if: condition.matches, on: loop)
+            call.answer(info, api, on: loop)
+        } catch {
+            throw Problem(error, doing: "reset the session", once: key, for: call, api, on: loop)
         }
     }
 
-    static func compact(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
+    static func compact(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) async throws(Problem) {
         let key = try call.session(api)
         let condition = try call.requiredIfMatch()
-        api.services.sessionControl.compact(key, if: condition.matches, on: loop) { result in
-            switch result {
-            case .success(.done(let info)): call.answer(info, api, on: loop)
-            case .success(.underWay):
+        do throws(SessionControl.Refusal) {
+            switch try await api.services.sessionControl.compact(key, if: condition.matches, on: loop) {
+            case .done(let info): call.answer(info, api, on: loop)
+            case .underWay:
                 let response = Response.object(.accepted) { object in
                     object.member("session", key)
                     object.member("state", "running")
                 }
                 call.respond(response.adding(.location, "/v1/sessions/\(PercentCoding.encode(key))"), on: loop)
-            case .failure(let refusal): failOnce(call, refusal, key, doing: "compact the session", api, on: loop)
             }
+        } catch {
+            throw Problem(error, doing: "compact the session", once: key, for: call, api, on: loop)
         }
     }
 
@@ -119,64 +121,59 @@ enum SessionChanges {
         guard let flag = value.bool else { throw .invalidField(name, "`\(name)` is true or false.") }
         return flag
     }
+}
 
-    // MARK: Refusals
-
-    /// Answers for a request whose repeat might do more than the first try.
-    private static func failOnce(
-        _ call: Call,
+extension Problem {
+    /// A refusal of a request whose repeat might do more than the first try.
+    fileprivate init(
         _ refusal: SessionControl.Refusal,
-        _ key: String,
         doing action: String,
+        once key: String,
+        for call: Call,
         _ api: HTTPAPI,
         on loop: isolated EventLoop
     ) {
         let hint = "GET /v1/sessions/\(PercentCoding.encode(key))?refresh=true shows how it stands"
-        fail(call, refusal, doing: action, isRepeatable: false, hint: hint, api, on: loop)
+        self.init(refusal, doing: action, isRepeatable: false, hint: hint, for: call, api, on: loop)
     }
 
-    static func fail(
-        _ call: Call,
+    init(
         _ refusal: SessionControl.Refusal,
         doing action: String,
         isRepeatable: Bool = true,
         hint: String? = nil,
+        for call: Call,
         _ api: HTTPAPI,
         on loop: isolated EventLoop
     ) {
         switch refusal {
         case .gateway(let fault):
             let wait = call.untilNextTry(api, on: loop)
-            let problem = Problem(fault, changing: action, isRepeatable: isRepeatable, hint: hint, retryAfterMs: wait)
-            call.fail(problem, on: loop)
-        case .notFound: call.fail(.noSession, on: loop)
+            self.init(fault, changing: action, isRepeatable: isRepeatable, hint: hint, retryAfterMs: wait)
+        case .notFound: self = .noSession
         case .moved:
             let detail = "The key leads to another conversation than the one that was meant."
-            call.fail(Problem(.sessionMoved, detail, field: "If-Match"), on: loop)
-        case .busy:
-            call.fail(Problem(.sessionBusy, "A run of the session has not ended yet. Nothing was changed."), on: loop)
+            self.init(.sessionMoved, detail, field: "If-Match")
+        case .busy: self.init(.sessionBusy, "A run of the session has not ended yet. Nothing was changed.")
         case .mainSession:
-            let detail = "The main session of an agent cannot be deleted; it can be reset."
-            call.fail(Problem(.mainSession, detail), on: loop)
-        case .labelTaken:
-            call.fail(Problem(.labelTaken, "Another session has this label.", field: "label"), on: loop)
+            self.init(.mainSession, "The main session of an agent cannot be deleted; it can be reset.")
+        case .labelTaken: self.init(.labelTaken, "Another session has this label.", field: "label")
         case .unknownModel(let near):
             let detail = "The gateway does not know this model, or the agent may not use it."
             let hint = near.map { "did you mean `\($0)`? GET /v1/models lists all" } ?? "GET /v1/models"
-            call.fail(Problem(.unknownModel, detail, hint: hint, field: "model"), on: loop)
+            self.init(.unknownModel, detail, hint: hint, field: "model")
         case .outboxNotEmpty(let count):
-            let problem = Problem(
+            self.init(
                 .outboxNotEmpty,
                 "\(count) \(count == 1 ? "message waits" : "messages wait") in the outbox for this session.",
                 hint: "?force=true takes them back and deletes it"
             )
-            call.fail(problem, on: loop)
         case .noSuchThinking(let levels):
             let detail = "`thinking` is one of \(levels.joined(separator: ", ")) with this model."
-            call.fail(.invalidField("thinking", detail), on: loop)
+            self = .invalidField("thinking", detail)
         case .unknownAgent(let known):
             let agents = known.joined(separator: ", ")
-            call.fail(.invalidField("agent", "There is no such agent. The gateway's agents: \(agents)."), on: loop)
+            self = .invalidField("agent", "There is no such agent. The gateway's agents: \(agents).")
         }
     }
 }

@@ -3,7 +3,7 @@ import EventLoops
 import Gateway
 
 /// An answer of the gateway, with the time it came.
-package struct KeptAnswer<Value> {
+package struct KeptAnswer<Value: Sendable>: Sendable {
     package let value: Value
     package let at: Timestamp
     /// False for an earlier answer, because the gateway is away.
@@ -12,7 +12,7 @@ package struct KeptAnswer<Value> {
 
 /// Answers to questions that are expensive for the gateway. Concurrent readers share one call per question, and its
 /// answer is kept for a while.
-final class AnswerCache<Question: Hashable, Value> {
+final class AnswerCache<Question: Hashable, Value: Sendable> {
     typealias Completion = (Result<KeptAnswer<Value>, GatewayFault>) -> Void
 
     private struct Entry {

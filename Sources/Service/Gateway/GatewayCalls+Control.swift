@@ -17,6 +17,20 @@ extension GatewayCalls {
         }
     }
 
+    /// Sends one request that changes something, and waits for its answer.
+    func control<Call: GatewayCall>(
+        _ call: Call,
+        needing capability: Capability,
+        on loop: isolated EventLoop
+    ) async throws(GatewayFault) -> Call.Output {
+        if let fault = obstacle(to: capability) { throw fault }
+        do throws(CallFailure) {
+            return try await self.call(call, on: loop)
+        } catch {
+            throw GatewayFault(error, of: capability, over: self)
+        }
+    }
+
     /// The reason why a call is bound to fail now; nil if it may be sent.
     func obstacle(to capability: Capability) -> GatewayFault? {
         guard isOnline, let profile else { return .notConnected }

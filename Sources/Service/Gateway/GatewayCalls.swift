@@ -54,4 +54,12 @@ extension GatewayCalls {
             completion(CallFailure.result(of: Call.self, outcome))
         }
     }
+
+    /// Sends one request and waits for its answer.
+    package func call<Call: GatewayCall>(
+        _ call: Call,
+        on loop: isolated EventLoop
+    ) async throws(CallFailure) -> Call.Output {
+        try await loop.wait { self.call(call, on: loop, completion: $0) }.get()
+    }
 }

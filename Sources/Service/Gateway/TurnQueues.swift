@@ -1,21 +1,34 @@
-/// Runs work one at a time for each key, in order.
+import EventLoops
+
+/// One flow at a time for each key, in the order in which they came.
 final class TurnQueues<Key: Hashable> {
-    /// The current work of each key, and the work that waits for it.
+    /// The flows that wait for the one at work, by its key.
     private var queues: [Key: [() -> Void]] = [:]
+
+    /// Waits until all earlier flows of this key have ended. Each call is followed by one of `end`.
+    func begin(_ key: Key, on loop: isolated EventLoop) async {
+        guard queues[key] != nil else {
+            queues[key] = []
+            return
+        }
+        await loop.wait { begin in queues[key]?.append(begin) }
+    }
+
+    func end(_ key: Key) {
+        guard queues[key]?.isEmpty == false else { return queues[key] = nil }
+        queues[key]?.removeFirst()()
+    }
 
     /// Runs the work after all earlier work for this key; the work calls its argument when it ends.
     func run(_ key: Key, _ work: @escaping (@escaping () -> Void) -> Void) {
-        let step = { [weak self] in
-            work {
-                guard let self else { return }
-                self.queues[key]?.removeFirst()
-                if let next = self.queues[key]?.first { return next() }
-                self.queues[key] = nil
-            }
+        let step = { [weak self] in work { self?.end(key) } }
+        guard queues[key] != nil else {
+            queues[key] = []
+            return step()
         }
-        queues[key, default: []].append(step)
-        if queues[key]?.count == 1 { step() }
+        queues[key]?.append(step)
     }
 
-    func count(_ key: Key) -> Int { queues[key]?.count ?? 0 }
+    /// The flow at work and those that wait.
+    func count(_ key: Key) -> Int { queues[key].map { $0.count + 1 } ?? 0 }
 }
