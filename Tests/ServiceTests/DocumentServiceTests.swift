@@ -177,11 +177,10 @@ struct DocumentServiceTests {
                 let value = "v\(number)"
                 let field = fields[number % fields.count]
                 let change = try Self.patch(#"{"\#(field)":"\#(value)"}"#)
-                let name = DocumentService.Name(agent: "main", kind: .identity)
-                DocumentWrite(bench.services.documents, name, change, if: .any) { outcome in
+                bench.begin(change, on: loop) { outcome in
                     guard let copy = try? outcome.get().0 else { return }
                     if Self.text(copy)?.contains(value) == true { done += 1 }
-                }.start(on: loop)
+                }
             }
             try await bench.settle(on: loop)
             #expect(done == 200)
@@ -215,10 +214,9 @@ struct DocumentServiceTests {
         settings.writesDocumentsByChat = true
         try await withFile(settings) { bench, loop in
             bench.gateway.next("agents.files.set", Self.missingScope)
-            var outcome: DocumentWrite.Outcome?
-            let name = DocumentService.Name(agent: "main", kind: .identity)
+            var outcome: ServiceBench.WriteOutcome?
             let change = try Self.patch(#"{"name":"Ann"}"#)
-            DocumentWrite(bench.services.documents, name, change, if: .any) { outcome = $0 }.start(on: loop)
+            bench.begin(change, on: loop) { outcome = $0 }
             try await bench.settle(on: loop)
             let key = try #require(bench.gateway.sentKeys.first)
             bench.gateway.files["IDENTITY.md"] = "# Me\n\n- **Name:** Ann\n- **Vibe:** calm\n"
@@ -234,10 +232,9 @@ struct DocumentServiceTests {
         settings.writesDocumentsByChat = true
         try await withFile(settings) { bench, loop in
             bench.gateway.next("agents.files.set", Self.missingScope)
-            var outcome: DocumentWrite.Outcome?
-            let name = DocumentService.Name(agent: "main", kind: .identity)
+            var outcome: ServiceBench.WriteOutcome?
             let change = try Self.patch(#"{"name":"Ann"}"#)
-            DocumentWrite(bench.services.documents, name, change, if: .any) { outcome = $0 }.start(on: loop)
+            bench.begin(change, on: loop) { outcome = $0 }
             try await bench.advance(119_999, on: loop)
             #expect(outcome == nil)
             try await bench.advance(1, on: loop)

@@ -16,7 +16,7 @@ enum AvatarOperations {
             scope: .identity,
             produces: [],
             query: ["agent"],
-            handler: delete
+            flow: delete
         ),
         Route(
             "getAvatar",
@@ -25,7 +25,7 @@ enum AvatarOperations {
             scope: .read,
             produces: [.png, .jpeg, .webp],
             query: ["agent"],
-            handler: get
+            flow: get
         ),
         Route(
             "putAvatar",
@@ -34,31 +34,27 @@ enum AvatarOperations {
             scope: .identity,
             body: .upTo(Route.avatarBytes, types: [.png, .jpeg, .webp]),
             query: ["agent"],
-            handler: put
+            flow: put
         ),
     ]
 
-    static func get(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
+    static func get(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) async throws(Problem) {
         let documents = api.documents
         let agent = try DocumentOperations.agent(of: call, documents)
-        api.services.avatars.read(agent, on: loop) { result in
-            switch result {
-            case .failure(let error): return call.fail(.storage(error), on: loop)
-            case .success(let stored):
-                guard let stored, let header = try? ImageHeader(checking: stored) else { break }
-                return answer(stored, header.mimeType, call, loop)
-            }
-            let name = DocumentService.Name(agent: agent, kind: .identity)
-            documents.read(name, refresh: false, on: loop) { result in
-                switch result {
-                case .success(let identity): fromIdentity(identity, call, loop)
-                case .failure(let fault): call.fail(Problem(fault), on: loop)
-                }
-            }
+        let stored: [UInt8]?
+        do { stored = try await api.services.avatars.read(agent, on: loop) } catch { throw .storage(error) }
+        if let stored, let header = try? ImageHeader(checking: stored) {
+            return answer(stored, header.mimeType, call, loop)
+        }
+        let name = DocumentService.Name(agent: agent, kind: .identity)
+        do throws(DocumentFault) {
+            fromIdentity(try await documents.read(name, refresh: false, on: loop), call, loop)
+        } catch {
+            throw Problem(error)
         }
     }
 
-    static func put(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
+    static func put(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) async throws(Problem) {
         let agent = try DocumentOperations.agent(of: call, api.documents)
         let condition = try call.requiredIfMatch()
         let bytes = call.exchange.body
@@ -72,22 +68,22 @@ enum AvatarOperations {
         guard claimed == header.mimeType || claimed == "application/octet-stream" else {
             throw .invalidField("Content-Type", "The body is \(header.mimeType), not \(claimed).")
         }
-        change(agent, to: bytes, if: condition, api, call, loop) {
-            let response = Response.object { object in
-                object.member("agent", agent)
-                object.member("mimeType", header.mimeType)
-                object.member("width", header.width)
-                object.member("height", header.height)
-                object.member("bytes", bytes.count)
-            }
-            return response.adding(.etag, EntityTag(DocumentService.tag(of: bytes)).text)
+        try await change(agent, to: bytes, if: condition, api, loop)
+        let response = Response.object { object in
+            object.member("agent", agent)
+            object.member("mimeType", header.mimeType)
+            object.member("width", header.width)
+            object.member("height", header.height)
+            object.member("bytes", bytes.count)
         }
+        call.respond(response.adding(.etag, EntityTag(DocumentService.tag(of: bytes)).text), on: loop)
     }
 
-    static func delete(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
+    static func delete(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) async throws(Problem) {
         let agent = try DocumentOperations.agent(of: call, api.documents)
         let condition = try call.requiredIfMatch()
-        change(agent, to: nil, if: condition, api, call, loop) { Response(.noContent) }
+        try await change(agent, to: nil, if: condition, api, loop)
+        call.respond(Response(.noContent), on: loop)
     }
 
     private static func change(
@@ -95,24 +91,23 @@ enum AvatarOperations {
         to bytes: [UInt8]?,
         if condition: EntityTagCondition,
         _ api: HTTPAPI,
-        _ call: Call,
-        _ loop: isolated EventLoop,
-        answer: @escaping () -> Response
-    ) {
+        _ loop: isolated EventLoop
+    ) async throws(Problem) {
         let isMet: @Sendable (String?) -> Bool = { current in
             condition == .any || condition.matchesStrongly(current.map { EntityTag($0) })
         }
-        api.services.avatars.change(agent, to: bytes, if: isMet, on: loop) { result in
-            switch result {
-            case .success(.done): call.respond(answer(), on: loop)
-            case .success(.moved(current: nil)):
-                call.fail(Problem(.preconditionFailed, "There is no picture.", field: "If-Match"), on: loop)
-            case .success(.moved(let current?)):
-                let detail = "The picture is not the version that If-Match names."
-                let problem = Problem(.preconditionFailed, detail, field: "If-Match")
-                call.fail(problem.adding(.etag, EntityTag(current).text), on: loop)
-            case .failure(let error): call.fail(.storage(error), on: loop)
-            }
+        let changed: AvatarStore.Change
+        do {
+            changed = try await api.services.avatars.change(agent, to: bytes, if: isMet, on: loop)
+        } catch {
+            throw .storage(error)
+        }
+        switch changed {
+        case .done: return
+        case .moved(current: nil): throw Problem(.preconditionFailed, "There is no picture.", field: "If-Match")
+        case .moved(let current?):
+            let detail = "The picture is not the version that If-Match names."
+            throw Problem(.preconditionFailed, detail, field: "If-Match").adding(.etag, EntityTag(current).text)
         }
     }
 

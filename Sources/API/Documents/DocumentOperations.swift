@@ -16,7 +16,7 @@ enum DocumentOperations {
             scope: .read,
             produces: [.json, .markdown],
             query: ["agent", "refresh"],
-            handler: get(.identity)
+            flow: get(.identity)
         ),
         Route(
             "patchIdentity",
@@ -26,7 +26,7 @@ enum DocumentOperations {
             body: .upTo(Route.jsonBytes, types: [.mergePatchJSON, .json]),
             produces: [.json, .markdown],
             query: ["agent"],
-            handler: patch(.identity)
+            flow: patch(.identity)
         ),
         Route(
             "putIdentity",
@@ -36,7 +36,7 @@ enum DocumentOperations {
             body: .upTo(Route.documentBytes, types: [.json, .markdown]),
             produces: [.json, .markdown],
             query: ["agent"],
-            handler: put(.identity)
+            flow: put(.identity)
         ),
         Route(
             "getProfile",
@@ -45,7 +45,7 @@ enum DocumentOperations {
             scope: .read,
             produces: [.json, .markdown],
             query: ["agent", "refresh"],
-            handler: get(.profile)
+            flow: get(.profile)
         ),
         Route(
             "patchProfile",
@@ -55,7 +55,7 @@ enum DocumentOperations {
             body: .upTo(Route.jsonBytes, types: [.mergePatchJSON, .json]),
             produces: [.json, .markdown],
             query: ["agent"],
-            handler: patch(.profile)
+            flow: patch(.profile)
         ),
         Route(
             "putProfile",
@@ -65,35 +65,36 @@ enum DocumentOperations {
             body: .upTo(Route.documentBytes, types: [.json, .markdown]),
             produces: [.json, .markdown],
             query: ["agent"],
-            handler: put(.profile)
+            flow: put(.profile)
         ),
     ]
 
-    static func get(_ kind: DocumentKind) -> Route.Handler {
-        { api, call, loop throws(Problem) in
+    static func get(_ kind: DocumentKind) -> Route.Flow {
+        { api, call, loop async throws(Problem) in
             let documents = api.documents
             let name = DocumentService.Name(agent: try agent(of: call, documents), kind: kind)
             let refresh = try call.flag("refresh")
-            documents.read(name, refresh: refresh, on: loop) { result in
-                switch result {
-                case .success(let copy): answer(copy, name, path: nil, call, loop)
-                case .failure(let fault): call.fail(Problem(fault), on: loop)
-                }
+            let copy: DocumentService.Copy
+            do throws(DocumentFault) {
+                copy = try await documents.read(name, refresh: refresh, on: loop)
+            } catch {
+                throw Problem(error)
             }
+            answer(copy, name, path: nil, call, loop)
         }
     }
 
-    static func put(_ kind: DocumentKind) -> Route.Handler {
-        { api, call, loop throws(Problem) in
+    static func put(_ kind: DocumentKind) -> Route.Flow {
+        { api, call, loop async throws(Problem) in
             if try call.bodyType() == .markdown {
-                return try write(.whole(try wholeFile(call.exchange.body)), kind, api, call, loop)
+                return try await write(.whole(try wholeFile(call.exchange.body)), kind, api, call, loop)
             }
             let body = try call.jsonObject(of: ["fields", "markdown"] + kind.names)
             if let markdown = body["markdown"] {
                 guard let text = markdown.string else {
                     throw .invalidField("markdown", "`markdown` is the whole file, a string.")
                 }
-                return try write(.whole(try wholeFile(Array(text.utf8))), kind, api, call, loop)
+                return try await write(.whole(try wholeFile(Array(text.utf8))), kind, api, call, loop)
             }
             let fields = body["fields"] ?? body
             let patch: FieldPatch
@@ -102,16 +103,16 @@ enum DocumentOperations {
             } catch {
                 throw Problem(error)
             }
-            try write(.fields(patch), kind, api, call, loop)
+            try await write(.fields(patch), kind, api, call, loop)
         }
     }
 
-    static func patch(_ kind: DocumentKind) -> Route.Handler {
-        { api, call, loop throws(Problem) in
+    static func patch(_ kind: DocumentKind) -> Route.Flow {
+        { api, call, loop async throws(Problem) in
             let body = try call.jsonObject(of: kind.names)
             let patch: FieldPatch
             do throws(FieldError) { patch = try FieldPatch(kind: kind, merging: body) } catch { throw Problem(error) }
-            try write(.fields(patch), kind, api, call, loop)
+            try await write(.fields(patch), kind, api, call, loop)
         }
     }
 
@@ -121,20 +122,19 @@ enum DocumentOperations {
         _ api: HTTPAPI,
         _ call: Call,
         _ loop: isolated EventLoop
-    ) throws(Problem) {
+    ) async throws(Problem) {
         let documents = api.documents
         let name = DocumentService.Name(agent: try agent(of: call, documents), kind: kind)
         guard documents.waiting(name) < mostWaiting else {
             throw Problem(.tooManyWriters, "Too many changes of this file wait for each other.")
         }
-        let write = DocumentWrite(documents, name, change, if: DocumentCondition(try call.requiredIfMatch())) {
-            result in
-            switch result {
-            case .success((let copy, let path)): answer(copy, name, path: path, call, loop)
-            case .failure(let fault): call.fail(Problem(fault), on: loop)
-            }
+        let condition = DocumentCondition(try call.requiredIfMatch())
+        do throws(DocumentFault) {
+            let (copy, path) = try await DocumentWrite(documents, name, change, if: condition).carryOut(on: loop)
+            answer(copy, name, path: path, call, loop)
+        } catch {
+            throw Problem(error)
         }
-        write.start(on: loop)
     }
 
     /// The most writers of one file that may wait for each other.

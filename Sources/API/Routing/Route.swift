@@ -78,10 +78,14 @@ package final class Route: Sendable {
         _ path: String,
         scope: Scope?,
         body: Body = .none,
+        produces: [MediaType] = [.json],
         query: [String] = [],
         flow: @escaping Flow
     ) {
-        self.init(operation, method, path, scope: scope, body: body, query: query) { api, call, loop in
+        self.init(operation, method, path, scope: scope, body: body, produces: produces, query: query) {
+            api,
+            call,
+            loop in
             loop.start { await call.attempt(on: loop) { () async throws(Problem) in try await flow(api, call, loop) } }
         }
     }

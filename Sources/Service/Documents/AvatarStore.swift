@@ -18,16 +18,8 @@ package final class AvatarStore {
     }
 
     /// Reads the picture; nil if there is none.
-    package func read(
-        _ agent: String,
-        on loop: isolated EventLoop,
-        completion: @escaping (Result<[UInt8]?, any Error>) -> Void
-    ) {
-        feed.read(on: loop) { tables in
-            try tables.values.get(space: Self.space, name: agent)?.bytes
-        } completion: { result in
-            completion(result)
-        }
+    package func read(_ agent: String, on loop: isolated EventLoop) async throws -> [UInt8]? {
+        try await feed.read(on: loop) { tables in try tables.values.get(space: Self.space, name: agent)?.bytes }
     }
 
     /// Reads, compares and replaces in one transaction, so that no reader sees half a change.
@@ -38,10 +30,9 @@ package final class AvatarStore {
         _ agent: String,
         to bytes: [UInt8]?,
         if condition: @escaping @Sendable (_ current: String?) -> Bool,
-        on loop: isolated EventLoop,
-        completion: @escaping (Result<Change, any Error>) -> Void
-    ) {
-        feed.commit(cost: bytes?.count ?? 0, on: loop) { transaction -> Change in
+        on loop: isolated EventLoop
+    ) async throws -> Change {
+        try await feed.commit(cost: bytes?.count ?? 0, on: loop) { transaction -> Change in
             let current = try transaction.values.get(space: Self.space, name: agent)
             let tag = current.map { DocumentService.tag(of: $0.bytes) }
             guard condition(tag) else { return .moved(current: tag) }
@@ -51,8 +42,6 @@ package final class AvatarStore {
                 try transaction.values.remove(space: Self.space, name: agent)
             }
             return .done
-        } completion: { result in
-            completion(result)
         }
     }
 }

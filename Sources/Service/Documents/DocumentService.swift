@@ -56,7 +56,8 @@ package final class DocumentService {
     /// Whether the gateway gives hashes, and so accepts them as write conditions.
     private(set) var hasGuards = false
     private var copies: [Name: Copy] = [:]
-    private let turns = TurnQueues<Name>()
+    /// The flows of one file go one after the other.
+    let turns = TurnQueues<Name>()
     private let refreshMilliseconds: Int64
 
     package init(
@@ -121,7 +122,13 @@ package final class DocumentService {
     func refreshAll(on loop: isolated EventLoop) {
         var names = Set(copies.keys)
         for kind in DocumentKind.allCases { names.insert(Name(agent: defaultAgent, kind: kind)) }
-        for name in names { inTurn(name) { done in self.fetch(name, on: loop) { _ in done() } } }
+        for name in names {
+            loop.start { [self] in
+                await turns.begin(name, on: loop)
+                defer { turns.end(name) }
+                _ = try? await fetch(name, on: loop)
+            }
+        }
     }
 
     private func armRefresh(on loop: isolated EventLoop) {
@@ -141,46 +148,30 @@ package final class DocumentService {
     package func read(
         _ name: Name,
         refresh: Bool,
-        on loop: isolated EventLoop,
-        then done: @escaping (Result<Copy, DocumentFault>) -> Void
-    ) {
+        on loop: isolated EventLoop
+    ) async throws(DocumentFault) -> Copy {
         if let copy = copies[name] {
             let age = loop.wallClock.milliseconds - copy.asOf.milliseconds
-            if !gateway.isOnline || (!refresh && copy.isFresh && age < Self.freshMilliseconds) {
-                return done(.success(copy))
-            }
+            if !gateway.isOnline || (!refresh && copy.isFresh && age < Self.freshMilliseconds) { return copy }
         }
-        inTurn(name) { next in
-            self.fetch(name, on: loop) { result in
-                switch result {
-                case .success(let copy): done(.success(copy))
-                case .failure(let fault):
-                    if let known = self.copies[name], fault.isAbsence {
-                        done(.success(known))
-                    } else {
-                        done(.failure(fault))
-                    }
-                }
-                next()
-            }
+        await turns.begin(name, on: loop)
+        defer { turns.end(name) }
+        do throws(DocumentFault) {
+            return try await fetch(name, on: loop)
+        } catch {
+            guard let known = copies[name], error.isAbsence else { throw error }
+            return known
         }
     }
 
-    func fetch(
-        _ name: Name,
-        on loop: isolated EventLoop,
-        then done: @escaping (Result<Copy, DocumentFault>) -> Void
-    ) {
+    func fetch(_ name: Name, on loop: isolated EventLoop) async throws(DocumentFault) -> Copy {
         let call = AgentsFilesGet(agentId: name.agent, name: name.kind.fileName)
-        gateway.call(call, on: loop) { [weak self] result in
-            guard let self else { return }
-            switch result {
-            case .success(let file):
-                if file.hash != nil { self.hasGuards = true }
-                done(.success(self.learned(name, file, on: loop)))
-            case .failure(let failure):
-                done(.failure(.gateway(GatewayFault(failure, over: self.gateway), about: name.kind.fileName)))
-            }
+        do throws(CallFailure) {
+            let file = try await gateway.call(call, on: loop)
+            if file.hash != nil { hasGuards = true }
+            return learned(name, file, on: loop)
+        } catch {
+            throw .gateway(GatewayFault(error, over: gateway), about: name.kind.fileName)
         }
     }
 
@@ -215,11 +206,7 @@ package final class DocumentService {
         return copy
     }
 
-    // MARK: One after the other
-
-    /// Runs the work after all earlier work on this file; the work calls its argument when it ends.
-    func inTurn(_ name: Name, _ work: @escaping (@escaping () -> Void) -> Void) { turns.run(name, work) }
-
+    /// The flows of this file: the one at work and those that wait for it.
     package func waiting(_ name: Name) -> Int { turns.count(name) }
 }
 

@@ -92,6 +92,22 @@ package final class EventFeed {
         }
     }
 
+    package func read<Value: Sendable>(
+        on loop: isolated EventLoop,
+        _ body: @escaping @Sendable (StoreTables) throws -> Value
+    ) async throws -> Value {
+        try await loop.wait { read(on: loop, body, completion: $0) }.get()
+    }
+
+    package func commit<Value: Sendable>(
+        cost: Int = 1024,
+        isUrgent: Bool = false,
+        on loop: isolated EventLoop,
+        _ body: @escaping @Sendable (inout StoreTransaction) throws -> Value
+    ) async throws -> Value {
+        try await loop.wait { commit(cost: cost, isUrgent: isUrgent, on: loop, body, completion: $0) }.get()
+    }
+
     /// Checks whether a message could be stored durably now; nil if so.
     package func probe(on loop: isolated EventLoop, completion: @escaping (StoreError?) -> Void) {
         let completion = LoopBound(completion, on: loop)

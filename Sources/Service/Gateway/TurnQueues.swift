@@ -19,16 +19,6 @@ final class TurnQueues<Key: Hashable> {
         queues[key]?.removeFirst()()
     }
 
-    /// Runs the work after all earlier work for this key; the work calls its argument when it ends.
-    func run(_ key: Key, _ work: @escaping (@escaping () -> Void) -> Void) {
-        let step = { [weak self] in work { self?.end(key) } }
-        guard queues[key] != nil else {
-            queues[key] = []
-            return step()
-        }
-        queues[key]?.append(step)
-    }
-
     /// The flow at work and those that wait.
     func count(_ key: Key) -> Int { queues[key].map { $0.count + 1 } ?? 0 }
 }

@@ -237,7 +237,7 @@ final class ServiceBench: ServiceEventReceiver {
     {
         var copy: DocumentService.Copy?
         let name = DocumentService.Name(agent: "main", kind: kind)
-        services.documents.read(name, refresh: refresh, on: loop) { copy = try? $0.get() }
+        loop.start { [services] in copy = try? await services.documents.read(name, refresh: refresh, on: loop) }
         try await settle(on: loop)
         return copy
     }
@@ -247,12 +247,31 @@ final class ServiceBench: ServiceEventReceiver {
         _ kind: DocumentKind = .identity,
         if condition: DocumentCondition = .any,
         on loop: isolated EventLoop
-    ) async throws -> DocumentWrite.Outcome? {
-        var outcome: DocumentWrite.Outcome?
-        let name = DocumentService.Name(agent: "main", kind: kind)
-        DocumentWrite(services.documents, name, change, if: condition) { outcome = $0 }.start(on: loop)
+    ) async throws -> WriteOutcome? {
+        var outcome: WriteOutcome?
+        begin(change, kind, if: condition, on: loop) { outcome = $0 }
         try await settle(on: loop)
         return outcome
+    }
+
+    typealias WriteOutcome = Result<(DocumentService.Copy, DocumentWrite.Path?), DocumentFault>
+
+    func begin(
+        _ change: DocumentWrite.Change,
+        _ kind: DocumentKind = .identity,
+        if condition: DocumentCondition = .any,
+        on loop: isolated EventLoop,
+        then done: @escaping (WriteOutcome) -> Void
+    ) {
+        let name = DocumentService.Name(agent: "main", kind: kind)
+        let write = DocumentWrite(services.documents, name, change, if: condition)
+        loop.start {
+            do throws(DocumentFault) {
+                done(.success(try await write.carryOut(on: loop)))
+            } catch {
+                done(.failure(error))
+            }
+        }
     }
 
     // MARK: Events
