@@ -15,6 +15,21 @@ struct NodeInvokerTests {
         NodeCall(node: node, command: command, members: Array(#"{"title":"x"}"#.utf8), waitMs: 5_000, key: "k")
     }
 
+    private func invoke(
+        _ call: NodeCall,
+        _ bench: ServiceBench,
+        on loop: isolated EventLoop,
+        then done: @escaping (Result<NodeAnswer, NodeFault>) -> Void
+    ) {
+        loop.start {
+            do throws(NodeFault) {
+                done(.success(try await bench.services.nodeInvoker.invoke(call, on: loop)))
+            } catch {
+                done(.failure(error))
+            }
+        }
+    }
+
     private func nodeError(_ code: String) -> CallOutcome {
         refused(
             "UNAVAILABLE",
@@ -28,7 +43,7 @@ struct NodeInvokerTests {
             try await bench.open(methods: Self.methods, on: loop)
             for command in ["system.run", "location.get", "made.up", "", "system.notify\u{0}"] {
                 var fault: NodeFault?
-                bench.services.nodeInvoker.invoke(Self.call(command), on: loop) {
+                invoke(Self.call(command), bench, on: loop) {
                     if case .failure(let found) = $0 { fault = found }
                 }
                 guard case .refused(.ladlePolicy) = fault else {
@@ -47,24 +62,25 @@ struct NodeInvokerTests {
             bench.gateway.next("node.list", ok(#"{"nodes":[\#(Self.node)]}"#))
             bench.gateway.silent = ["node.invoke"]
             var words: [String] = []
-            func invoke(on loop: isolated EventLoop) {
-                bench.services.nodeInvoker.invoke(Self.call(), on: loop) { result in
+            func begin(on loop: isolated EventLoop) {
+                invoke(Self.call(), bench, on: loop) { result in
                     switch result {
                     case .success(let answer): words.append("\(answer.durationMs) ms")
                     case .failure(let fault): words.append("\(fault)")
                     }
                 }
             }
-            invoke(on: loop)
-            invoke(on: loop)
+            begin(on: loop)
+            begin(on: loop)
             try await bench.advance(40, on: loop)
             #expect(words == ["busy"] && bench.gateway.openCalls("node.invoke") == 1)
             let sent = try #require(bench.gateway.requests("node.invoke").first)
             #expect(sent["nodeId"] == "n" && sent["idempotencyKey"] == "k" && sent.params["timeoutMs"]?.int == 5_000)
             #expect(sent.params["params"]?["title"]?.string == "x")
             bench.gateway.answer("node.invoke", ok(#"{"ok":true,"payloadJSON":"{\"a\":1}"}"#))
+            try await bench.settle(on: loop)
             #expect(words == ["busy", "40 ms"])
-            invoke(on: loop)
+            begin(on: loop)
             try await bench.settle(on: loop)
             #expect(bench.gateway.openCalls("node.invoke") == 1)
             // The link is lost: the call is not repeated.
@@ -83,7 +99,7 @@ struct NodeInvokerTests {
             bench.gateway.next("node.list", ok(#"{"nodes":[\#(Self.node)]}"#))
             var faults: [NodeFault] = []
             for call in [Self.call("camera.snap"), Self.call(node: "other")] {
-                bench.services.nodeInvoker.invoke(call, on: loop) {
+                invoke(call, bench, on: loop) {
                     if case .failure(let fault) = $0 { faults.append(fault) }
                 }
             }
@@ -106,7 +122,7 @@ struct NodeInvokerTests {
             bench.gateway.next("node.list", ok(#"{"nodes":[\#(Self.node)]}"#))
             bench.gateway.next("node.invoke", self.nodeError(code))
             var fault: NodeFault?
-            bench.services.nodeInvoker.invoke(Self.call(), on: loop) {
+            invoke(Self.call(), bench, on: loop) {
                 if case .failure(let found) = $0 { fault = found }
             }
             try await bench.settle(on: loop)
@@ -132,7 +148,7 @@ struct NodeInvokerTests {
             )
             var shapes: [String] = []
             for _ in 0..<4 {
-                bench.services.nodeInvoker.invoke(Self.call(), on: loop) { result in
+                invoke(Self.call(), bench, on: loop) { result in
                     switch try? result.get().result {
                     case .value(let value): shapes.append(String(decoding: value.raw, as: UTF8.self))
                     case .text(let text): shapes.append("text \(text)")

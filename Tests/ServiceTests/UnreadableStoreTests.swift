@@ -22,7 +22,15 @@ struct UnreadableStoreTests {
             if case .failure = result { report(true) } else { report(false) }
         }
         switch reading {
-        case .picture: services.avatars.read("main", on: loop) { note($0) }
+        case .picture:
+            loop.start {
+                do {
+                    _ = try await services.avatars.read("main", on: loop)
+                    report(false)
+                } catch {
+                    report(true)
+                }
+            }
         case .sessions: services.sessionModel.read(on: loop) { note($0) }
         case .agents: services.lists.readAgents(on: loop) { note($0) }
         case .run: services.runArchive.read("r", on: loop) { note($0) }

@@ -28,7 +28,7 @@ enum AutomationOperations {
             body: .upTo(Route.jsonBytes, types: [.mergePatchJSON, .json]),
             handler: patch
         ),
-        Route("runAutomation", .post, "/v1/automations/{id}/run", scope: .control, body: .unused, handler: run),
+        Route("runAutomation", .post, "/v1/automations/{id}/run", scope: .control, body: .unused, flow: run),
         Route(
             "listAutomationRuns",
             .get,
@@ -37,7 +37,7 @@ enum AutomationOperations {
             query: ["before", "limit"],
             handler: runs
         ),
-        Route("wakeAgent", .post, "/v1/wake", scope: .send, body: Route.json, handler: WakeOperation.handle),
+        Route("wakeAgent", .post, "/v1/wake", scope: .send, body: Route.json, flow: WakeOperation.handle),
     ]
 
     /// Keys the tags, so that nobody can guess a job's text from its tag.
@@ -195,26 +195,26 @@ enum AutomationOperations {
         }
     }
 
-    static func run(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
+    static func run(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) async throws(Problem) {
         try check(call)
         try NotificationOperations.refuseEcho(call)
         let id = try id(of: call)
-        try OnceOnly.perform(api, call, meaning: id, isKeyRequired: true, on: loop) { finish in
-            api.services.automations.run(id, on: loop) { result in
-                switch result {
-                case .success(let started):
-                    let response = Response.object(.accepted) { object in
-                        object.member("automation", id)
-                        object.member("runId", started.runID)
-                    }
-                    finish(.done(response.adding(.location, "/v1/automations/\(PercentCoding.encode(id))/runs")))
-                case .failure(let refusal):
-                    let action = "run the automation"
-                    let problem = problem(refusal, doing: action, isRepeatable: false, call, api, on: loop)
-                    finish(.failed(problem, isKept: refusal.mayHaveActed))
+        let automations = api.services.automations
+        let response = try await OnceOnly.perform(api, call, meaning: id, isKeyRequired: true, on: loop) {
+            switch await loop.wait(for: { automations.run(id, on: loop, completion: $0) }) {
+            case .success(let started):
+                let response = Response.object(.accepted) { object in
+                    object.member("automation", id)
+                    object.member("runId", started.runID)
                 }
+                return .done(response.adding(.location, "/v1/automations/\(PercentCoding.encode(id))/runs"))
+            case .failure(let refusal):
+                let action = "run the automation"
+                let problem = problem(refusal, doing: action, isRepeatable: false, call, api, on: loop)
+                return .failed(problem, isKept: refusal.mayHaveActed)
             }
         }
+        call.respond(response, on: loop)
     }
 
     // MARK: Both

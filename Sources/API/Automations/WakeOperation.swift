@@ -12,7 +12,7 @@ enum WakeOperation {
     /// In UTF-16 units, as the gateway counts.
     private static let longestText = 4_000
 
-    static func handle(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
+    static func handle(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) async throws(Problem) {
         try NotificationOperations.refuseEcho(call)
         let body = try call.jsonObject(of: ["mode", "session", "text"])
         guard let text = body["text"]?.string, !text.trimmingBlanks().isEmpty,
@@ -22,22 +22,20 @@ enum WakeOperation {
         let session = try session(in: body, api)
         try api.access.admitSend(call.exchange, by: call.caller, to: session, on: loop)
         call.subject = session
-        try OnceOnly.perform(api, call, meaning: "", isKeyRequired: false, on: loop) { finish in
-            api.services.automations.wake(text, mode: mode, session: session, on: loop) { result in
-                switch result {
-                case .success: finish(.done(answer(mode, session)))
-                case .failure(let fault):
-                    let problem = Problem(
-                        fault,
-                        changing: "wake the agent",
-                        isRepeatable: false,
-                        hint: nil,
-                        retryAfterMs: call.untilNextTry(api, on: loop)
-                    )
-                    finish(.failed(problem, isKept: fault.mayHaveActed))
-                }
-            }
+        let automations = api.services.automations
+        let response = try await OnceOnly.perform(api, call, meaning: "", isKeyRequired: false, on: loop) {
+            let result = await loop.wait { automations.wake(text, mode: mode, session: session, on: loop, completion: $0) }
+            guard case .failure(let fault) = result else { return .done(answer(mode, session)) }
+            let problem = Problem(
+                fault,
+                changing: "wake the agent",
+                isRepeatable: false,
+                hint: nil,
+                retryAfterMs: call.untilNextTry(api, on: loop)
+            )
+            return .failed(problem, isKept: fault.mayHaveActed)
         }
+        call.respond(response, on: loop)
     }
 
     private static func mode(in body: JSONValue) throws(Problem) -> WakeMode {

@@ -17,7 +17,7 @@ enum NodeInvokeOperation {
     private static let longestParams = 64 << 10
     private static let longestCommand = 64
 
-    static func handle(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
+    static func handle(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) async throws(Problem) {
         let asked: NodeCall
         do throws(Problem) {
             guard call.caller.sessions == nil else { throw .ofNoSession }
@@ -27,17 +27,20 @@ enum NodeInvokeOperation {
             throw error
         }
         call.subject = "\(asked.node) \(asked.command)"
-        try OnceOnly.perform(api, call, meaning: asked.node, isKeyRequired: true, on: loop) { finish in
+        let response = try await OnceOnly.perform(api, call, meaning: asked.node, isKeyRequired: true, on: loop) {
             do throws(Problem) {
                 let isCapture = NodePolicy.kind(of: asked.command) == .capture
                 try api.access.admitNodeCall(call.exchange, by: call.caller, isCapture: isCapture, on: loop)
             } catch {
-                return finish(.failed(error, isKept: false))
+                return .failed(error, isKept: false)
             }
-            api.services.nodeInvoker.invoke(asked, on: loop) { result in
-                finish(outcome(result, asked, call, api, on: loop))
+            do throws(NodeFault) {
+                return done(try await api.services.nodeInvoker.invoke(asked, on: loop), asked, call)
+            } catch {
+                return outcome(error, asked, call, api, on: loop)
             }
         }
+        call.respond(response, on: loop)
     }
 
     // MARK: The request
@@ -112,29 +115,26 @@ enum NodeInvokeOperation {
     // MARK: The answer
 
     private static func outcome(
-        _ result: Result<NodeAnswer, NodeFault>,
+        _ fault: NodeFault,
         _ asked: NodeCall,
         _ call: Call,
         _ api: HTTPAPI,
         on loop: isolated EventLoop
     ) -> OnceOnly.Outcome {
-        switch result {
-        case .success(let answer): return done(answer, asked, call)
-        case .failure(.told(.queued(let action), let words)):
-            let response = Response.object(.accepted) { object in
-                object.member("node", asked.node)
-                object.member("command", asked.command)
-                object.member("queued", true)
-                object.member("queuedActionId", action)
-                object.member("retryable", false)
-                object.member("gatewayCode", words.gatewayCode)
-                object.member("nodeCode", words.nodeCode)
-            }
-            return .done(response.adding(.cacheControl, "no-store"))
-        case .failure(let fault):
+        guard case .told(.queued(let action), let words) = fault else {
             let wait = call.untilNextTry(api, on: loop)
             return .failed(Problem(fault, asked, retryAfterMs: wait), isKept: !fault.isUnsent)
         }
+        let response = Response.object(.accepted) { object in
+            object.member("node", asked.node)
+            object.member("command", asked.command)
+            object.member("queued", true)
+            object.member("queuedActionId", action)
+            object.member("retryable", false)
+            object.member("gatewayCode", words.gatewayCode)
+            object.member("nodeCode", words.nodeCode)
+        }
+        return .done(response.adding(.cacheControl, "no-store"))
     }
 
     private static func done(_ answer: NodeAnswer, _ asked: NodeCall, _ call: Call) -> OnceOnly.Outcome {

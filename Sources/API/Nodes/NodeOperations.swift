@@ -19,7 +19,7 @@ enum NodeOperations {
             scope: .nodes,
             body: NodeInvokeOperation.body,
             produces: NodeInvokeOperation.types,
-            handler: NodeInvokeOperation.handle
+            flow: NodeInvokeOperation.handle
         ),
     ]
 

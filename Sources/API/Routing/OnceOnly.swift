@@ -6,86 +6,70 @@ import Server
 import Service
 
 /// A request that acts on the gateway at once, and only once per Idempotency-Key: a repeat gets the first answer.
-final class OnceOnly {
+enum OnceOnly {
     enum Outcome {
         /// - Parameter repeats: the answer to repeats, if the response must not be stored.
         case done(Response, repeats: Problem? = nil)
         /// - Parameter isKept: the gateway may have acted; otherwise the key can be used again.
         case failed(Problem, isKept: Bool)
-    }
 
-    typealias Finish = (Outcome) -> Void
-
-    private let call: Call
-    private let claim: ControlReceipts.Claim?
-    private let receipts: ControlReceipts
-
-    /// - Parameter meaning: the request's identity beside its body; the same key with another meaning is an error.
-    private init(_ api: HTTPAPI, _ call: Call, meaning: String, isKeyRequired: Bool) throws(Problem) {
-        self.call = call
-        receipts = api.services.receipts
-        let key = try MessageRequest.key(of: call)
-        guard key != nil || !isKeyRequired else {
-            let detail = "Done twice, this would do more than once; so each request has an Idempotency-Key."
-            throw Problem(.idempotencyKeyRequired, detail, field: "Idempotency-Key")
-        }
-        claim = key.map { key in
-            ControlReceipts.Claim(
-                scope: "\(call.caller.identity) \(call.route.operation)",
-                key: key.value,
-                meaning: Array("\(meaning)\n".utf8) + call.exchange.body
-            )
+        fileprivate func get() throws(Problem) -> Response {
+            switch self {
+            case .done(let response, _): return response
+            case .failed(let problem, _): throw problem
+            }
         }
     }
 
-    /// - Parameter work: performs the request, and calls `finish` once. It is not called for a repeat.
+    /// - Parameters:
+    ///   - meaning: the request's identity beside its body; the same key with another meaning is an error.
+    ///   - work: carries the request out. It is not called for a repeat.
     static func perform(
         _ api: HTTPAPI,
         _ call: Call,
         meaning: String,
         isKeyRequired: Bool,
         on loop: isolated EventLoop,
-        work: @escaping (@escaping Finish) -> Void
-    ) throws(Problem) {
+        work: () async -> Outcome
+    ) async throws(Problem) -> Response {
         guard !api.isShuttingDown else { throw .shuttingDown }
-        let once = try OnceOnly(api, call, meaning: meaning, isKeyRequired: isKeyRequired)
-        once.start(on: loop, work)
-    }
-
-    private func start(on loop: isolated EventLoop, _ work: @escaping (@escaping Finish) -> Void) {
-        guard let claim else { return work { self.answer($0, on: loop) } }
-        receipts.begin(claim, on: loop) { [self] result in
-            switch result {
-            case .failure(let error): call.fail(.storage(error), on: loop)
-            case .success(.first):
-                work { outcome in
-                    self.receipts.finish(claim, Self.kept(outcome), on: loop) { self.answer(outcome, on: loop) }
-                }
-            case .success(let finding): repeated(finding, on: loop)
+        guard let key = try MessageRequest.key(of: call) else {
+            guard !isKeyRequired else {
+                let detail = "Done twice, this would do more than once; so each request has an Idempotency-Key."
+                throw Problem(.idempotencyKeyRequired, detail, field: "Idempotency-Key")
             }
+            return try await work().get()
+        }
+        let claim = ControlReceipts.Claim(
+            scope: "\(call.caller.identity) \(call.route.operation)",
+            key: key.value,
+            meaning: Array("\(meaning)\n".utf8) + call.exchange.body
+        )
+        let receipts = api.services.receipts
+        switch await loop.wait(for: { receipts.begin(claim, on: loop, completion: $0) }) {
+        case .failure(let error): throw .storage(error)
+        case .success(.first):
+            let outcome = await work()
+            let kept = kept(outcome)
+            await loop.wait { receipts.finish(claim, kept, on: loop, completion: $0) }
+            return try outcome.get()
+        case .success(let finding): return try repeated(finding)
         }
     }
 
-    private func repeated(_ finding: ControlReceipts.Finding, on loop: isolated EventLoop) {
+    private static func repeated(_ finding: ControlReceipts.Finding) throws(Problem) -> Response {
         switch finding {
-        case .repeated(let bytes): replay(bytes, on: loop)
+        case .repeated(let bytes): return try replayed(bytes)
         case .lost:
             let detail =
                 "Ladle ended while the first request with this key was under way; whether it was done is not known."
-            call.fail(Problem(.gatewayTimeout, detail, retryable: false), on: loop)
+            throw Problem(.gatewayTimeout, detail, retryable: false)
         case .reused:
             let detail = "This Idempotency-Key came with another request in the last 24 hours."
-            call.fail(Problem(.idempotencyKeyReused, detail, field: "Idempotency-Key"), on: loop)
+            throw Problem(.idempotencyKeyReused, detail, field: "Idempotency-Key")
         case .notSent, .first:
             let detail = "The first request with this key failed before anything was sent."
-            call.fail(Problem(.gatewayUnavailable, detail, retryAfterMs: 1000), on: loop)
-        }
-    }
-
-    private func answer(_ outcome: Outcome, on loop: isolated EventLoop) {
-        switch outcome {
-        case .done(let response, _): call.respond(response, on: loop)
-        case .failed(let problem, _): call.fail(problem, on: loop)
+            throw Problem(.gatewayUnavailable, detail, retryAfterMs: 1000)
         }
     }
 
@@ -118,10 +102,10 @@ final class OnceOnly {
         return writer.bytes
     }
 
-    private func replay(_ bytes: [UInt8], on loop: isolated EventLoop) {
+    private static func replayed(_ bytes: [UInt8]) throws(Problem) -> Response {
         guard let kept = try? JSONDocument(parsing: bytes).root, let code = kept["status"]?.int,
             (200...599).contains(code)
-        else { return repeated(.lost, on: loop) }
+        else { return try repeated(.lost) }
         let status = HTTPStatus(Int(code))
         if let code = kept["problem"]?.string.flatMap({ ProblemCode(rawValue: $0) }) {
             var problem = Problem(
@@ -136,11 +120,10 @@ final class OnceOnly {
             for member in kept["members"]?.members.map({ $0 }) ?? [] {
                 problem.members.append((member.key, Array(member.value.raw)))
             }
-            return call.fail(problem.adding(.idempotencyReplayed, "true"), on: loop)
+            throw problem.adding(.idempotencyReplayed, "true")
         }
-        guard let body = kept["body"] else { return repeated(.lost, on: loop) }
-        var response = Response.json(status) { $0.raw(body.raw) }.adding(.idempotencyReplayed, "true")
-        if let location = kept["location"]?.string { response = response.adding(.location, location) }
-        call.respond(response, on: loop)
+        guard let body = kept["body"] else { return try repeated(.lost) }
+        let response = Response.json(status) { $0.raw(body.raw) }.adding(.idempotencyReplayed, "true")
+        return kept["location"]?.string.map { response.adding(.location, $0) } ?? response
     }
 }

@@ -4,7 +4,7 @@ import JSONBytes
 import Store
 
 /// A list of the gateway, as its readers get it.
-package struct ShownList<Row> {
+package struct ShownList<Row: Sendable>: Sendable {
     package let rows: [Row]
     /// False for an earlier answer, because the gateway is away or takes long.
     package let isLive: Bool
@@ -26,7 +26,7 @@ package struct ShownList<Row> {
 
 /// One of the gateway's lists: its age, and its readers, who share one request. The service that owns the list sends the request
 /// and has the rows. The last answer is stored in the database for times without the gateway, even across a restart.
-final class KeptList<Row> {
+final class KeptList<Row: Sendable> {
     typealias Completion = (Result<ShownList<Row>, ServiceFault>) -> Void
 
     private let name: String

@@ -6,8 +6,6 @@ import Ledger
 /// Sends commands to nodes: one call at a time per node, after a look at its declarations. Nothing is stored for later,
 /// and nothing is sent twice.
 package final class NodeInvoker {
-    package typealias Completion = (Result<NodeAnswer, NodeFault>) -> Void
-
     private unowned let gateway: any GatewayCalls
     private let nodes: NodeService
     private var busy: Set<String> = []
@@ -24,31 +22,25 @@ package final class NodeInvoker {
     /// Counts a call that Ladle itself refused.
     package func noteRefusal() { counts[.refused, default: 0] += 1 }
 
-    package func invoke(_ call: NodeCall, on loop: isolated EventLoop, completion: @escaping Completion) {
-        // The policy is checked for every caller.
-        guard policy.permits(call.command) else { return end(call, .failure(.refused(.ladlePolicy)), completion) }
-        if let fault = gateway.obstacle(to: .nodesInvoke) {
-            return end(call, .failure(.gateway(fault)), completion)
-        }
-        guard busy.insert(call.node).inserted else { return end(call, .failure(.busy), completion) }
-        nodes.read(mayBeKept: false, on: loop) { [self] result in
-            switch result {
-            case .failure(.gateway(let fault)): release(call, .failure(.gateway(fault)), completion)
-            case .failure(.store): release(call, .failure(.gateway(.notConnected)), completion)
-            case .success(let list) where !list.isLive: release(call, .failure(.gateway(.notConnected)), completion)
-            case .success(let list):
-                guard let node = list.rows.first(where: { $0.id == call.node })?.node else {
-                    return release(call, .failure(.notFound), completion)
-                }
-                if let refusal = node.commands.first(where: { $0.name == call.command })?.refusal {
-                    return release(call, .failure(.refused(refusal)), completion)
-                }
-                send(call, on: loop, completion)
-            }
+    package func invoke(_ call: NodeCall, on loop: isolated EventLoop) async throws(NodeFault) -> NodeAnswer {
+        do throws(NodeFault) {
+            let answer = try await carryOut(call, on: loop)
+            counts[.done, default: 0] += 1
+            return answer
+        } catch {
+            counts[error.outcome, default: 0] += 1
+            throw error
         }
     }
 
-    private func send(_ call: NodeCall, on loop: isolated EventLoop, _ completion: @escaping Completion) {
+    private func carryOut(_ call: NodeCall, on loop: isolated EventLoop) async throws(NodeFault) -> NodeAnswer {
+        // The policy is checked for every caller.
+        guard policy.permits(call.command) else { throw .refused(.ladlePolicy) }
+        if let fault = gateway.obstacle(to: .nodesInvoke) { throw .gateway(fault) }
+        guard busy.insert(call.node).inserted else { throw .busy }
+        defer { busy.remove(call.node) }
+        guard let node = try await nodes(on: loop).first(where: { $0.id == call.node })?.node else { throw .notFound }
+        if let refusal = node.commands.first(where: { $0.name == call.command })?.refusal { throw .refused(refusal) }
         let start = loop.now
         let request = NodeInvoke(
             node: call.node,
@@ -57,9 +49,20 @@ package final class NodeInvoker {
             waitMs: call.waitMs,
             key: call.key
         )
-        gateway.control(request, needing: .nodesInvoke, on: loop) { [self] result in
-            let durationMs = Int64((loop.now - start) / 1_000_000)
-            release(call, result.map { Self.answer($0, durationMs) }.mapError { NodeFault($0) }, completion)
+        do throws(GatewayFault) {
+            let answer = try await gateway.control(request, needing: .nodesInvoke, on: loop)
+            return Self.answer(answer, Int64((loop.now - start) / 1_000_000))
+        } catch {
+            throw NodeFault(error)
+        }
+    }
+
+    /// The nodes as the gateway lists them now.
+    private func nodes(on loop: isolated EventLoop) async throws(NodeFault) -> [ShownNode] {
+        switch await loop.wait(for: { nodes.read(mayBeKept: false, on: loop, completion: $0) }) {
+        case .success(let list) where list.isLive: return list.rows
+        case .failure(.gateway(let fault)): throw .gateway(fault)
+        case .success, .failure(.store): throw .gateway(.notConnected)
         }
     }
 
@@ -71,18 +74,5 @@ package final class NodeInvoker {
             return NodeAnswer(result: .value(value), durationMs: durationMs)
         }
         return NodeAnswer(result: .text(text), durationMs: durationMs)
-    }
-
-    private func release(_ call: NodeCall, _ result: Result<NodeAnswer, NodeFault>, _ completion: Completion) {
-        busy.remove(call.node)
-        end(call, result, completion)
-    }
-
-    private func end(_ call: NodeCall, _ result: Result<NodeAnswer, NodeFault>, _ completion: Completion) {
-        switch result {
-        case .success: counts[.done, default: 0] += 1
-        case .failure(let fault): counts[fault.outcome, default: 0] += 1
-        }
-        completion(result)
     }
 }
