@@ -86,6 +86,27 @@ struct MissingMessageTests {
         }
     }
 
+    /// 2026.6.11, seen live: a later message's prompt took the row of a failed one out of the conversation.
+    @Test func `a message whose run failed is listed without its row`() async throws {
+        try await withLinkedServices { bench, loop in
+            let id = try await bench.accept("two", on: loop) ?? ""
+            try await bench.event("agent", Frame.start(id, at: loop.wallClock.milliseconds), on: loop)
+            try await bench.event("chat", Frame.end(id, "error"), on: loop)
+            bench.gateway.rows[Self.main] = [
+                Row.user("before", id: "row-1", at: Self.start - 5_000),
+                Row.user("three", id: "row-3", at: Self.start + 3_000),
+            ]
+            try await bench.advance(120_000, on: loop)
+            #expect(try await bench.state(id) == .delivered)
+            let whole = try await page(
+                MessagePages.Query(session: Self.main, limit: 50, before: nil, after: nil),
+                bench,
+                on: loop
+            )
+            #expect(ids(whole) == ["row-1", id, "row-3"])
+        }
+    }
+
     @Test(arguments: [true, false])
     func `two failed messages of one millisecond are both on a page`(isLive: Bool) async throws {
         try await withLinkedServices { bench, loop in

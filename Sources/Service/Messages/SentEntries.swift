@@ -12,8 +12,8 @@ struct SentEntries: Sendable {
 
     /// The entries, newest first.
     private(set) var entries: [OutboxEntry] = []
-    /// Messages whose run the gateway says it stopped. It may have no row of them, or take the row out of the conversation.
-    private(set) var stopped: Set<String> = []
+    /// Messages whose run was stopped or failed. The gateway may have no row of them, or take the row out of the conversation.
+    private(set) var broken: Set<String> = []
     private var files: [String: [AttachedFile]] = [:]
     /// Keys in our format without an entry: it was deleted by retention, or belongs to another Ladle.
     private var foreign: [String] = []
@@ -39,11 +39,11 @@ struct SentEntries: Sendable {
         return found
     }
 
-    /// Reads which messages were stopped; only lists need to know.
-    mutating func readStopped(_ tables: StoreTables) throws {
+    /// Reads which messages have a run that was stopped or failed; only lists need to know.
+    mutating func readBroken(_ tables: StoreTables) throws {
         for entry in entries where entry.kind == .message && entry.state == .delivered {
             let state = try tables.runs.state(id: entry.run)
-            if state == .aborted { stopped.insert(entry.id) }
+            if state == .aborted || state == .failed { broken.insert(entry.id) }
         }
     }
 
