@@ -52,6 +52,8 @@ package struct Ending: Sendable {
     }
 
     private var isStopped = false
+    /// The whole answer was reported before the stop.
+    private var isAnsweredBeforeStop = false
     private var isAnsweredAfterStop = false
     private var isFinished = false
     private var failure: Failure?
@@ -81,6 +83,7 @@ package struct Ending: Sendable {
 
     /// The first row that fits decides. A stop counts more than any event after it: only the transcript can refute it.
     static let table: [Row] = [
+        Row(name: "answered before its stop", fits: { $0.isAnsweredBeforeStop }, end: { _ in .completed }),
         Row(name: "answered in spite of its stop", fits: { $0.isAnsweredAfterStop }, end: { _ in .completed }),
         Row(name: "stopped", fits: { $0.isStopped }, end: { _ in .aborted }),
         Row(name: "answered", fits: { $0.isFinished }, end: { _ in .completed }),
@@ -118,9 +121,9 @@ package struct Ending: Sendable {
     // MARK: Reading
 
     /// The gateway said that it stopped the run, and no answer came in spite of that.
-    package var wasStopped: Bool { isStopped && !isAnsweredAfterStop }
+    package var wasStopped: Bool { isStopped && !isAnsweredBeforeStop && !isAnsweredAfterStop }
     /// The transcript has the whole answer.
-    package var isAnswered: Bool { shownEnd?.how == .completed || isAnsweredAfterStop }
+    package var isAnswered: Bool { shownEnd?.how == .completed || isAnsweredBeforeStop || isAnsweredAfterStop }
     /// The gateway reported an error and may be in the pause before its next try.
     package var isAwaitingRetry: Bool { failure?.mayBeTriedAgain == true && end == nil }
 
@@ -193,8 +196,10 @@ package struct Ending: Sendable {
         decide()
     }
 
-    package mutating func finished() {
+    /// - Parameter withAnswer: the report has the answer. Gateways may report it first, and then the stop that came too late.
+    package mutating func finished(withAnswer: Bool = false) {
         isFinished = true
+        if withAnswer, !isStopped { isAnsweredBeforeStop = true }
         decide()
     }
 

@@ -236,11 +236,13 @@ struct RunMemory: Sendable {
             // The old process had its deferred messages in memory only.
             if process == .other { self[session: session]?.deferred = [] }
             let interrupted = stopped + gone.filter { self[$0]?.hasBegun == true }
-            let late = runs.interrupted.filter {
-                !interrupted.contains($0) && self[$0]?.mayContinueLate(now: now) == true
+            // One that waits to be gone on with still does, and one that was given up may be gone on with late.
+            let earlier = runs.interrupted.filter { id in
+                guard let run = self[id], !interrupted.contains(id) else { return false }
+                return run.isActive || run.mayContinueLate(now: now)
             }
             if process == .other || !interrupted.isEmpty {
-                self[session: session]?.interrupted = late + interrupted
+                self[session: session]?.interrupted = earlier + interrupted
             }
         }
     }

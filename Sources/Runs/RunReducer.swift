@@ -234,13 +234,26 @@ struct RunReducer: Sendable {
         )
     }
 
+    /// A final event that may have the answer before once more.
+    private var doubted: (event: ChatEvent, at: Timestamp)?
+
     /// No work was seen of the run of our message, so a final event alone may have the answer before once more.
     var isAnswerDoubtful: Bool {
         message.words.map { !$0.isCommand } ?? false && times.starts.isEmpty && !text.wasReported && steps.isEmpty
     }
 
     /// Only the transcript shows whether the run has an answer.
-    mutating func doubt() { contact.isUncertain = true }
+    mutating func doubt(_ event: ChatEvent, at time: Timestamp) {
+        contact.isUncertain = true
+        doubted = (event, time)
+    }
+
+    /// The gateway answered by itself, without a run and without rows: the transcript ends with another answer.
+    mutating func settleDoubt(lastAnswer: String, askedAt: Timestamp, now: Timestamp) {
+        guard let (event, time) = doubted, askedAt >= time, let said = event.message?.text else { return }
+        doubted = nil
+        if Words(ReplyText.clean(said)) != Words(ReplyText.clean(lastAnswer)) { take(event, triesAgain: false, now: now) }
+    }
 
     /// The gateway said to an earlier process of Ladle that it stopped the run, of which nothing had been seen.
     mutating func wasStoppedBefore(at time: Timestamp) {
@@ -299,7 +312,7 @@ struct RunReducer: Sendable {
             if let failure = event.message?.failure {
                 return ending.turnedAway(failure, sequence: sequence, now: now)
             }
-            ending.finished()
+            ending.finished(withAnswer: message.wasSeenAtWork && said?.isEmpty == false)
             text.ended(with: said)
         case .aborted:
             ending.stopped()

@@ -84,16 +84,18 @@ struct RunTies: Sendable {
         in memory: inout RunMemory,
         to changes: inout [RunChange]
     ) {
-        guard let runs = memory[session: session], !runs.interrupted.isEmpty else { return }
+        guard let runs = memory[session: session], !runs.interrupted.isEmpty,
+            turns.contains(where: { $0.user?.resumesTurn == true })
+        else { return }
+        let owned = match(turns, session: session, in: memory)
         for (place, turn) in turns.enumerated() {
             guard let user = turn.user, user.resumesTurn, let time = turn.time else { continue }
             let next = turns[(place + 1)...].lazy.compactMap { $0.user?.time }.first
             guard
                 let answer = resuming(at: time, runs, in: memory) ?? joined(after: time, before: next, runs, in: memory)
             else { continue }
-            guard let (id, isShared) = interrupted(by: user, runs, in: memory), id != answer,
+            guard let (id, isShared) = interrupted(by: user, after: owned[place - 1], runs, in: memory), id != answer,
                 memory[session: session]?.interrupted.contains(id) == true,
-                !user.resumesUnnamedTurn || mayResume(id, at: place, of: turns, session: session, in: memory),
                 // A run whose message is known goes on with that one.
                 memory[answer]?.message.words == nil,
                 isResumed(id, by: answer, at: time, in: memory)
@@ -149,19 +151,6 @@ struct RunTies: Sendable {
         }
     }
 
-    /// Whether a prompt without words at this place can resume the run. A stopped run may have been followed by others, so the turn
-    /// before the prompt has to be its own.
-    private func mayResume(
-        _ id: String,
-        at place: Int,
-        of turns: [HistoryTurn],
-        session: SessionKey,
-        in memory: RunMemory
-    ) -> Bool {
-        guard memory[id]?.wasStopped == true else { return true }
-        return place > 0 && match(turns, session: session, in: memory)[place - 1] == id
-    }
-
     /// Whether a run with a prompt of this time can go on with the interrupted one. A prompt from before its start, and a run that
     /// answers another message, cannot.
     private func isResumed(_ id: String, by answer: String, at prompt: Timestamp, in memory: RunMemory) -> Bool {
@@ -185,7 +174,7 @@ struct RunTies: Sendable {
         for (place, turn) in turns.enumerated() where owned[place] == nil {
             guard let user = turn.user, user.resumesTurn,
                 turn.rows.last(where: { !turn.isNote($0) })?.stopReason == .completed,
-                let id = interrupted(by: user, runs, in: memory)?.run, let reducer = memory[id], reducer.mayContinue
+                let id = interrupted(by: user, after: owned[place - 1], runs, in: memory)?.run, let reducer = memory[id], reducer.mayContinue
             else { continue }
             // A prompt that does not quote the message resumes the turn just before it. So does the prompt for a stopped run.
             let isBefore =
@@ -207,15 +196,17 @@ struct RunTies: Sendable {
 
     /// The interrupted run that the gateway's prompt resumes. A prompt with other words belongs to another message, which waited
     /// behind the interrupted run.
+    /// - Parameter before: the run of the turn just before the prompt. A prompt without words resumes that turn, where the run is known.
     private func interrupted(
         by user: HistoryRow,
+        after before: String?,
         _ runs: SessionRuns,
         in memory: RunMemory
     ) -> (run: String, isShared: Bool)? {
         // The notice of such a prompt may contain the words of a short message.
         if user.resumesUnnamedTurn {
-            let last = runs.interrupted.last { memory[$0].map { $0.isActive || $0.wasStopped } ?? false }
-            return last.map { ($0, false) }
+            if let before, runs.interrupted.contains(before) { return (before, false) }
+            return runs.interrupted.last { memory[$0]?.isActive == true }.map { ($0, false) }
         }
         let words = Words(user)
         if let named = runs.interrupted.lastIndex(where: { memory[$0]?.message.isShown(as: words) == true }) {

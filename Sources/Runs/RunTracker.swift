@@ -251,7 +251,7 @@ package struct RunTracker: Sendable {
         if state == .final, event.message != nil, let id = known(event), profile.saysAnswersAgain,
             memory[id]?.isAnswerDoubtful == true
         {
-            memory[id]?.doubt()
+            memory[id]?.doubt(event, at: now)
             return wantRows(id)
         }
         let opens = state == .delta || (state == .final && event.message != nil)

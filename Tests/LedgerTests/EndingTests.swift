@@ -19,6 +19,7 @@ import Testing
     private static let stopped: Report = { $0.stopped() }
     private static let answeredAfterStop: Report = { $0.answeredAfterStop() }
     private static let finished: Report = { $0.finished() }
+    private static let answered: Report = { $0.finished(withAnswer: true) }
     private static let failed: Report = { $0.failed("overloaded", sequence: 5, mayBeTriedAgain: false, now: now) }
     private static let failedOnce: Report = { $0.failed("overloaded", sequence: 5, mayBeTriedAgain: true, now: now) }
     private static let tryEnded: Report = { $0.tryEnded(.failed, error: nil, sequence: 4, isLast: false, now: now) }
@@ -47,6 +48,9 @@ import Testing
         Case("under way", [failedOnce], nil),
         Case("under way", [shownError], nil),
         Case("answered in spite of its stop", [stopped, shown, answeredAfterStop], .completed),
+        Case("answered before its stop", [answered, stopped], .completed),
+        Case("stopped", [stopped, answered], .aborted),
+        Case("stopped", [finished, stopped], .aborted),
         Case("stopped", [stopped, finished], .aborted),
         Case("stopped", [failed, gone, stopped], .aborted),
         Case("answered", [finished], .completed),

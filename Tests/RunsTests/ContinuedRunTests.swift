@@ -142,6 +142,28 @@ struct ContinuedRunTests: EvidenceScene {
         #expect(stopFollows(changes) == ["g"])
     }
 
+    /// 2026.6.11, seen live: a message before was stopped; the gateway was restarted, and then the link broke once more.
+    @Test func `a run that waits to be gone on with does so over a break of the link`() {
+        var tracker = stopped()
+        tracker.sent("k2", session: main, text: "poem", now: after(5_000))
+        tracker.relink(process: .other, startedAt: after(9_000), now: after(10_000))
+        let rows = [
+            user("story", at: 0, key: "k"), answer("Half of", at: 3_000, "aborted"),
+            user("poem", at: 5_000, key: "k2"), answer("A poem", at: 6_000, "toolUse"),
+        ]
+        var changes = tracker.receive(history: page(rows, status: "running"), session: main, now: after(10_100))
+        tracker.deliveryIsOver("k2")
+        changes += tracker.receive(history: page(rows, status: "running"), session: main, now: after(12_000))
+        tracker.relink(process: .same, startedAt: after(9_000), now: after(14_000))
+        let start = AgentFrame.start("g", now.milliseconds + 30_000)
+        changes += tracker.receive(event: "agent", payload: start, now: after(30_000))
+        let prompted = page(rows + [user(notice, at: 30_000)], status: "running", active: true)
+        changes += tracker.receive(history: prompted, session: main, now: after(30_100))
+        let ties = changes.filter { if case .reassigned = $0 { true } else { false } }
+        #expect(ties == [.reassigned(from: "k2", to: "g")])
+        #expect(tracker.run("k2")?.continuedAs == "g")
+    }
+
     /// The gateway, which has just started, did not answer the one look.
     @Test func `a look that failed is repeated`() {
         var tracker = stopped()

@@ -398,4 +398,32 @@ struct RunEvidenceTests: EvidenceScene {
         #expect(ends(changes).map(\.text) == [""])
         #expect(ends(changes).map(\.state) == [.failed])
     }
+
+    /// 2026.3.1, seen live: the stop was confirmed 1 ms after the answer, and the event of the stop came behind the answer.
+    @Test func `an answer that came before the event of its stop is an answer`() {
+        var tracker = half(march)
+        _ = tracker.receive(event: "chat", payload: ChatFrame.final("k", 3, "Half of it."), now: after(200))
+        let aborted = ChatFrame.make("k", 4, "aborted")
+        var changes = tracker.receive(event: "chat", payload: aborted, now: after(204))
+        let rows = page([user("story", at: 0), answer("Half of it.", at: 190)])
+        changes += tracker.receive(history: rows, session: main, now: after(700))
+        #expect(ends(changes).map(\.state) == [.completed])
+        #expect(ends(changes).map(\.text) == ["Half of it."])
+    }
+
+    /// 2026.3.1, seen live: a picture without words is answered by the gateway itself, which writes no row.
+    @Test(arguments: [("Please add a caption.", ["completed Please add a caption."]), ("Hello.", [])])
+    func `what the gateway says by itself answers a message, and the answer before once more does not`(
+        said: String,
+        expected: [String]
+    ) {
+        var tracker = RunTracker()
+        tracker.profile = march
+        tracker.sent("k", session: main, text: "", now: now)
+        let final = ChatFrame.final("k", 1, said)
+        var changes = tracker.receive(event: "chat", payload: final, now: after(300))
+        let rows = page([user("hi", at: -9_000), answer("Hello.", at: -8_000)])
+        changes += tracker.receive(history: rows, session: main, now: after(900))
+        #expect(ends(changes).map { "\($0.state) \($0.text)" } == expected)
+    }
 }
