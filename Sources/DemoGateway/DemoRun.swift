@@ -285,7 +285,7 @@ final class DemoRun {
 
     private func finishing() {
         transcript.commitUserRow()
-        // The history omits a silent answer entirely.
+        // `chat.history` omits a silent answer entirely.
         if !isSilent, !text.block.isEmpty {
             transcript.append(
                 .assistant(stopReason: "stop", error: nil, usage: transcript.usage(of: text.whole)),

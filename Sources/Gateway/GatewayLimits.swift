@@ -2,7 +2,7 @@
 package enum GatewayLimits {
     /// Longest id of a run, call or message, in UTF-8 bytes.
     package static let identifierBytes = 256
-    /// Most rows of a history page and most blocks of a row; the gateway's own limit of a page.
+    /// Most rows of a transcript page and most blocks of a row; the gateway's own limit of a page.
     package static let historyRows = 1_000
     /// The length at which gateways cut the text of an event, in UTF-16 units (`long-answer-2mb`).
     package static let eventText = 500_000

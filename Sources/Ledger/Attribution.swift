@@ -46,7 +46,7 @@ package struct Attribution: Sendable {
 
     /// Rows that have an owner, by their place.
     package private(set) var owners: [Int: (turn: String, tie: Tie)] = [:]
-    /// Rows that may be one of several turns', or may be one turn's, in the order in which the turns were sent.
+    /// Rows without an owner, each with the turns to which it may belong, in the order in which these were sent.
     package private(set) var shared: [Int: [String]] = [:]
 
     // MARK: Rows
@@ -90,7 +90,7 @@ package struct Attribution: Sendable {
 
         fileprivate var hasKey: Bool { isNamed || mask != nil }
 
-        /// The row stands for another one with a key, or for several.
+        /// The row may be without a key although its turn has one: it replaces a row with a key, or joins several messages.
         fileprivate var mayLackKey: Bool { isResumption || words.count > 1 }
 
         /// A row alone, as the search for a message reads it.
@@ -127,7 +127,8 @@ package struct Attribution: Sendable {
         package var owns: @Sendable (String) -> Bool
         /// Nil for a turn of another client, whose words are not known.
         package var words: Words?
-        /// When the gateway can have written the row, by its clock; nil if the words alone may not claim one.
+        /// The time in which the gateway can have written the turn's row, by its clock. Nil if the turn may not claim a row by its
+        /// words alone.
         package var written: ClockWindow?
         /// When the row was written in place of which a restarted gateway writes one without key.
         package var resumed: ClockWindow?
@@ -166,7 +167,8 @@ package struct Attribution: Sendable {
             return window.contains(at)
         }
 
-        /// Another run may have begun in the same moment, so the row also has to have our message.
+        /// A row that shows our message may lie up to 100 ms from the start. Another row may lie only 2 ms from it, because another
+        /// run may have begun in the same moment.
         fileprivate func start(of row: Row) -> Claim? {
             guard let at = row.at else { return nil }
             let isOwn = words?.isEmpty ?? true || row.shows(self)
@@ -187,7 +189,8 @@ package struct Attribution: Sendable {
 
     /// How a turn claims a row.
     fileprivate struct Claim {
-        /// Each mark gives the turn one row: one of its starts, its words, or the row itself.
+        /// The ground of the claim: the number of one of the turn's starts, 0 for its words, or nil for the row itself. A turn gets
+        /// one row for each number.
         var mark: Int?
         /// The nearest claim goes first.
         var distance: Int64 = 0
@@ -203,7 +206,7 @@ package struct Attribution: Sendable {
         enum Proof { case hasKey, hasRow }
 
         let name: String
-        /// Nil: the row goes to nobody, and may be the turn's.
+        /// How sure the rule is. Nil if it gives no row away, and only notes that a row may be the turn's.
         let tie: Tie?
         let rows: Rows
         let proof: Proof?
@@ -219,7 +222,7 @@ package struct Attribution: Sendable {
             (self.name, self.tie, self.rows, self.proof, self.claim) = (name, tie, rows, proof, claim)
         }
 
-        /// Whether a turn that owns this row needs no row by this rule.
+        /// Whether a turn that already owns this row is left out of this rule.
         func isProof(_ row: Row) -> Bool {
             switch proof {
             case .hasKey?: row.isUser && row.hasKey
@@ -282,7 +285,7 @@ package struct Attribution: Sendable {
         let free = page.rows.filter { owners[$0.place] == nil && rule.isAbout($0, page) }
         var claims: [(turn: Claimant, place: Int, claim: Claim)] = []
         for turn in turns {
-            // A row with a masked key that cannot be the turn's is another one's.
+            // A row whose masked key fits none of the turn's keys belongs to another turn.
             for row in free where row.mask == nil || turn.keys.isEmpty || turn.mayHave(row.mask) {
                 if let claim = rule.claim(turn, row, page) { claims.append((turn, row.place, claim)) }
             }

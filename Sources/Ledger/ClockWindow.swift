@@ -26,10 +26,10 @@ package struct ClockWindow: Sendable, Equatable {
     /// them.
     package static func row(startedAt start: Timestamp) -> ClockWindow { around(start, 100) }
 
-    /// The same, where nothing but the time ties them: every other run may have begun some milliseconds away.
+    /// The same, if nothing but the time ties the row to the run: another run may have begun a few milliseconds away.
     static func onlyRow(startedAt start: Timestamp) -> ClockWindow { around(start, 2) }
 
-    /// The row of a run that was first seen at this time, while it worked: some time before.
+    /// The row of a run that was first seen at this time, already at work: the row was written at any time before.
     package static func row(seenAt time: Timestamp) -> ClockWindow {
         ClockWindow(from: Timestamp(milliseconds: .min), to: row(startedAt: time).to)
     }
@@ -56,7 +56,7 @@ package struct ClockWindow: Sendable, Equatable {
             ?? ClockWindow(from: from)
     }
 
-    /// The same, of a message of which the gateway had shown by a later time that it had the row or had ended the run.
+    /// The same for a message whose row, or the end of whose run, was known by the time `known`: the row was written before that.
     package static func row(dispatchedAt time: Timestamp, knownAt known: Timestamp) -> ClockWindow {
         ClockWindow(from: row(dispatchedAt: time).from, to: known.adding(milliseconds: 10_000))
     }

@@ -4,7 +4,8 @@ package struct Decision: Sendable, Hashable {
         case nothing
         /// Send it for the first time at its turn.
         case send
-        /// Send the same key again: a process that knows it does not run it twice, another one never had it.
+        /// Send the message again under the same key. A process that knows the key does not run the message twice; another process
+        /// never had it.
         case repeatKey
         /// Send under a new key.
         case newKey
@@ -12,7 +13,7 @@ package struct Decision: Sendable, Hashable {
         case discard
         /// Read the transcript.
         case read
-        /// Look again, at ever longer intervals, until the bound.
+        /// Read the transcript again, at ever longer intervals, until the wait has ended.
         case wait
         /// Events report what happens.
         case watch
@@ -113,7 +114,7 @@ extension Decision {
         ),
         row("dropped for equal words", { v, _ in v.delivery == .joined }, .watch),
 
-        // Its process is gone, and nothing of it is in the transcript.
+        // The process that got the message is gone, and the transcript does not have the message.
         row(
             "lost",
             { v, _ in v.delivery == .absent && v.will == .run && [.unknown, .lost].contains(v.told?.kind) },
@@ -137,7 +138,7 @@ extension Decision {
 
         // Nothing is in the transcript yet.
         row("named at work", { v, _ in v.marks.contains(.active) }, .watch),
-        // It never arrived, or an earlier stop without an answer had ended it.
+        // The message never arrived, or an earlier stop ended it and its answer was lost.
         row(
             "not there, and stopped",
             { v, _ in v.will == .stop && v.marks.isSuperset(of: [.waited, .fresh, .nothingToStop]) },

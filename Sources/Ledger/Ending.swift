@@ -3,7 +3,7 @@ package import Basics
 /// The reports of one run's end, and the table that tells from them how the run ended. Reports may be repeated and may contradict each
 /// other. A run is under way until a report shows its end, or shows that it is over; silence shows nothing.
 package struct Ending: Sendable {
-    /// The end of a run. The database keeps these words, so that no later start of Ladle reads an error to learn it.
+    /// How a run ended. The database stores these names, so that a later start of Ladle need not guess the end from an error text.
     package enum How: String, Sendable {
         case completed, failed
         /// The gateway or the transcript says that the run was stopped.
@@ -65,7 +65,7 @@ package struct Ending: Sendable {
     /// The end according to the transcript.
     private var shownEnd: (how: How, error: String?)?
     package private(set) var over: Over?
-    /// No other try began for so long that the last one was the last. Its event of the chat did not come.
+    /// If no other try begins before this time, the last try was the final one, although its terminal chat event did not come.
     private var settlesAt: Timestamp?
     private var isSettled = false
     /// The run had begun before, in a process of the gateway that is gone.
@@ -106,7 +106,7 @@ package struct Ending: Sendable {
     /// The row that decides. The last one fits everything.
     var row: Row { Self.table.first { $0.fits(self) } ?? Self.table[Self.table.count - 1] }
 
-    /// Nil while the run is active. It is read for every piece of text, so the table is asked once a report.
+    /// How the run ended; nil while it is active. Taken from the table once a report, because it is read for every piece of text.
     package private(set) var end: How?
 
     private mutating func decide() { end = row.end(self) }
@@ -147,7 +147,7 @@ package struct Ending: Sendable {
     /// An event or a row is about this run's own end; else the gateway only told how the session's last run ended.
     package var isShown: Bool { shownEnd != nil || lastTry != nil || failure != nil }
 
-    /// The agent began a second time with what it had begun before: what it did then, it may have done twice.
+    /// The agent began the message again after its first run was cut off, so it may have done the same work twice.
     package var isAgain: Bool {
         wasCutOff && (lastStart > .min || isFinished || shownEnd != nil || isAnsweredAfterStop)
     }
@@ -157,7 +157,7 @@ package struct Ending: Sendable {
 
     // MARK: Reports
 
-    /// The gateway lost the message, so what was reported of its run is over.
+    /// The gateway lost the message, so the reports about its run no longer count.
     /// - Parameter hadBegun: the agent may have worked on it.
     package mutating func lost(hadBegun: Bool) {
         let wasCutOff = wasCutOff || hadBegun
@@ -165,10 +165,10 @@ package struct Ending: Sendable {
         self.wasCutOff = wasCutOff
     }
 
-    /// The gateway goes on here with a run that its restart cut off.
+    /// This run continues another one, which the gateway's restart cut off.
     package mutating func continuesAnother() { wasCutOff = true }
 
-    /// The end that was published. Nothing more is known of it.
+    /// The end of a run as it was published; nothing more is known of the run's reports.
     package init(published end: How?, continuedAs: String?, error: String?, isAgain: Bool = false) {
         if isAgain { (wasCutOff, lastStart) = (true, 0) }
         let next = continuedAs.map { Over.continued(as: $0) }

@@ -1,9 +1,9 @@
 /// One observation about a turn: a message of ours and what became of it. A fact is never changed or taken back; it may arrive again, and
 /// in any order.
 ///
-/// A key is counted from 1: a message goes out under its first key, and under the next one where the gateway may remember a refusal of
-/// the key before. A contact is one connection to the gateway, up to a call that got no answer; contacts are counted over the life of the
-/// turn.
+/// Keys are counted from 1. A message first goes out under key 1, and under the next key if the gateway may remember that it
+/// refused the previous one. A contact is one connection to the gateway, up to a call that got no answer; contacts are counted over
+/// the life of the turn.
 package enum Fact: Sendable, Hashable {
     // MARK: Ours
 
@@ -38,9 +38,9 @@ package enum Fact: Sendable, Hashable {
 
     /// A contact, and whether it reached the process that got the newest frame of this turn.
     case contact(Int, Continuity)
-    /// The time has passed in which a gateway at rest would have shown the turn over this contact.
+    /// The wait over this contact has ended: a gateway at rest would have shown the turn by now.
     case waited(contact: Int)
-    /// Ladle told people so. The highest number is what they know.
+    /// Ladle published this statement. The one with the highest number is the last that people know.
     case told(Statement, number: Int)
 
     package enum Will: Sendable, Hashable { case run, stop }
@@ -51,7 +51,7 @@ package enum Fact: Sendable, Hashable {
         case joined
         /// The gateway knows the key from before, so it has, or had, the message.
         case remembered
-        /// The message is the gateway's now.
+        /// The gateway took the message.
         case taken
         /// The gateway knows the key from before, and has not done with it.
         case atWork
@@ -93,9 +93,9 @@ package enum Fact: Sendable, Hashable {
         package var number: Int
         package var contact: Int
         package var rows: [Row]
-        /// It has a row that this turn may claim, and another turn too.
+        /// The page has a row that may be this turn's or another turn's.
         package var isShared: Bool
-        /// It reaches back behind the first frame of the turn, so a missing row is missing.
+        /// The page reaches back past the turn's first frame, so a row of the turn that it lacks does not exist.
         package var isWhole: Bool
         package var activity: Activity
         package var receipt: Receipt?
@@ -116,7 +116,7 @@ package enum Fact: Sendable, Hashable {
         }
     }
 
-    /// The work in the session, as a page tells of it.
+    /// Whether a run is under way in the session, according to a page.
     package enum Activity: Sendable, Hashable {
         /// This release does not say.
         case unknown
@@ -129,7 +129,7 @@ package enum Fact: Sendable, Hashable {
     /// The word of a gateway that keeps messages on its disk before it runs them.
     package enum Receipt: Sendable, Hashable { case queued, interrupted, consumed, cancelled }
 
-    /// The answers that were known when a page was asked for. A page shows nothing about an answer that came after the question.
+    /// The answers that were known when a page was asked for. The page proves nothing about an answer that came after the question.
     package struct Knowledge: OptionSet, Sendable, Hashable {
         package let rawValue: UInt8
         package init(rawValue: UInt8) { self.rawValue = rawValue }
@@ -152,7 +152,8 @@ package enum Tie: Sendable, Hashable, Comparable {
 /// Whether two contacts reached one process of the gateway. Its queue and the keys that it remembers live and die with it.
 package enum Continuity: Sendable, Hashable, Comparable {
     case same
-    /// The process has the start of the one before, and may have been restarted inside: its keys outlive that, its queue may not.
+    /// Both contacts show the same start, but the gateway may have restarted inside its process. It then still remembers keys, but
+    /// may have lost its queue.
     case either
     case other
 }

@@ -37,8 +37,8 @@ package struct GatewayProcess: Sendable, Equatable {
 
     package func ageMs(atMonotonic nowMs: Int64) -> Int64? { startedMs.map { nowMs - $0 } }
 
-    /// How the process of a later connection relates to this one. Either clock may have been set and either machine may have slept, so a
-    /// start that agrees by one clock is enough for doubt.
+    /// How the process of a later connection relates to this one. Either clock may have been set and either machine may have slept,
+    /// so the answer is `either` if the two starts agree by at least one clock.
     package func continuity(to later: GatewayProcess) -> Continuity {
         if let bootID, let id = later.bootID { return bootID == id ? .same : .other }
         guard let before = startedAt, let after = later.startedAt,

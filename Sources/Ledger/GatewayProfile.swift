@@ -22,7 +22,7 @@ package struct GatewayProfile: Sendable, Equatable {
     }
 
     package let generation: Generation
-    /// The version that the gateway names; a build from source names none that tells anything.
+    /// The version that the gateway names. That of a build from source says nothing about its release.
     package let version: String?
     private let methods: Set<String>
 
@@ -138,7 +138,7 @@ package struct GatewayProfile: Sendable, Equatable {
         }
     }
 
-    /// After an early stop it says the answer before once more, as the final event of the stopped run. `stop-early.v2026.3.1`.
+    /// After an early stop it repeats the previous answer, as the final event of the stopped run. `stop-early.v2026.3.1`.
     package var saysAnswersAgain: Bool { generation == .march }
 
     /// The next prompt has the words of a message that was stopped at work. `stop-early.v2026.3.1` part 4.
@@ -161,8 +161,8 @@ package struct GatewayProfile: Sendable, Equatable {
 
     // MARK: Restarts
 
-    /// How long after its start it may go on with a run that a restart interrupted: June after 6 s, April after 34 s, or as a rule not
-    /// at all; March never. `gateway-kill-midrun`.
+    /// How long after its start a gateway may go on with a run that a restart interrupted. June did so after 6 s; April after 34 s,
+    /// but usually not at all; March never. `gateway-kill-midrun`.
     package static let resumeMs: Int64 = 60_000
     /// June went on with a run nine minutes after its start, when several restarts had interrupted many sessions.
     package static let lateResumeMs: Int64 = 3_600_000

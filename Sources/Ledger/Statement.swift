@@ -1,16 +1,17 @@
-/// The word that people are told of a turn. Everything but `unknown` is final: it changes only by a fact that contradicts it.
+/// The outcome of a turn, as people are told it. All outcomes but `unknown` are final: only a fact that contradicts one changes it.
 package struct Statement: Sendable, Hashable {
     package enum Kind: Sendable, Hashable {
         case completed, failed
-        /// Stopped, and the model may have had it.
+        /// The turn was stopped, and the model may have had the message.
         case aborted
-        /// Never reached the model.
+        /// The message never reached the model.
         case cancelled
         /// The gateway's process ended during the run.
         case interrupted
         /// Nothing shows what became of the message, and nothing will unless somebody looks or asks again.
         case unknown
-        /// Shown not to have been taken, after it had been told as unknown. Later messages have passed it, so a person decides.
+        /// The gateway turned out not to have the message after people were told `unknown`. Later messages have passed it, so a
+        /// person decides whether it goes again.
         case lost
     }
 
@@ -18,7 +19,7 @@ package struct Statement: Sendable, Hashable {
     package struct Marks: OptionSet, Sendable, Hashable {
         package let rawValue: UInt8
         package init(rawValue: UInt8) { self.rawValue = rawValue }
-        /// True if these words are ours and not another client's.
+        /// The statement is true only if the rows that were found are our message, and not another client's with the same words.
         package static let byWords = Marks(rawValue: 1)
         /// The gateway may still bring the words back by itself, in a run or in the next prompt.
         package static let mayReturn = Marks(rawValue: 2)

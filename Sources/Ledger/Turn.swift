@@ -72,7 +72,7 @@ package struct Turn: Sendable, Hashable {
     /// The present contact.
     private var contact: Int { max(contacts.keys.max() ?? 0, newest?.contact ?? 0) }
 
-    /// The answers that a page asked for now can be held against.
+    /// The answers that are known now. They are kept with a page that is asked for now, because the page can confirm only these.
     package var knowledge: Fact.Knowledge {
         var known: Fact.Knowledge = []
         if let newest, answers[newest] != nil { known.insert(.answer) }
@@ -113,7 +113,8 @@ package struct Turn: Sendable, Hashable {
         readRuns(into: &verdict)
         if wasStopped, verdict.work != .answered { verdict.work = .stopped }
         verdict.receipt = page?.receipt
-        // Also of a run that was seen at work: in a new session nothing is on disk before the first answer is complete.
+        // The message may be absent even if its run was seen at work: in a new session the gateway has nothing on disk before the
+        // first answer is complete.
         if isMissing, verdict.marks.contains(.fresh), verdict.process == .other, verdict.work != .answered,
             ![.joined, .refused].contains(verdict.delivery)
         {
@@ -145,7 +146,7 @@ package struct Turn: Sendable, Hashable {
     private func readRows(into verdict: inout Verdict) {
         var found = rows
         for row in page?.rows ?? [] { found[row.identity] = found[row.identity]?.joined(row) ?? row }
-        // A row that is ours for certain shows that one with the same words is another client's.
+        // If one row is certainly ours, another row with the same words is another client's.
         let certain = found.values.filter { $0.tie == .certain }
         let own = certain.isEmpty && began.isEmpty ? Array(found.values) : certain
         guard !own.isEmpty else {

@@ -43,7 +43,7 @@ package struct Verdict: Sendable, Hashable {
         static let afterStop = Marks(rawValue: 8)
         /// A fresh page was asked for after the gateway had answered a stop: it has no such run.
         package static let nothingToStop = Marks(rawValue: 16)
-        /// The bound of the present contact has passed.
+        /// The wait over the present contact has ended: a gateway at rest would have shown the turn by now.
         package static let waited = Marks(rawValue: 32)
         /// Another turn may claim the row too.
         package static let shared = Marks(rawValue: 64)

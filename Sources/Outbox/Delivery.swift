@@ -13,9 +13,9 @@ struct Delivery: Sendable {
     private var search = HistorySearch()
     /// The facts about the message at the gateway.
     private var turn: Turn
-    /// The connections since the entry was loaded, each up to a call that got no answer.
+    /// Counts the connections since the entry was loaded. What follows a call without an answer counts as another connection.
     private var contact = 1
-    /// Stops of the run, and stops that were taken back.
+    /// Counts the stops of the run and their withdrawals, so that the last one decides.
     private var wills = 0
     /// Monotonic time since which the gateway could have shown the message: the last connection or answer.
     private var quietSinceMs: Int64 = 0
@@ -65,7 +65,8 @@ struct Delivery: Sendable {
         if entry.state == .unconfirmed { search.want(entry, &context) }
     }
 
-    /// Nobody knows what became of the message, and later ones go: they wait no longer than it takes to find that out.
+    /// Whether later messages of the session no longer wait for this one: nothing shows what became of it, although a gateway at
+    /// rest would have shown it by now.
     var letsOthersGo: Bool { current.state == .unconfirmed && current.fault?.code == OutboxFault.unknownCode }
 
     /// Continues an entry that a new process found on disk.
@@ -312,15 +313,15 @@ struct Delivery: Sendable {
         receive(.continued(key: id, as: answer), &context)
     }
 
-    /// A run of the session has ended. The gateway may have run the row of a message that it had refused.
+    /// A run of the session has ended. It may have answered a message that the gateway had refused, so the transcript is searched.
     mutating func otherRunEnded(_ context: inout DispatcherContext) {
         search.want(entry, &context)
     }
 
     // MARK: The link
 
-    /// The gateway's process that acknowledged the entry still has it, unless it was restarted inside; another one knows only the rows on
-    /// disk.
+    /// If the process that acknowledged the entry still runs, it still has the message, unless it restarted inside itself. Another
+    /// process knows only the rows on its disk.
     private mutating func linkOpened(_ context: inout DispatcherContext) {
         guard context.isOnline else { return }
         let continuity = run.gatewayProcess(entry, context)
@@ -407,7 +408,7 @@ struct Delivery: Sendable {
             && !context.isBusy(entry.session, besides: entry.state == .accepted ? nil : entry.upstreamKey)
     }
 
-    /// Does what the table says, for an entry that may have arrived and of which a page shows nothing.
+    /// Takes the table's next step for an entry that may have arrived, after a page of the transcript that does not show it.
     private mutating func goOn(isWhole: Bool, _ context: inout DispatcherContext) {
         guard [.accepted, .unconfirmed].contains(entry.state) else { return }
         let (rules, now) = (context.rules, context.wall)

@@ -9,7 +9,8 @@ struct DispatcherContext: Sendable {
     private(set) var link = LinkCondition.connecting
     /// The gateway's process; nil while there is no link.
     private(set) var process: GatewayProcess?
-    /// A run that was not resumed ends some seconds after its time, with a page. Messages of its session are sent after that end.
+    /// Added to the time in which a gateway may resume a run: to end a run that was not resumed takes some seconds more and a page
+    /// of the transcript. The session's next message is sent after that end.
     private static let decisionMs: Int64 = 15_000
     /// The number of connections to the gateway so far.
     private(set) var connection = 0
@@ -91,8 +92,8 @@ struct DispatcherContext: Sendable {
         runs.isInterrupted(session, nowMs: now.monotonicMs, patienceMs: link.profile.map(Self.resumeMs) ?? 0)
     }
 
-    /// How long a session waits for the gateway to go on with a run that a restart interrupted. A message that comes first takes the
-    /// interrupted one into its own prompt, which then gets no answer.
+    /// How long a session waits for the gateway to go on with a run that a restart interrupted. If the next message comes first,
+    /// the gateway takes the interrupted message into that message's prompt, and the interrupted one gets no answer.
     private static func resumeMs(_ profile: GatewayProfile) -> Int64 {
         profile.resumesRuns ? GatewayProfile.resumeMs + decisionMs : 0
     }

@@ -15,7 +15,7 @@ package enum DispatcherInput: Sendable, Equatable {
     case persistFailed(PersistID, PersistFailure)
     /// The one report of a dispatch.
     case outcome(AttemptID, AttemptOutcome)
-    /// A sign of life of any run. `active` may repeat as often as convenient.
+    /// The phase of a run of any client. `active` may be reported any number of times.
     case run(session: String, run: String, phase: RunPhase)
     /// The gateway has the message with this key in memory.
     case taken(key: String)
@@ -28,11 +28,12 @@ package enum DispatcherInput: Sendable, Equatable {
     /// The gateway runs the messages of all sessions again.
     case refusesNoMore
     case searched(SearchID, SearchReport)
-    /// The session, or all of them if nil, means something else than when entries were accepted.
+    /// The session leads to another conversation than when its waiting entries were accepted, for example after a reset. Nil stands
+    /// for all sessions.
     case routeChanged(session: String?, detail: String)
-    /// The run is to be stopped. A message of its own that the gateway has lost is not sent again.
+    /// A person asked to stop the run. If the gateway lost the run's message, the message is not sent again.
     case stopped(run: String)
-    /// No stop of the run stands any more.
+    /// Every stop of the run was taken back, so its message may be sent again.
     case mayRunAgain(run: String)
     /// The gateway answered a stop of this run: it has no such run.
     case nothingToStop(run: String)
@@ -45,7 +46,7 @@ package enum DispatcherInput: Sendable, Equatable {
 /// The phase of a run. Only `continued` says anything about the transcript.
 package enum RunPhase: Sendable, Equatable {
     case active
-    /// The gateway's process that worked on it is gone. The next one may go on with it.
+    /// The gateway's process that worked on the run is gone. The next process may go on with the run.
     case interrupted
     case ended
     /// The message was accepted during another run: the answer comes later, under a run id of the gateway's own
@@ -69,7 +70,7 @@ package enum DispatcherAction: Sendable, Equatable {
     case persist(PersistID, OutboxChange)
     /// Write the command to the link and report its outcome once.
     case dispatch(DispatchOrder)
-    /// Search the session's history and report with `searched`.
+    /// Search the session's transcript and report with `searched`.
     case search(SearchOrder)
     /// The answer to `cancel` or `retry`; its change is already durable.
     case answer(CommandToken, Result<OutboxEntry, OutboxRefusal>)

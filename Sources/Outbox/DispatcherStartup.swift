@@ -47,7 +47,7 @@ struct DispatcherStartup: Sendable {
             _ = keep(input)
             return ([], [])
         case .taken, .evidence:
-            // Entries that may have arrived are searched for in the history after loading.
+            // Entries that may have arrived are searched for in the transcript after loading.
             return ([], [])
         case .run(_, let run, .ended):
             if endedRuns.count < Self.mostEndedRuns { endedRuns.insert(run) }

@@ -63,7 +63,7 @@ struct EntryRun: Sendable {
 
     // MARK: The gateway
 
-    /// Whether the gateway still has the process that got the message.
+    /// Whether the gateway's present process is the one that got the message.
     func gatewayProcess(_ entry: OutboxEntry, _ context: DispatcherContext) -> Continuity {
         guard let now = context.process else { return .either }
         if heldOver == context.connection { return .same }
@@ -80,7 +80,8 @@ struct EntryRun: Sendable {
         return max(0, min(byWall, byMonotonic))...max(byWall, byMonotonic)
     }
 
-    /// Whether the gateway surely still knows the key; or the message is so old that a gateway which has it would show its row.
+    /// Whether the same key may be sent again: the gateway surely still remembers it, or the message is so old that a gateway which
+    /// has it would show its row by now.
     func mayRepeat(_ entry: OutboxEntry, _ context: DispatcherContext) -> Bool {
         guard let passed = passedMs(entry, context.now) else { return false }
         // Our clocks may have been set or stopped; the gateway's uptime is unaffected.

@@ -1,6 +1,6 @@
 import Ledger
 
-/// The reading of the session's history for one entry that may have arrived: the search under way, and when the next one is due.
+/// The reading of the session's transcript for one entry that may have arrived: the search under way, and when the next one is due.
 struct HistorySearch: Sendable, Equatable {
     private var current: Search?
     /// Monotonic time of the next search.
@@ -59,7 +59,8 @@ struct HistorySearch: Sendable, Equatable {
         let id = context.searches.begin(entry)
         current = Search(id: id, knew: knew)
         let since = entry.firstDispatchAt ?? entry.createdAt
-        // The newest page is enough where it has the row. An accepted entry has been looked for in events for some time.
+        // An entry in doubt is first looked for on the newest page. The search for an accepted entry reads back at once, because
+        // events have not shown its row for some time.
         let depth = isReadingBack || entry.state != .unconfirmed ? SearchDepth.complete : .recent
         context.order(.search(SearchOrder(id: id, entry: entry, depth: depth, since: since)))
     }
@@ -117,7 +118,7 @@ struct HistorySearch: Sendable, Equatable {
     mutating func forgetNext() { nextMs = nil }
 }
 
-/// The searches in the histories of sessions: the entries that need one, and those in progress.
+/// The searches in the transcripts of sessions: the entries that need one, and those in progress.
 struct HistorySearches: Sendable {
     struct Search: Sendable {
         let entry: String

@@ -43,7 +43,7 @@ package struct OutboxEntry: Sendable, Equatable {
     /// How far the gateway's clock was ahead of ours at that dispatch: the transcript's row has the time of that clock, even
     /// if either clock was set afterwards.
     package var dispatchSkewMs: Int64?
-    /// The identity of the sender: nobody else's repeat or command has to do with the entry.
+    /// The sender's identity. A repeated request or a coalescing command of another sender never affects this entry.
     package var owner: String?
     package var payloadBytes: Int
 
@@ -90,7 +90,8 @@ package struct OutboxEntry: Sendable, Equatable {
         self.payloadBytes = payloadBytes
     }
 
-    /// The entry a gateway key belongs to: keys are an id, or an id with `-r` and a generation. History adds `:user`.
+    /// The id of the entry to which a gateway key belongs. A key is the entry's id, or the id with `-r` and a generation, such as
+    /// `ID-r2`; the transcript adds `:user`.
     package static func entryID(ofKey key: some StringProtocol) -> String {
         let bare = bareKey(key)
         guard let dash = bare.lastIndex(of: "-") else { return bare }
@@ -104,7 +105,7 @@ package struct OutboxEntry: Sendable, Equatable {
     /// The run that answers the message: its own key, unless the gateway answered under another id.
     package var run: String { runID ?? upstreamKey }
 
-    /// A key as history shows it, without the role that newer gateways append.
+    /// A key as the transcript shows it, without the role that newer gateways append.
     package static func bareKey(_ key: some StringProtocol) -> String {
         key.hasSuffix(":user") ? String(key.dropLast(5)) : String(key)
     }
@@ -133,7 +134,8 @@ package struct OutboxEntry: Sendable, Equatable {
     /// Whether the session's transcript may show something of the message that is not known yet.
     var isLookedFor: Bool { [.accepted, .unconfirmed].contains(state) || wasRefused }
 
-    /// The facts about the message at the gateway that its row stands for. Connections of an earlier process count as one.
+    /// The facts that the entry's row in the database records about its message at the gateway. The row does not tell the
+    /// connections of an earlier process apart, so they count as one.
     var facts: [Fact] {
         guard firstDispatchAt != nil else { return [] }
         var facts: [Fact] = [.sent(key: keyGeneration, contact: 0)]
@@ -183,8 +185,7 @@ package struct OutboxKind: RawRepresentable, Sendable, Hashable {
     /// Only a message starts a run; for the others the gateway's answer is the whole result.
     package var startsRun: Bool { self == .message }
 
-    /// Whether repeating the command is harmless, so that an unanswered one is repeated without a search in the
-    /// history.
+    /// Whether repeating the command is harmless, so that an unanswered one is repeated without a search in the transcript.
     var isIdempotent: Bool { self != .message }
 }
 
@@ -214,9 +215,9 @@ package enum OutboxProof: String, Sendable, CaseIterable {
     case runEnd = "run-end"
     /// A stored row with the key, in a `session.message` event.
     case messageEvent = "message-event"
-    /// A row of the gateway's history with the key.
+    /// A row of the transcript with the key.
     case history
-    /// A row with the same text at a matching time, on gateways whose history shows no keys.
+    /// A row with the same text at a matching time, on gateways whose transcripts show no keys.
     case textMatch = "text-match"
     /// The gateway answered the first dispatch with `ok`: the message is a stop word and starts no run.
     case gatewayReceipt = "gateway-receipt"
@@ -224,7 +225,7 @@ package enum OutboxProof: String, Sendable, CaseIterable {
     case answer
 }
 
-/// The outcome of an attempt (outbox rules, part 1.6 rule 6).
+/// How one attempt to send an entry ended, as it is stored with the attempt and counted in the metrics.
 package enum AttemptClass: String, Sendable, CaseIterable {
     case accepted
     case notDispatched = "not_dispatched"

@@ -36,8 +36,7 @@ package struct OutboxPolicy: Sendable, Equatable {
     package var parallelSessions = 4
     /// The gateway forgets a key after 5 minutes; a minute is left for clock differences and slow frames.
     var safeRepeatWindowMs: Int64 = 240_000
-    /// The times after acceptance at which an entry without proof is searched for in the history; the last interval
-    /// repeats.
+    /// The times after acceptance at which an entry without proof is searched for in the transcript; the last interval repeats.
     var proofChecksMs: [Int64] = [30_000, 120_000, 600_000, 1_800_000]
     /// The longest wait of an accepted entry for its proof: a run may wait behind others, for a person, or for a model.
     var proofPatienceMs: Int64 = 48 * 3_600_000

@@ -190,7 +190,7 @@ package struct OutboxRules: Sendable {
         return change
     }
 
-    /// The wait before the search for an entry goes on whose repeat was refused.
+    /// How long the search for an entry rests after the gateway refused the repeat of its key.
     func pause(after rejection: GatewayRejection, of entry: OutboxEntry, vary: Double) -> Int64? {
         let retryAfterMs = rejection.retryAfterMs
         return schedule.delay(afterAttempts: entry.attemptCount, retryAfterMs: retryAfterMs, vary: vary)
@@ -211,7 +211,8 @@ package struct OutboxRules: Sendable {
         case .failed, .expired:
             break
         case .queued, .retrying:
-            // A person's retry of a message in doubt waits for the link. The message may run all the same.
+            // A message that was in doubt when a person retried it waits here for the link. It may have arrived and may run
+            // although it is cancelled.
             guard force || entry.firstDispatchAt == nil || entry.kind.isIdempotent else { throw .needsForce }
         case .unconfirmed:
             guard force else { throw .needsForce }
@@ -377,7 +378,7 @@ package struct OutboxRules: Sendable {
         unconfirmed(entry, now: now, fault: .unknown, attempted: false)
     }
 
-    /// The message is shown not to have arrived, after later ones were sent.
+    /// The message turned out not to have arrived, but later ones were sent meanwhile, so a person decides whether it goes again.
     func lost(_ entry: OutboxEntry, now: Timestamp) -> OutboxChange {
         var change = failedWithout(attempt: entry, now: now, fault: .lost)
         change.entry.forgetDispatch()

@@ -1,7 +1,7 @@
 package import Basics
 package import Ledger
 
-/// Looks for one entry in the newest rows of its session's history.
+/// Looks for one entry in the newest rows of its session's transcript.
 ///
 /// An overlooked row makes a message run twice. So if a row may or may not be the entry's, the report says neither
 /// found nor absent.
@@ -76,8 +76,8 @@ extension Attribution.Claimant {
     }
 }
 
-/// A message's own row in the history. A gateway writes the row even if it refuses to run the message, so the row alone
-/// does not show that the agent got it.
+/// A message's own row in the transcript. A gateway writes the row even if it refuses to run the message, so the row alone does not
+/// show that the agent got it.
 package struct OwnRow: Sendable, Equatable {
     /// Rows of an answer follow it.
     package var isAnswered: Bool
@@ -85,7 +85,7 @@ package struct OwnRow: Sendable, Equatable {
     package var newestAt: Timestamp?
 }
 
-/// The range of a search in the history.
+/// The range of a search in the transcript.
 package enum SearchDepth: Sendable, Equatable {
     /// Only the newest page.
     case recent
@@ -93,14 +93,14 @@ package enum SearchDepth: Sendable, Equatable {
     case complete
 }
 
-/// The result of a search in the history.
+/// The result of a search in the transcript.
 package struct SearchReport: Sendable, Equatable {
     package var proof: OutboxProof?
     /// The message's own row, where that is the proof.
     package var row: OwnRow?
-    /// The history was read back past the first dispatch.
+    /// The transcript was read back past the first dispatch.
     package var isComplete: Bool
-    /// A run is in progress in the session: the row may not be in the history yet.
+    /// A run is in progress in the session: the row may not be in the transcript yet.
     package var hasActiveRun: Bool
     /// The request itself failed, so nothing is known.
     var hasFailed = false

@@ -40,15 +40,16 @@ struct HistoryTurn: Sendable {
     /// Whether the user's row has this message, alone or as one of several messages that the gateway joined into one turn.
     func carries(_ message: Words) -> Bool { messages.contains { $0.show(message) } }
 
-    /// Whether the gateway wrote the row by itself behind the turn, so that it answers nothing. To a command it is the answer.
+    /// Whether the gateway added the row by itself behind the turn, so that the row is no answer. An injected row behind a command
+    /// is the answer.
     func isNote(_ row: HistoryRow) -> Bool {
         (row.isInjected && !isCommand) || repeatsAnswer(row)
     }
 
     private var isCommand: Bool { messages.first?.isCommand ?? false }
 
-    /// Whether the row is the answer before this turn once more. June gateways write it so, as by a command-line model, where the next
-    /// message's row stands before the answer is complete.
+    /// Whether the row repeats the previous turn's answer. June gateways write such a row, marked as that of a command-line model,
+    /// if the next message's row was written before the answer was complete.
     private func repeatsAnswer(_ row: HistoryRow) -> Bool {
         guard let before, row.isByCommandLine, !before.isByCommandLine else { return false }
         let words = Words(ReplyText.clean(row.text))

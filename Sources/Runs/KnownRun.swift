@@ -1,16 +1,16 @@
 package import Basics
 
-/// The facts that the database has of a run: how far it is published, and what became of its message. A tracker goes on from them after
-/// a restart of Ladle, and where nobody saw the run of a message.
+/// A run as the database knows it: how far it was published, and what became of its message. The tracker continues from it after a
+/// restart of Ladle, and for a message whose run was never seen.
 package struct KnownRun: Sendable {
     /// Our message, which the run answers.
     package struct Message: Sendable {
         package enum Delivery: Sendable {
-            /// The gateway has the message, or it is given up: it is not sent again.
+            /// The message is not sent again: the gateway has it, or it was given up.
             case over
-            /// The outbox has no proof of it yet and may send it again.
+            /// The outbox has no proof that the gateway has the message, and may send it again.
             case open
-            /// It left no trace at the gateway and waits to be sent again.
+            /// The message left no trace at the gateway and waits to be sent again.
             case lost
         }
 
@@ -29,7 +29,7 @@ package struct KnownRun: Sendable {
     package var session: SessionKey
     /// Nil if Ladle did not send the message.
     package var message: Message?
-    /// The run as the streams have it; nil if they do not.
+    /// The run as it was published on the event stream; nil if it was not.
     package var published: Run?
     /// The gateway said at this time, by our clock, that it stopped the run.
     package var stoppedAt: Timestamp?
@@ -54,7 +54,8 @@ package struct KnownRun: Sendable {
         (self.stoppedAt, self.goneAt) = (stoppedAt, goneAt)
     }
 
-    /// The last that is known of it. A run in progress was so up to now.
+    /// The latest time at which the run's state is known: its end; now, for a published run in progress; or the time at which its
+    /// message was sent.
     func knownAt(_ now: Timestamp) -> Timestamp {
         guard let published else { return message?.sentAt ?? now }
         return published.endedAt ?? now

@@ -31,11 +31,12 @@ package struct Run: Sendable, Equatable {
     package var error: String?
     /// Nil while the run is active.
     package var end: Ending.How?
-    /// The run in which the gateway goes on with this one, which it interrupted.
+    /// The id of the run in which the gateway goes on with this interrupted or stopped one.
     package var continuedAs: String?
     /// The gateway may still run the words of the stopped message, or read them with the session's next one.
     package var mayReturn: Bool
-    /// The message had begun to run before, in a process of the gateway that is gone: what it does, it may have done twice.
+    /// The message had begun to run before, in a process of the gateway that is gone. So the agent may have done the same work
+    /// twice.
     package var executedAgain: Bool
     package var usage: TokenUsage?
 
@@ -144,8 +145,8 @@ package enum RunChange: Sendable, Equatable {
     case proven(String, RunProof)
     /// The gateway is busy and answers our send later, in another run.
     case deferred(String, session: SessionKey)
-    /// The run `to` answers the deferred send `from`, or goes on with the interrupted run `from`. If it is shared, it may answer
-    /// another message too, or only that: it was found by the words alone.
+    /// The run `to` answers the deferred send `from`, or goes on with the interrupted run `from`. If `isShared`, the run was found
+    /// by its words alone: it may answer another message too, or only that one.
     case reassigned(from: String, to: String, isShared: Bool = false)
     /// Ladle stops following a run of which nothing was shown. Nothing more comes under its id.
     case dropped(String, session: SessionKey)

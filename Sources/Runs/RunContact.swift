@@ -24,19 +24,19 @@ struct RunContact: Sendable {
     /// Some ends come without an event, so the gateway is asked about a run after a long silence.
     func isSilent(now: Timestamp) -> Bool { now.milliseconds - heardAt.milliseconds >= Self.silence }
 
-    /// Whether the process was found gone so recently that the next one may still go on with the run.
+    /// Whether the gateway may still go on with the run late: its process was found gone less than an hour ago.
     func mayContinueLate(now: Timestamp) -> Bool {
         goneAt.map { now.milliseconds - $0.milliseconds < GatewayProfile.lateResumeMs } ?? false
     }
 
-    /// Whether a process of the gateway that began at this time, by our clock, may lack the stop with which the run ended: the one
-    /// before was killed before the stop was on its disk.
+    /// Whether the gateway may have lost the stop that ended the run: its next process began soon after the stop, at this time by
+    /// our clock, so the old process may have been killed before the stop was on its disk.
     func mayHaveLostItsStop(process: Timestamp) -> Bool {
         !GatewayProcess.began(heardAt, after: process)
             && process.milliseconds - heardAt.milliseconds <= Self.stopMilliseconds
     }
 
-    /// Whether the next process has time left to go on with the run.
+    /// Whether the gateway may still go on with the run in the usual time: its process was found gone less than a minute ago.
     func mayComeBack(now: Timestamp) -> Bool {
         goneAt.map { now.milliseconds - $0.milliseconds < GatewayProfile.resumeMs } ?? false
     }
@@ -61,7 +61,8 @@ struct RunContact: Sendable {
     }
 
     static let silence: Int64 = 16_000
-    /// The time that a gateway takes at most to write a stop, to be killed and to start again. Later, others may have used the session.
+    /// The longest time from a stop to the start of the process that lost it. A gateway that starts later has the stop on its disk,
+    /// or others may have used the session since.
     private static let stopMilliseconds: Int64 = 120_000
     /// Gateways write the row of an aborted run up to 3 s after its end.
     private static let lastRowMilliseconds: Int64 = 3_000

@@ -21,7 +21,7 @@ enum RunJudge {
         var awaitsDelivery = false
         /// The gateway may have refused to run the message, whose row it wrote all the same.
         var mayBeRefused = false
-        /// Nothing of the run was shown to anybody, and neither an event nor a row came.
+        /// Nothing of the run was published, and neither an event nor a row of it came.
         var isNothing = false
         /// The page's rows show how the run ended.
         var isEndShown = false
@@ -86,7 +86,8 @@ enum RunJudge {
         row("perhaps at work", .read) { !$0.isSessionIdle },
         row("idle, and nothing was shown", .drop) { $0.isNothing },
         row("idle, and neither begun nor stored", .read) { !$0.hasBegun && !$0.isStored },
-        // The session's last end may be the refusal. The gateway's answer about the message ends entry and run together.
+        // The session's last end may be the refusal of this message. The gateway is asked about the message, and its answer ends
+        // entry and run together.
         row("idle, and perhaps refused", .read) { $0.mayBeRefused },
         Row(
             name: "idle, and over",

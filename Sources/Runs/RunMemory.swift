@@ -121,7 +121,8 @@ struct RunMemory: Sendable {
         if let own { self[own]?.message.announced() } else { sessions[session]?.othersSaid(words) }
     }
 
-    /// The gateway begins with a message of these words; unless it is one of ours, another client said them.
+    /// The gateway begins to run a message with these words. If the message is none of ours, it is one of another client, and waits
+    /// no longer.
     mutating func gatewayBegan(_ words: Words, in runs: some Sequence<String>, session: SessionKey) {
         let isOurs = runs.contains { self[$0]?.message.isShown(as: words) == true }
         if !isOurs { sessions[session]?.othersBegan(words) }
@@ -309,7 +310,7 @@ struct RunMemory: Sendable {
 
 /// Limits on the memory of one run and of one session, so that no gateway can fill our memory.
 package enum ActivityLimits {
-    /// Longest text kept of one run, in UTF-8 bytes. The gateway itself cuts history texts at 12,000 characters.
+    /// Longest text kept of one run, in UTF-8 bytes. The gateway itself cuts the texts of a transcript at 12,000 characters.
     package static let runTextBytes = 1 << 20
     /// Most steps kept of one run. A run with more steps still gets its text and its end.
     package static let stepsPerRun = 500

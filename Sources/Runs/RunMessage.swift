@@ -8,7 +8,7 @@ struct RunMessage: Sendable {
     func isShown(as row: Words) -> Bool { words.map { row.show($0) } ?? false }
     /// How far the gateway's clock was ahead of ours when the message was sent; nil if unknown.
     var clockSkewMs: Int64?
-    /// The run goes on with one that a restart interrupted, and its prompt is the gateway's.
+    /// The run continues one that a restart interrupted, so the gateway itself wrote its prompt.
     var isResumption = false
     /// Another client sent the message.
     var isOfStranger: Bool { words == nil && !isResumption }
@@ -20,11 +20,13 @@ struct RunMessage: Sendable {
     private(set) var isSenderHere = false
     /// The gateway announced that it took the message, as April does for every client's.
     private(set) var isAnnounced = false
-    /// An event of the run came since the message's entry changed last, and since the link was opened.
+    /// An event of the run came since the entry's last change and since the link was opened, so the outbox already knows that the
+    /// gateway has the message.
     private var isHeard = false
     /// The agent was seen at work on the message.
     private(set) var wasSeenAtWork = false
-    /// A row that was seen while the message could still be refused. It is proof as soon as the agent is seen at work.
+    /// The message's row, seen while the gateway could still refuse the message. It becomes proof of delivery once the agent is
+    /// seen at work.
     private var seenRow: RunProof?
 
     /// The transcript holds the message, although perhaps no page has shown it: its row may have come as an event. A gateway that goes
@@ -47,8 +49,8 @@ struct RunMessage: Sendable {
     mutating func connectionChanged() { (isSenderHere, isAnnounced, isHeard) = (false, true, false) }
     mutating func entryChanged() { isHeard = false }
 
-    /// An event of the run came.
-    /// - Returns: whether it is the first, of which the entry does not know yet.
+    /// Records an event of the run.
+    /// - Returns: whether it is the first one since the entry's last change, so that the outbox has to be told.
     mutating func heard() -> Bool {
         defer { isHeard = true }
         return !isHeard

@@ -4,7 +4,7 @@ import Ledger
 struct RunPublication: Sendable {
     enum Next: Sendable, Equatable {
         case nothing
-        /// The differences since the last time, after the start or before the end where that is new.
+        /// The differences since the last call, with the start before them and the end after them if these are new.
         case differences(isStart: Bool, isEnd: Bool)
         /// The published end was wrong.
         case correction
@@ -31,12 +31,13 @@ struct RunPublication: Sendable {
         end = (published.state, over)
     }
 
-    /// A queued run is shown only if an earlier try of it was.
+    /// A queued run is published only if an earlier try of the same run was.
     mutating func next(_ state: Run.State, over: Ending.Over?) -> Next {
         guard state != .queued || isStartPublished else { return .nothing }
         let isEnd = !state.isActive
         if let end {
-            // A run that was cut off or stopped names the run in which the gateway goes on with it.
+            // A published end is corrected if the state has changed, or if a run that did not complete is over for another reason,
+            // such as the run in which the gateway goes on with it.
             guard isEnd, end.state != state || (state != .completed && end.over != over) else { return .nothing }
             self.end = (state, over)
             return .correction

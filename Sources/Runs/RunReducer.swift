@@ -70,11 +70,11 @@ struct RunReducer: Sendable {
     var isOver: Bool { ending.over != nil }
     /// The gateway said that it stopped the run, and it is not known to go on with it.
     var wasStopped: Bool { isClosed && ending.wasStopped && ending.over == nil }
-    /// The gateway may still go on with the run: it is active, or it ended only because the gateway's process was gone, or the
-    /// process was gone before its stop was on the disk.
+    /// The gateway may still go on with the run. Either the run is active; or it ended only because the gateway's process was gone;
+    /// or it was stopped, and the process may have been killed before the stop was on its disk.
     var mayContinue: Bool { isActive || ending.wasGivenUp || wasStopped }
-    /// Whether the next process of the gateway may go on with this run, which was stopped. A run that began in spite of its stop was
-    /// under way until the process was gone.
+    /// Whether the next process of the gateway may go on with this stopped run, because it does not know of the stop. A run that
+    /// began in spite of its stop was under way until its process was gone, so any other process may go on with it.
     func mayHaveLostItsStop(process: Continuity, startedAt: Timestamp?, now: Timestamp) -> Bool {
         guard wasStopped, !contact.isProcessGone || contact.mayContinueLate(now: now) else { return false }
         if beganAfterStop { return process == .other }
@@ -85,7 +85,7 @@ struct RunReducer: Sendable {
     /// Events were lost, or only the transcript has a result.
     var needsHistory: Bool { hasGap || needsRows }
 
-    /// The run as one that may own rows.
+    /// The run as a claimant of rows of the transcript.
     /// - Parameter aheadMs: how far the gateway's clock is ahead of ours now. Either may have been set since the message was sent.
     func claimant(aheadMs: Int64) -> Attribution.Claimant {
         let steps = self.steps
@@ -102,7 +102,7 @@ struct RunReducer: Sendable {
         return claimant
     }
 
-    /// The gateway said its own words in place of an answer, and no work was seen: it may have written no row of the message.
+    /// The gateway answered with a text of its own, and no work was seen. It may have written no row of the message.
     private var wasTurnedAway: Bool { ending.isTurnedAway && !message.wasSeenAtWork }
 
     /// A time of our clock.
@@ -132,7 +132,7 @@ struct RunReducer: Sendable {
             id: id,
             session: session,
             state: state,
-            // If a run is aborted while it waits, its first event comes after its end.
+            // A run that is aborted while it waits gets its first event after its end. It is shown as started at its end.
             startedAt: min(times.start, end ?? times.start),
             endedAt: end,
             text: text.published,
@@ -147,8 +147,8 @@ struct RunReducer: Sendable {
         )
     }
 
-    /// Whether the gateway may bring a stopped message of ours back by itself. A start alone does not show that a model was asked: seen
-    /// live, April and June end such a run within 60 ms and read its row with the next message.
+    /// Whether the gateway may run a stopped message of ours later, or read it with the next one. A reported start does not show
+    /// that a model was asked: April and June were seen to end such a run within 60 ms and to read its row with the next message.
     private var mayReturn: Bool {
         message.words != nil && traits.mayBringBackStopped(hasBegun: !text.published.isEmpty || !steps.isEmpty)
     }
@@ -192,7 +192,7 @@ struct RunReducer: Sendable {
         times.foundStart(at: lifecycle.startedAt ?? event.time ?? now)
     }
 
-    /// A row of the session came as an event. It may be the answer of a run that was stopped in vain.
+    /// A row of the session came as an event. If this run began in spite of its stop, the row may be its answer.
     mutating func answerCame() -> Bool {
         hasAnswerToRead = beganAfterStop
         return beganAfterStop
@@ -237,7 +237,7 @@ struct RunReducer: Sendable {
     /// A final event that may have the answer before once more.
     private var doubted: (event: ChatEvent, at: Timestamp)?
 
-    /// No work was seen of the run of our message, so a final event alone may have the answer before once more.
+    /// No work on our message was seen, so the text of a final event may only repeat the previous answer.
     var isAnswerDoubtful: Bool {
         message.words.map { !$0.isCommand } ?? false && times.starts.isEmpty && !text.wasReported && steps.isEmpty
     }
@@ -255,7 +255,7 @@ struct RunReducer: Sendable {
         if Words(ReplyText.clean(said)) != Words(ReplyText.clean(lastAnswer)) { take(event, triesAgain: false, now: now) }
     }
 
-    /// The gateway said to an earlier process of Ladle that it stopped the run, of which nothing had been seen.
+    /// The gateway told an earlier process of Ladle that it stopped the run; no event of the run had been seen.
     mutating func wasStoppedBefore(at time: Timestamp) {
         began(at: time)
         ending.stopped()
@@ -288,10 +288,10 @@ struct RunReducer: Sendable {
         guard let state = event.state, !isClosed || state == .final || state == .error else { return }
         // If the transcript has the whole answer, the error is that of a step.
         if isClosed, state == .error, ending.isAnswered { return }
-        // An empty final event says that a message waits, or that its key is remembered.
+        // An empty final event is no end: it says that a message waits behind a run, or that the gateway remembers its key.
         if isClosed, state == .final, event.message == nil, ending.isProven { return }
         if !isClosed { heard(at: now) }
-        // The gateway does not try a message again that it refused before the run began.
+        // An error before the run began is a refusal, and the gateway does not try a refused message again.
         let triesAgain = triesAgain && hasBegun
         let sequence = event.sequence
         let time = event.time
@@ -434,7 +434,7 @@ struct RunReducer: Sendable {
         ending.finished()
     }
 
-    /// The run was found to have begun with the user's row of this time.
+    /// The user's row of this time was found to be the run's, so its time is one of the run's starts.
     mutating func began(withRowAt time: Timestamp) { times.foundStart(at: time) }
 
     // MARK: The link
@@ -452,7 +452,7 @@ struct RunReducer: Sendable {
         message.sentAgain()
     }
 
-    /// The run goes on with one that the gateway's restart cut off.
+    /// This run continues another one, which the gateway's restart cut off.
     mutating func goesOnWithAnother() { ending.continuesAnother() }
 
     /// The gateway has lost the message, and with it the steps and the text of the last try.
@@ -461,12 +461,12 @@ struct RunReducer: Sendable {
         contact.awaitsResend = true
     }
 
-    /// The gateway began the run again while Ladle saw no event of it. Its rows alone show that.
+    /// The gateway began the run again, and Ladle saw no event of that: only the rows of the transcript show it.
     /// - Parameter now: when the rows were read. A published end is corrected by rows up to this time.
     mutating func continuedUnseen(now: Timestamp) {
         if isClosed { overAt = now } else { beginAgain() }
         ending.continuesAnother()
-        // Of a stopped run, the rows behind the stop are its own too.
+        // If the run was stopped, the rows behind the stop are its own too.
         if ending.wasStopped { beganAfterStop = true }
         if publication.isEndFromDisk { text.forgetSnapshot() }
     }
@@ -496,7 +496,7 @@ struct RunReducer: Sendable {
                 error: run.error,
                 isAgain: run.executedAgain
             )
-            // A message of which there is work was not refused, so its row proves its delivery.
+            // Work on the message shows that it was not refused, so its row proves its delivery.
             let isAtWork = !run.text.isEmpty || run.steps.contains { [.tool, .thinking].contains($0.kind) }
             if isAtWork { message.seenAtWork() }
             if run.state.isActive, known.message?.delivery == .lost { awaitResend() }

@@ -11,7 +11,7 @@ struct RunText: Sendable {
     private var finalText: [UInt8]?
     private var isFinalCut = false
     private var abortedText: [UInt8]?
-    /// The text so far that a history page gave.
+    /// The text so far, from a page of the transcript.
     private var snapshot: [UInt8] = []
     /// The texts of the run's assistant rows.
     private var rowTexts: [(row: String, text: [UInt8])] = []

@@ -96,7 +96,7 @@ struct RunTies: Sendable {
             else { continue }
             guard let (id, isShared) = interrupted(by: user, after: owned[place - 1], runs, in: memory), id != answer,
                 memory[session: session]?.interrupted.contains(id) == true,
-                // A run whose message is known goes on with that one.
+                // A run that answers a known message of its own does not resume another run.
                 memory[answer]?.message.words == nil,
                 isResumed(id, by: answer, at: time, in: memory)
             else { continue }
@@ -106,11 +106,13 @@ struct RunTies: Sendable {
             let words = memory[id]?.message.words
             memory[answer]?.message.words = words
             if !isUnseen { memory[answer]?.goesOnWithAnother() }
-            // Where Ladle joined the run late, its answer is found by the prompt alone.
+            // If Ladle missed the run's start, only the time of the prompt's row ties the answer to the run.
             memory[answer]?.began(withRowAt: time)
-            // This change comes before the run's end, so that a client that waits for the answer does not take the end for it.
+            // This change comes before the end of the interrupted run, so that a client that waits for the answer does not take
+            // that end for it.
             changes.append(.reassigned(from: id, to: answer, isShared: isShared))
-            // Nothing was shown of a run that is not known to have begun.
+            // A run that was never seen to begin was never published, so it needs no end: its id becomes another name of the new
+            // run.
             guard !isUnseen else {
                 memory.alias(id, to: answer)
                 continue
@@ -120,7 +122,7 @@ struct RunTies: Sendable {
         }
     }
 
-    /// The run that began with the gateway's prompt of this time: the one whose start is nearest.
+    /// The run that the gateway began with its own prompt: of the runs whose start fits the prompt's time, the nearest.
     private func resuming(at prompt: Timestamp, _ runs: SessionRuns, in memory: RunMemory) -> String? {
         var nearest: (id: String, distance: Int64)?
         for id in runs.all where !runs.interrupted.contains(id) {
@@ -136,7 +138,7 @@ struct RunTies: Sendable {
         return nearest?.id
     }
 
-    /// The run that Ladle joined while it worked on the prompt of this time: the gateway began it while Ladle was away.
+    /// The active run that was first seen at work and fits the prompt's time: the gateway began it while Ladle was away.
     private func joined(
         after prompt: Timestamp,
         before next: Timestamp?,
@@ -203,7 +205,7 @@ struct RunTies: Sendable {
         _ runs: SessionRuns,
         in memory: RunMemory
     ) -> (run: String, isShared: Bool)? {
-        // The notice of such a prompt may contain the words of a short message.
+        // The fixed text of such a prompt may contain the words of a short message by chance, so words are not compared here.
         if user.resumesUnnamedTurn {
             if let before, runs.interrupted.contains(before) { return (before, false) }
             return runs.interrupted.last { memory[$0]?.isActive == true }.map { ($0, false) }

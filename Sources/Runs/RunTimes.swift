@@ -64,7 +64,8 @@ struct RunTimes: Sendable {
 
     // MARK: From the database
 
-    /// Of a run in progress nothing is known since: it may have ended while Ladle was away.
+    /// Takes the times of a published run. The newest step of a run in progress is the last news of it: it may have ended while
+    /// Ladle was away.
     mutating func resume(_ run: Run) {
         (startedAt, starts, lastEvent) = (run.startedAt, [run.startedAt], run.endedAt ?? run.startedAt)
         for step in run.steps { seen(at: step.endedAt ?? step.startedAt) }

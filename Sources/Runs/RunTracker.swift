@@ -5,7 +5,7 @@ package import Ledger
 
 /// Follows all runs of the gateway, also the runs that other clients started. Events, transcript pages and answers go in, changes
 /// come out; the tracker does no I/O and has no clock. A run ends by evidence: its own terminal event, the rows of its own turn, or
-/// the gateway's statement that the run is over. If a run is silent, the tracker only has the gateway asked.
+/// the gateway's statement that the run is over. Silence alone ends no run: the tracker only has the gateway asked.
 package struct RunTracker: Sendable {
     package var defaults: SessionDefaults
     package var profile = GatewayProfile(.june) {
@@ -48,7 +48,7 @@ package struct RunTracker: Sendable {
 
     package func resolved(_ id: String) -> String { memory.resolved(id) }
 
-    /// Also of a run that an earlier process of Ladle saw end.
+    /// The session of a run, even of one that an earlier process of Ladle saw end.
     package func session(ofRun id: String) -> SessionKey? { memory[resolved(id)]?.session }
 
     /// The runs in progress whose start was published, in the order in which they began.
@@ -133,7 +133,7 @@ package struct RunTracker: Sendable {
         return changes + memory.takeEvictedEnds()
     }
 
-    /// The message left no trace at the gateway, and it is not sent again: a run that began is over, and no other will.
+    /// The message left no trace at the gateway and is not sent again. Ends its run if the run had begun, and forgets it otherwise.
     package mutating func isLost(_ id: String, now: Timestamp) -> [RunChange] {
         let id = resolved(id)
         var changes: [RunChange] = []
@@ -163,7 +163,7 @@ package struct RunTracker: Sendable {
         guard isNews, !isHidden(id) else { return [] }
         if !memory.has(id) { memory.make(id, session: known.session, now: known.knownAt(now)) }
         memory.follow(known)
-        // A process that has been gone for long does not go on with its runs.
+        // If a gateway's process has been gone for long, the next one does not go on with its runs.
         if let run = memory[id], run.isClosed, run.contact.isProcessGone, !run.mayContinueLate(now: now) {
             memory.forget(id)
         }
@@ -211,8 +211,8 @@ package struct RunTracker: Sendable {
         return changes + memory.takeEvictedEnds()
     }
 
-    /// An event of a run whose id is one of our keys shows that the gateway has the message. It is told once for each state of the
-    /// message's entry, so that a piece of text concerns no entry.
+    /// An event of a run whose id is one of our keys shows that the gateway has the message. The outbox is told once for each state
+    /// of the message's entry, so that a piece of text does not become a change of an entry.
     private mutating func noteTaken(_ key: String?, to changes: inout [RunChange]) {
         guard let key, !isHidden(key) else { return }
         if memory.has(key), memory[key]?.message.heard() == false { return }
@@ -224,7 +224,8 @@ package struct RunTracker: Sendable {
         guard let id = known(event) ?? adopt(event, opens: event.opensRun, now: now) else { return }
         let isFirst = memory[id]?.hasBegun == false
         memory[id]?.take(event, resultsInRows: !profile.sendsRows, now: now)
-        // A page alone shows in which conversation our run begins. Another one later shows that somebody reset the session.
+        // On this release only a page shows in which conversation our run begins. If a later page shows another conversation,
+        // somebody has reset the session.
         if isFirst, !profile.sendsRows, let run = memory[id], run.hasBegun, run.message.words != nil { wantRows(id) }
         if let proof = memory[id]?.message.proveBySeenRow() { changes.append(.proven(id, proof)) }
         if event.stream == .item { seesAllToolEvents = true }
@@ -319,8 +320,8 @@ package struct RunTracker: Sendable {
         }
     }
 
-    /// Ladle itself had the session reset or deleted. A gateway that names no conversation in its events ends the runs of the
-    /// former one without a word.
+    /// The session was reset or deleted through Ladle. A gateway whose events name no conversation ends the runs of the former one
+    /// without an event, so they are ended here.
     package mutating func conversationEnded(_ session: SessionKey, now: Timestamp) -> [RunChange] {
         var changes: [RunChange] = []
         guard !profile.sendsRows else { return changes }
@@ -397,7 +398,8 @@ package struct RunTracker: Sendable {
         guard opens, let id = event.runId, memory.mayShow(id), let key = event.sessionKey else { return nil }
         let session = defaults.tolerant(key)
         memory.make(id, session: session, now: now)
-        // The gateway may go on with an interrupted run; its prompt, which shows that, may have come before.
+        // This run may continue an interrupted one. Only its prompt shows that, and the prompt's row may have come before this
+        // event.
         if memory[session: session]?.interrupted.isEmpty == false { wantRows(id) }
         return id
     }
@@ -454,7 +456,7 @@ package struct RunTracker: Sendable {
         case .running: memory[id]?.heard(at: now)
         case _ where profile.pagesTellRuns && answer != .unknown:
             if reducer.message.isStored { memory.prove(id, byRow: .row, mayBeOfRefused: false, to: &changes) }
-        // The gateway also calls a message over that still waits.
+        // The gateway gives the same answer about a message that still waits.
         case _ where !reducer.hasBegun: break
         // The gateway may be in the pause before its next try.
         case .failed(let error) where !profile.saysFailedAfterTheLastTry: memory[id]?.failed(error, now: now)
@@ -468,7 +470,7 @@ package struct RunTracker: Sendable {
         return changes + memory.takeEvictedEnds()
     }
 
-    // MARK: History
+    // MARK: The transcript
 
     /// - Parameter askedAt: when the page was asked for. Events since then are newer than the page.
     package mutating func receive(

@@ -7,9 +7,9 @@ struct SessionRuns: Sendable {
     var ended: [String] = []
     /// Our own sends that the gateway deferred because a run was active; later runs of the session answer them.
     var deferred: [String] = []
-    /// Runs that the last restart of the gateway interrupted. A run that goes on with one of them does not name it.
+    /// Runs that the last restart of the gateway interrupted. A run that continues one of them has another id and does not name it.
     var interrupted: [String] = []
-    /// Messages of other clients with which the gateway has not begun yet, by their words.
+    /// The words of other clients' messages that the gateway has not begun to run.
     private var othersWords: [Words] = []
     private(set) var touchedAt: Timestamp
     /// The transcript is known to be on disk. A new session of March and June has nothing there before its first answer
@@ -46,7 +46,7 @@ struct SessionRuns: Sendable {
 
     // MARK: Messages of other clients
 
-    /// Far more than one session's queue at the gateway holds at a time.
+    /// The most messages of other clients that are remembered: far more than wait at a gateway for one session at a time.
     private static let mostOthers = 64
 
     func haveOthersSaid(_ words: Words) -> Bool { othersWords.contains { $0.show(words) } }

@@ -7,7 +7,7 @@ package import Ledger
 ///
 /// If nothing shows how an item ended, its state is `unknown`.
 package struct WaitingRegister<Item: WaitingItem>: Sendable {
-    /// Distinguishes an item from another one with the same id.
+    /// Tells two items with the same id apart: a gateway may use an id again.
     package struct Identity: Sendable, Hashable {
         let id: String
         let createdAt: Timestamp

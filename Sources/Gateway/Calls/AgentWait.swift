@@ -1,6 +1,6 @@
 package import JSONBytes
 
-/// Asks whether a run is over. History pages of older gateways do not show it.
+/// Asks whether a run is over. Transcript pages of older gateways do not show it.
 package struct AgentWait: GatewayCall {
     package enum Output: Sendable, Equatable {
         /// The run is over. Also the answer for a queued message that has not run, and on 2026.4.26 for a run that

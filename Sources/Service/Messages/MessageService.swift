@@ -8,8 +8,8 @@ package import Runs
 import Store
 import Upstream
 
-/// Chat messages: read from the gateway's history, cached for times without the gateway, published on the stream as
-/// they become known.
+/// Chat messages: read from the gateway's transcripts, cached for times without the gateway, published on the stream as they become
+/// known.
 package final class MessageService {
     /// Rows requested per wanted message, because tools and housekeeping take rows too.
     private static let rowsPerMessage = 4
@@ -98,7 +98,7 @@ package final class MessageService {
         }
     }
 
-    // MARK: History
+    // MARK: The transcript
 
     struct Page {
         var page: MessagePage

@@ -12,7 +12,8 @@ struct MissingEntries {
 
     /// Messages that failed or whose run did, and stopped ones, oldest first. They stand at their time.
     private var ended: [Ended] = []
-    /// Messages on their way, oldest first; delivered ones only while the transcript may still lag. They stand at the end.
+    /// Messages on their way, oldest first, and delivered ones as long as the transcript may lack their rows. They stand at the end
+    /// of the list.
     private(set) var waiting: [ChatMessage] = []
 
     /// - Parameters:
@@ -67,6 +68,7 @@ struct MissingEntries {
         return messages
     }
 
-    /// Of one millisecond, messages of the transcript stand first, then ours in the order of their ids.
+    /// Whether the message at this place is one of the ended ones. Messages of the same millisecond are sorted so: first the
+    /// transcript's, then the ended ones by id.
     private func isOurs(_ place: MessageCursor) -> Bool { ended.contains { $0.message.id == place.id } }
 }

@@ -3,9 +3,10 @@ import Outbox
 import Runs
 import Store
 
-/// The newest messages on the stream: their states, and how far the stream has each session's transcript.
+/// The newest messages that were published on the event stream: the state of each, and up to which message the stream has each
+/// session's transcript.
 struct SaidMessages: Sendable {
-    /// The longest time from a run's end to its messages, since a busy gateway takes long to answer.
+    /// The longest time from a run's end to the publication of its messages: a busy gateway takes long to return the transcript.
     private static let lookMilliseconds: Int64 = 60_000
 
     /// The states in which messages were published, by message.
@@ -17,9 +18,10 @@ struct SaidMessages: Sendable {
     private(set) var sessions: [SessionKey] = []
     /// Runs that ended shortly before the log's end, without an answer in their session since, oldest first.
     private(set) var unansweredRuns: [Run] = []
-    /// From this time on all messages on the stream are known here.
+    /// All messages published since this time are known here; earlier ones may have been forgotten.
     private var begun: Timestamp?
-    /// From this time on the stream has the messages of all sessions; nil for a new log before the first link.
+    /// In a session without recent events, messages from after this time count as missed. The time of the log's last event; nil for
+    /// a new log before the first link.
     private(set) var start: Timestamp?
     /// Whether these times are on the gateway's clock; until the first link they are on ours.
     private var isAligned = false
@@ -81,7 +83,8 @@ struct SaidMessages: Sendable {
     static func messages(_ messages: ArraySlice<ChatMessage>, after place: MessageCursor) -> ArraySlice<ChatMessage> {
         let last = messages.lastIndex { $0.id == place.id } ?? messages.lastIndex { $0.at <= place.at }
         var first = last.map { $0 + 1 } ?? messages.startIndex
-        // An event's time lies just after the question that led to it.
+        // A place without an id is the time of an event, which is written just after the user's message that led to it. So if only
+        // the answer lies behind the place, the user's message before it counts as missed too.
         if place.id.isEmpty, let last, first < messages.endIndex, messages[first].role != .user,
             messages[last].role == .user
         {

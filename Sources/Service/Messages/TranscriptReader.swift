@@ -13,7 +13,7 @@ package final class TranscriptReader {
         var rows = 0
         /// Whether a waiting reader wants long texts, if the gateway can return them.
         var wantsLongTexts = false
-        /// Whether these readers were already given a page of a conversation that was left.
+        /// The question is asked a second time, because the first page showed a conversation that the session had left.
         var isRepeated = false
         var completions: [(Page) -> Void] = []
     }
@@ -80,8 +80,8 @@ package final class TranscriptReader {
         }
     }
 
-    /// Whether the page was requested before its conversation was left. If the same conversation comes again, the
-    /// session has gone back to it.
+    /// Whether the page shows a conversation that the session has left, because the page was requested before. If the repeated
+    /// question shows the same conversation, the session has gone back to it.
     private func isFormer(
         _ id: String,
         _ session: String,

@@ -88,7 +88,8 @@ package final class OutboxService {
         }
     }
 
-    /// The ends of runs that were on disk before their entries knew of them.
+    /// The ends of runs that reached the disk before the changes of their entries did, as when Ladle was killed between the two
+    /// writes.
     private static func ends(
         of entries: [OutboxEntry],
         _ tables: StoreTables
@@ -147,7 +148,8 @@ package final class OutboxService {
     /// A stop was taken back. Its message may go again, unless another stop of the run stands.
     private func stopChanged(_ entry: OutboxEntry, on loop: isolated EventLoop) {
         guard let run = entry.stoppedRun, entry.state == .cancelled else { return }
-        // In one order with the writes: a stop that comes now must not be overtaken by an answer from before it.
+        // This read goes through `commit`, and so in one order with the writes: a stop that comes now must not be overtaken by an
+        // answer from before it.
         feed.commit(on: loop) { transaction in
             try transaction.outbox.stop(ofRun: run, in: entry.session)
         } completion: { [weak self] result in
@@ -275,8 +277,8 @@ package final class OutboxService {
         }
     }
 
-    /// Completes the order with the entry's text, which only the database has. A gateway whose history shows no keys
-    /// can be searched only by text.
+    /// Completes the order with the entry's text, which only the database has. A gateway whose transcripts show no keys can be
+    /// searched only by text.
     private func search(_ order: SearchOrder, on loop: isolated EventLoop) {
         // The row has the gateway's time of the dispatch. If a clock was set since, that time is uncertain, and the search
         // begins at the earliest: an overlooked row would make the message run twice.

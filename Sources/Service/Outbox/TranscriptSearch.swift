@@ -5,7 +5,7 @@ import Ledger
 import Outbox
 import Upstream
 
-/// Looks for one entry in a session's history: ever larger pages, since only newer gateways can page back.
+/// Looks for one entry in a session's transcript: ever larger pages, since only newer gateways can page back.
 final class TranscriptSearch {
     private static let pages = [50, 200, 1000]
     /// Gateways drop old rows from a page of more than 6 MiB.
@@ -83,8 +83,8 @@ final class TranscriptSearch {
         let unknown = SearchReport(isComplete: false, hasActiveRun: page.hasActiveRun == true)
         // The run in progress may be this message's, continued by another gateway process.
         if page.hasActiveRun == true { return .report(unknown) }
-        // A message without an answer, before others: it was stopped or cut off. Had it been refused, the session's next run
-        // would have got its words too, because June gateways put such a row into the next prompt.
+        // A run has begun since the message was sent, and the message has no answer: it was stopped or cut off. It was not refused,
+        // because June gateways put the row of a refused message into the next prompt, so that run would have got its words too.
         guard isUnrun(row, page) else { return .report(found) }
         // The message of an interrupted run may be older than the newest row.
         return page.lastRunEnd == nil ? .report(unknown) : .refused(reason: notRun)

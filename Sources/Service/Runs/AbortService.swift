@@ -10,14 +10,14 @@ import TLS
 
 /// Stops runs. Each call names the run, because releases disagree about the spelling of a session's key.
 ///
-/// A stop is kept in the outbox, as delivered if the gateway says that it stopped the run. While it is there, the run's
-/// message is not sent again, and a run with which the gateway goes on by itself is stopped too.
+/// Every stop is kept as an entry of the outbox, `delivered` if the gateway confirmed it. While the entry exists, the run's message
+/// is not sent again, and if the gateway goes on with the run under another id, that run is stopped too.
 package final class AbortService {
     package enum Outcome {
         /// The stopped runs; empty if none was in progress.
         case stopped([String])
-        /// Some stops wait in the outbox, as the gateway did not answer, or, if `isGone`, has no such run. Ladle still
-        /// shows that run until its end is known.
+        /// Some stops wait in the outbox, because the gateway did not answer. If `isGone`, it answered that it has no such run;
+        /// Ladle shows that run until its end is known.
         case kept([OutboxEntry], stopped: [String], isGone: Bool)
     }
 
@@ -115,8 +115,8 @@ package final class AbortService {
         }
     }
 
-    /// Whether the gateway has the message and has not begun with it. Most releases do not keep a stop that comes then: they ask the
-    /// model all the same and say the answer before once more, or take the words into the next prompt, or run them after all
+    /// Whether the gateway has the message but has not begun to run it. Most releases do not keep a stop that comes then: they ask
+    /// the model anyway and repeat the previous answer, or put the words into the next prompt, or run the message later
     /// (`captures-faults-2`: `stop-early`, `stop-then-merged`, `stop-then-own-run`).
     private func mayBeTooEarly(_ run: String) -> Bool {
         gateway.isOnline && gateway.profile?.messages.earlyStop != .clean && runs.run(run)?.state == .queued
@@ -127,7 +127,7 @@ package final class AbortService {
         early[run, default: []].append(EarlyStop(request: request, timer: timer))
     }
 
-    /// The run has begun or ended, or its stop waits no longer.
+    /// Sends the stops that waited for the run to begin: it has begun or ended, or the wait is over.
     func runBegan(_ run: String, on loop: isolated EventLoop) {
         for stop in early.removeValue(forKey: run) ?? [] {
             loop.cancel(stop.timer)
@@ -154,12 +154,12 @@ package final class AbortService {
     }
 
     private func settle(_ request: Request, on loop: isolated EventLoop) {
-        // The gateway told of the stop before it was gone with its answer.
+        // An event has reported the stop, although the call got no answer.
         for run in request.unanswered where runs.run(run)?.state == .aborted {
             request.stopped.append(run)
             request.confirmed.append(run)
         }
-        // A run that ended meanwhile is not to be stopped any more.
+        // A run that ended meanwhile needs no stop.
         let open = (request.unanswered + request.missing).filter { runs.run($0)?.state.isActive ?? true }
         let entries =
             request.confirmed.map { entry(toStop: $0, .delivered, in: request.session, owner: request.owner, on: loop) }
@@ -172,7 +172,7 @@ package final class AbortService {
             case .success(let kept):
                 for entry in kept { events.notify(.entryAccepted(entry), on: loop) }
                 answer(request, kept: kept.filter { $0.state == .queued })
-            // A stop that the gateway confirmed counts without the disk too.
+            // The gateway has confirmed every stop, so the request succeeds although the disk failed.
             case .failure where open.isEmpty: answer(request, kept: [])
             case .failure(let error): request.completion(.failure(.store(error)))
             }
@@ -180,7 +180,7 @@ package final class AbortService {
     }
 
     private func answer(_ request: Request, kept: [OutboxEntry]) {
-        // One run that was not stopped counts more than the others that were.
+        // If one run could not be stopped, the request has failed, even if other runs were stopped.
         if let failure = request.failure {
             request.completion(.failure(.gateway(GatewayFault(failure, over: gateway))))
         } else if kept.isEmpty {
@@ -190,7 +190,7 @@ package final class AbortService {
         }
     }
 
-    /// The gateway goes on with a run under another id. A stop of the run means that one too, unless it may answer
+    /// The gateway goes on with a run under another id. A stop of the old run also stops the new one, unless the new one may answer
     /// another message as well: then a person has to decide.
     func runContinued(
         _ run: String,
@@ -209,7 +209,7 @@ package final class AbortService {
             if isShared {
                 entry.state = .failed
                 entry.fault = .sharedRun(answer)
-                // It stands for no run, and is in nobody's way.
+                // The entry only asks a person to decide. Without a coalescing key it does not count as a stop of the run.
                 entry.coalescingKey = nil
             }
             return try Self.enqueue(entry, in: &transaction)

@@ -4,7 +4,8 @@ import Outbox
 import Runs
 import Store
 
-/// Reads the runs that may still change: with which the gateway is at work, with which it may go on, and which nobody saw.
+/// Reads from the database the runs that may still change: runs in progress, ended runs with which the gateway may go on, and
+/// messages whose run was never seen.
 struct KnownRuns: Sendable {
     /// Ended runs first, then runs in progress, then messages without a run.
     let runs: [KnownRun]
@@ -24,7 +25,7 @@ struct KnownRuns: Sendable {
     /// The age up to which a gateway may go on with a run: it may have been away for a night.
     private static let endedMilliseconds: Int64 = 86_400_000
 
-    /// The gateway may be killed before a stop is on its disk.
+    /// Stopped runs. The gateway may have been killed before the stop was on its disk, and then goes on with the run.
     private static func stopped(_ stops: [OutboxEntry], _ tables: StoreTables) throws -> [KnownRun] {
         try stops.compactMap { stop in
             guard let id = stop.text, let run = try tables.runs.run(id: id), run.end == .aborted,
@@ -40,7 +41,7 @@ struct KnownRuns: Sendable {
         _ tables: StoreTables
     ) throws -> [KnownRun] {
         try tables.runs.givenUp(since: since, limit: mostEntries).compactMap { run in
-            // The gateway names no runs of others when it goes on with them.
+            // Only runs of our own messages can be found again: a gateway that goes on with another client's run does not name it.
             guard let endedAt = run.endedAt, let message = try message(of: run.id, tables) else { return nil }
             return KnownRun(run, message: message, goneAt: max(endedAt, process?.startedAt ?? endedAt))
         }
@@ -61,7 +62,7 @@ struct KnownRuns: Sendable {
             return try runs.filter { run in
                 try run.endedAt.map { $0 >= since } ?? false && tables.outbox.entry(answeredBy: run.id) == nil
             }.map { run in
-                // Only the tie is needed, and twenty texts may be as long as twenty answers.
+                // The run's text is not needed, and twenty whole answers would take much memory.
                 var run = run
                 run.text = ""
                 return KnownRun(run)
@@ -83,11 +84,11 @@ struct KnownRuns: Sendable {
 
     // MARK: Unseen
 
-    /// Of messages that were delivered longer ago the gateway keeps no run.
+    /// A message that was delivered longer ago than this has no run at the gateway any more.
     private static let unseenMilliseconds: Int64 = 600_000
     private static let mostEntries = 100
 
-    /// Messages that the gateway has, or may have: also one in doubt may have a run.
+    /// Messages whose run was never seen and that the gateway has or may have: even a message in doubt may have a run.
     private static func unseen(_ stops: [OutboxEntry], _ tables: StoreTables, now: Timestamp) throws -> [KnownRun] {
         let stoppedAt = Dictionary(stops.compactMap { stop in stop.text.map { ($0, stop.updatedAt) } }) { $1 }
         let since = now.adding(milliseconds: -unseenMilliseconds)
@@ -105,7 +106,7 @@ struct KnownRuns: Sendable {
 }
 
 extension KnownRun {
-    /// The run of a message that nobody saw.
+    /// A run of which no event was seen, made from its message.
     init(_ entry: OutboxEntry, stoppedAt: Timestamp? = nil, goneAt: Timestamp? = nil) {
         self.init(
             entry.run,

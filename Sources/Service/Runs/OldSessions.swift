@@ -2,9 +2,10 @@ import Basics
 import Gateway
 import Ledger
 
-/// The sessions in which a gateway runs nothing, as June gateways do after a restart: of each session that is older than their process
-/// they run one message, and acknowledge the next without running it (`init-conflict.v2026.6.11`). The row of such a message stands and is
-/// read with the next one, so Ladle sends none. A run that completes in a session that is new to the process cures them all.
+/// Finds the sessions in which the gateway would not run the next message. After a restart, June gateways run one message of each
+/// session that is older than their process, and acknowledge the next one without running it (`init-conflict.v2026.6.11`). The row
+/// of that message stays and is read with the one after it, so Ladle holds messages to such a session back. Once a run completes in
+/// a session that is new to the process, the gateway runs the messages of all sessions again.
 struct OldSessions {
     enum Finding: Equatable {
         /// The session had its one run.

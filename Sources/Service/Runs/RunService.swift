@@ -8,14 +8,14 @@ package import Outbox
 package import Runs
 import Store
 
-/// Follows the gateway's runs. Events and history go to the run tracker, its changes become rows and events, and the
+/// Follows the gateway's runs. Events and pages of transcripts go to the run tracker. Its changes become rows and events, and the
 /// outbox learns which entries are proven and which sessions are busy.
 package final class RunService {
     private static let tickMilliseconds: Int64 = 1_000
     /// The pause between ticks while rows are expected that no event reports.
     private static let fastTickMilliseconds: Int64 = 500
     private static let pageRows = RunTracker.pageRows
-    /// The most histories requested at one time, to leave room for other requests.
+    /// The most transcripts requested at one time, to leave room for other requests.
     private static let mostLooks = 16
     /// The work for looks that a gateway gets at one time. It answers one request after the other, in 70 ms or more,
     /// and needs time for its own work.
@@ -332,7 +332,7 @@ package final class RunService {
         keepTicking(on: loop)
     }
 
-    /// Called when an entry has changed. If the run of a delivered message was never seen, history must show it.
+    /// Called when an entry has changed. If the run of a delivered message was never seen, the transcript must show it.
     package func entryChanged(_ entry: OutboxEntry, on loop: isolated EventLoop) {
         guard entry.kind == .message else { return }
         tracker.entryChanged(key: entry.upstreamKey)
@@ -346,7 +346,7 @@ package final class RunService {
             entry.text = try tables.outbox.payload(id: entry.id)?.text
             return entry
         } completion: { [weak self] result in
-            // If the disk cannot be read, history decides.
+            // If the disk cannot be read, the transcript decides.
             let unseen: OutboxEntry? = if case .success(let found) = result { found } else { entry }
             guard let self, let unseen, self.isUnseen(unseen) else { return }
             let goneAt = self.wasTakenBefore(unseen, on: loop) ? loop.wallClock : nil

@@ -9,7 +9,7 @@ final class Conversations {
         case known
         /// The conversation has replaced another one.
         case new
-        /// The conversation was left before: the page that shows it may have been requested before then.
+        /// The session had this conversation and left it. The page that shows it may have been requested before that.
         case former
     }
 

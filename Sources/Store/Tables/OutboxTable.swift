@@ -130,7 +130,7 @@ package struct OutboxTable {
             entry.dispatchSkewMs
         )
         guard connection.changes == 1 else { return false }
-        // Only a person's retry queues an entry again. It is a newer word than any stop of its run.
+        // Only a person's retry puts an entry back into `queued`. The retry came after every stop of the run, so it lifts them.
         if entry.state == .queued, entry.kind.startsRun { try liftStops(of: entry) }
         if isFinal {
             try connection.run("UPDATE outbox_payload SET body = NULL WHERE ordinal = ?", entry.ordinal)
@@ -141,7 +141,7 @@ package struct OutboxTable {
         return true
     }
 
-    /// The stops stay in the list, and stand for no run any more.
+    /// Lifts the stops of the entry's run: they stay in the list of entries, but no longer keep the message from being sent.
     private func liftStops(of entry: OutboxEntry) throws(SQLiteError) {
         for generation in 1...entry.keyGeneration {
             try connection.run(
@@ -169,7 +169,8 @@ package struct OutboxTable {
 
     // MARK: Reading one
 
-    /// The entry that this run answers, under its own key or as the run with which the gateway went on.
+    /// The entry whose message this run answers: the run's id is one of the entry's keys, or the gateway answered the entry in a
+    /// run with an id of its own.
     package func entry(answeredBy run: String) throws(SQLiteError) -> OutboxEntry? {
         if let entry = try entry(id: OutboxEntry.entryID(ofKey: run)) { return entry }
         return try connection.first(

@@ -23,7 +23,7 @@ struct ClientWebSocket {
         case challenge
         /// The hello contains a snapshot of the whole gateway, which grows with its sessions and presence.
         case hello
-        /// A history alone can be 6 MiB; the reference client accepts 25 MiB, and the gateway names its own limit.
+        /// A page of a transcript alone can be 6 MiB; the reference client accepts 25 MiB, and the gateway names its own limit.
         case anyFrame(Int)
 
         fileprivate var limits: WebSocketLimits {
