@@ -174,7 +174,7 @@ package struct GatewayProfile: Sendable, Equatable {
     package static let refusingRelease = "2026.6.11"
 
     package enum Drain: Sendable {
-        /// It acknowledges a message and refuses it with an answer of its own; a queued one is lost as a rule.
+        /// It acknowledges a message and refuses it with an answer of its own; a queued message is usually lost.
         case refusesByAnswer
         /// It ends all work first and refuses nothing.
         case endsWorkFirst

@@ -195,7 +195,7 @@ struct RunText: Sendable {
         guard let last = rowTexts.last?.text, !SilentReply.matches(last[...]) else { return text }
         if text.isEmpty, stream.isEmpty { return Self.paragraphs(rowTexts.map(\.text)) }
         guard !stream.open.isEmpty, let open = rowTexts.lastIndex(where: { $0.text[...].hasBytes(stream.open) }) else {
-            // A restarted gateway answered once more, in other words than those that the stream had begun with.
+            // A restarted gateway answered again, in other words than those with which the stream had begun.
             let isSame = stream.open.filter(Self.isInk).starts(with: last.filter(Self.isInk).prefix(Self.compared))
             return isSame || isLastRowCut || stream.open.isEmpty ? text : Self.paragraphs(rowTexts.map(\.text))
         }

@@ -3,7 +3,7 @@ package enum RateLimitKind: String, CaseIterable, Sendable {
     case auth, pairing, sends
     case nodeCalls = "node-calls"
     case captures
-    /// Of one caller, to all sessions.
+    /// The sends of one caller to all sessions together.
     case allSends = "all-sends"
 
     var index: Int {

@@ -127,7 +127,7 @@ package struct HistoryRow: Sendable {
     package var resumesUnnamedTurn: Bool { resumesTurn && InboundEnvelope.isOnlyNotices(text) }
 
     /// Whether the gateway wrote the row by itself, behind whatever stood there: a note that somebody injected, or, after an abort
-    /// in a run's first moments, the answer before once more.
+    /// in a run's first moments, the previous answer repeated.
     package var isInjected: Bool {
         value["model"]?.equals(Self.gatewayModel) == true && stopReason != .error && !isAbortNote && runKey == nil
     }
