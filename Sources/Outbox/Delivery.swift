@@ -199,7 +199,10 @@ struct Delivery: Sendable {
                 search.rowShouldBeThere()
                 run.ended()
             }
-            turn.take(.answered(key: key, contact: contact, answer.fact(of: entry.upstreamKey)))
+            let fact = answer.fact(of: entry.upstreamKey)
+            turn.take(.answered(key: key, contact: contact, fact))
+            // The message goes again under this key, and this answer is not about that frame.
+            if fact == .joined { meet(.same) }
         case .rejected(let rejection) where entry.isRepeatInDoubt:
             hasRepeated = false
             turn.take(.unsent(key: key, contact: contact))
@@ -527,6 +530,8 @@ struct Delivery: Sendable {
         case .queued, .retrying:
             search.startAnew()
             hasRepeated = false
+            // A person sends it again: what was told before is no longer so.
+            if case .answer = done.then { turn = Turn(entry.facts) }
             if entry.state == .queued, before != .sending { withdrawal = nil }
             if let withdrawal { return receive(.withdrawn(withdrawal), &context) }
             if let due = done.dueAtMs { wait(untilMs: due, &context) }

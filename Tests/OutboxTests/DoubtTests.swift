@@ -125,6 +125,48 @@ struct `An entry that may have arrived` {
         #expect(world.violations == [])
     }
 
+    /// The answer "at work on equal words" is about the frame before.
+    @Test func `that was dropped for equal words and then got no answer is sent again to a new process`() {
+        var world = World()
+        world.online()
+        world.run("other", .active)
+        world.pass(600_000)
+        world.enqueue("a")
+        world.answer(.acknowledged(.init(status: .inFlight, runID: "other")), to: "a")
+        world.run("other", .ended)
+        world.answer(.noAnswer(detail: "timeout"), to: "a")
+        #expect(world.state("a") == .unconfirmed)
+        let sent = world.sent.count
+        world.offline()
+        world.online(uptimeMs: 1_000)
+        world.report(SearchReport(isComplete: true))
+        world.pass(600_000)
+        #expect(world.sent.count > sent)
+        #expect(world.violations == [])
+    }
+
+    @Test func `that was told as unknown and is sent again by a person is not lost at the next restart`() {
+        var world = World.unanswered()
+        world.offline()
+        world.online(uptimeMs: nil)
+        while world.state("a") == .unconfirmed, world.disk["a"]?.fault?.code != "UNKNOWN", world.now.monotonicMs < 500_000 {
+            if world.searches.count > world.reported { world.report(SearchReport(isComplete: true)) }
+            if world.dispatches.last?.isRepeat == true { world.answer(.noAnswer(detail: "timeout"), to: "a") }
+            world.pass(1_000)
+        }
+        #expect(world.disk["a"]?.fault?.code == "UNKNOWN")
+        world.acknowledge("b")
+        world.run("b", .ended)
+        world.send(.retry(id: "a", expectedVersion: nil, CommandToken(1)))
+        world.acknowledge("a")
+        #expect(world.state("a") == .accepted)
+        world.offline()
+        world.online(uptimeMs: 1_000)
+        world.report(SearchReport(isComplete: true))
+        #expect(world.state("a") != .failed)
+        #expect(world.disk["a"]?.fault?.code != "LOST")
+    }
+
     @Test func `lets later ones go after a minute, and is not sent again when it is shown to be lost`() {
         var world = World.unanswered()
         world.offline()
