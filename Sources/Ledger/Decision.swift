@@ -141,7 +141,10 @@ extension Decision {
         // The message never arrived, or an earlier stop ended it and its answer was lost.
         row(
             "not there, and stopped",
-            { v, _ in v.will == .stop && v.marks.isSuperset(of: [.waited, .fresh, .nothingToStop]) },
+            { v, _ in
+                v.will == .stop && v.marks.isSuperset(of: [.waited, .fresh, .nothingToStop])
+                    && !v.marks.contains(.shared)
+            },
             .nothing,
             stoppedUnseen
         ),

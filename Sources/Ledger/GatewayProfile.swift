@@ -141,8 +141,9 @@ package struct GatewayProfile: Sendable, Equatable {
     /// After an early stop it repeats the previous answer, as the final event of the stopped run. `stop-early.v2026.3.1`.
     package var saysAnswersAgain: Bool { generation == .march }
 
-    /// The next prompt has the words of a message that was stopped at work. `stop-early.v2026.3.1` part 4.
-    package var readsStoppedRows: Bool { generation == .march }
+    /// The next prompt has the words of a message that was stopped at work. `stop-early.v2026.3.1` part 4; seen live on 2026.4.26 and
+    /// 2026.6.11.
+    package var readsStoppedRows: Bool { generation <= .june }
 
     /// The next prompt has the words of a message that was refused or failed. `refused-rows-merged`; April and Autumn resume such a row.
     package var readsRefusedRows: Bool { generation >= .april }

@@ -394,6 +394,7 @@ struct Delivery: Sendable {
                 Fact.Page(
                     number: context.pages,
                     contact: contact,
+                    isShared: report.isShared,
                     // A run in progress may be the message's own, under an id that the gateway chose.
                     isWhole: report.isComplete && !report.hasActiveRun,
                     activity: report.hasActiveRun ? .other : .idle,

@@ -41,8 +41,9 @@ package struct RowSearch: Sendable {
         case .likely?:
             return SearchReport(proof: .textMatch, isComplete: isComplete, hasActiveRun: hasActiveRun)
         case nil:
-            let mayBeThere = attribution.shared.values.contains { $0.contains(message.id) }
-            return SearchReport(isComplete: isComplete && !mayBeThere, hasActiveRun: hasActiveRun)
+            var report = SearchReport(isComplete: isComplete, hasActiveRun: hasActiveRun)
+            report.isShared = attribution.shared.values.contains { $0.contains(message.id) }
+            return report
         }
     }
 }
@@ -100,6 +101,8 @@ package struct SearchReport: Sendable, Equatable {
     package var row: OwnRow?
     /// The transcript was read back past the first dispatch.
     package var isComplete: Bool
+    /// A row may be the message's or another one's, so the message may be there.
+    package var isShared = false
     /// A run is in progress in the session: the row may not be in the transcript yet.
     package var hasActiveRun: Bool
     /// The request itself failed, so nothing is known.

@@ -125,6 +125,21 @@ struct `An entry that may have arrived` {
         #expect(world.violations == [])
     }
 
+    /// 2026.4.26, seen live: it stayed in doubt for ever, and the session's later messages waited for it.
+    @Test func `of which a row may be another message's is called unknown after a minute, and later ones go`() {
+        var world = World.unanswered()
+        world.offline()
+        world.online(uptimeMs: 1_000)
+        var shared = SearchReport(isComplete: true)
+        shared.isShared = true
+        while world.disk["a"]?.fault?.code != "UNKNOWN", world.now.monotonicMs < 500_000 {
+            if world.searches.count > world.reported { world.report(shared) }
+            world.pass(1_000)
+        }
+        #expect(world.disk["a"]?.fault?.code == "UNKNOWN")
+        #expect(world.sent == ["a", "b"])
+    }
+
     /// The answer "at work on equal words" is about the frame before.
     @Test func `that was dropped for equal words and then got no answer is sent again to a new process`() {
         var world = World()
