@@ -237,7 +237,7 @@ struct RunMemory: Sendable {
             // The old process had its deferred messages in memory only.
             if process == .other { self[session: session]?.deferred = [] }
             let interrupted = stopped + gone.filter { self[$0]?.hasBegun == true }
-            // One that waits to be gone on with still does, and one that was given up may be gone on with late.
+            // A run that waits to be resumed still does, and the gateway may resume a run late that was given up.
             let earlier = runs.interrupted.filter { id in
                 guard let run = self[id], !interrupted.contains(id) else { return false }
                 return run.isActive || run.mayContinueLate(now: now)
