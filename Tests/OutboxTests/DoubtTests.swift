@@ -164,7 +164,7 @@ struct `An entry that may have arrived` {
         var world = World.unanswered()
         world.offline()
         world.online(uptimeMs: nil)
-        while world.state("a") == .unconfirmed, world.disk["a"]?.fault?.code != "UNKNOWN", world.now.monotonicMs < 500_000 {
+        while world.disk["a"]?.fault?.code != "UNKNOWN", world.now.monotonicMs < 500_000 {
             if world.searches.count > world.reported { world.report(SearchReport(isComplete: true)) }
             if world.dispatches.last?.isRepeat == true { world.answer(.noAnswer(detail: "timeout"), to: "a") }
             world.pass(1_000)
