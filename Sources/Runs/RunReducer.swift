@@ -252,7 +252,8 @@ struct RunReducer: Sendable {
     mutating func settleDoubt(lastAnswer: String, askedAt: Timestamp, now: Timestamp) {
         guard let (event, time) = doubted, askedAt >= time, let said = event.message?.text else { return }
         doubted = nil
-        if Words(ReplyText.clean(said)) != Words(ReplyText.clean(lastAnswer)) { take(event, triesAgain: false, now: now) }
+        guard Words(ReplyText.clean(said)) != Words(ReplyText.clean(lastAnswer)) else { return }
+        take(event, triesAgain: false, now: now)
     }
 
     /// The gateway told an earlier process of Ladle that it stopped the run; no event of the run had been seen.

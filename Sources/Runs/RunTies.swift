@@ -176,7 +176,8 @@ struct RunTies: Sendable {
         for (place, turn) in turns.enumerated() where owned[place] == nil {
             guard let user = turn.user, user.resumesTurn,
                 turn.rows.last(where: { !turn.isNote($0) })?.stopReason == .completed,
-                let id = interrupted(by: user, after: owned[place - 1], runs, in: memory)?.run, let reducer = memory[id], reducer.mayContinue
+                let id = interrupted(by: user, after: owned[place - 1], runs, in: memory)?.run,
+                let reducer = memory[id], reducer.mayContinue
             else { continue }
             // A prompt that does not quote the message resumes the turn just before it. So does the prompt for a stopped run.
             let isBefore =
@@ -198,7 +199,7 @@ struct RunTies: Sendable {
 
     /// The interrupted run that the gateway's prompt resumes. A prompt with other words belongs to another message, which waited
     /// behind the interrupted run.
-    /// - Parameter before: the run of the turn just before the prompt. A prompt without words resumes that turn, where the run is known.
+    /// - Parameter before: the run of the turn just before the prompt, if it is known. A prompt without words resumes that turn.
     private func interrupted(
         by user: HistoryRow,
         after before: String?,

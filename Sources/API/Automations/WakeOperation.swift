@@ -24,7 +24,9 @@ enum WakeOperation {
         call.subject = session
         let automations = api.services.automations
         let response = try await OnceOnly.perform(api, call, meaning: "", isKeyRequired: false, on: loop) {
-            let result = await loop.wait { automations.wake(text, mode: mode, session: session, on: loop, completion: $0) }
+            let result = await loop.wait {
+                automations.wake(text, mode: mode, session: session, on: loop, completion: $0)
+            }
             guard case .failure(let fault) = result else { return .done(answer(mode, session)) }
             let problem = Problem(
                 fault,
