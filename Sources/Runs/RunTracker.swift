@@ -241,6 +241,8 @@ package struct RunTracker: Sendable {
     private mutating func receive(_ event: ChatEvent, now: Timestamp, to changes: inout [RunChange]) {
         noteTaken(event.runId, to: &changes)
         guard let state = event.state else { return }
+        // It says that our message waits; the gateway already answers it in a run with an id of its own.
+        if state == .final, event.message == nil, let id = known(event), id != event.runId { return }
         if let id = known(event), let reducer = memory[id], reducer.message.words != nil {
             if !reducer.hasBegun, state == .final, event.message == nil {
                 return deferred(id, now: now, to: &changes)

@@ -59,6 +59,20 @@ struct DeferredSendTests {
         #expect(tracker.run("two")?.id == "g2")
     }
 
+    /// 2026.4.26, seen live: the run was told as completed while its tool was at work.
+    @Test func `an empty final event that comes late does not end the run that answers`() {
+        var tracker = busy(["two"], now: now)
+        _ = tracker.receive(event: "agent", payload: start("g", at: 5_000), now: now)
+        let row = message(row("text of two", at: 5_001))
+        let tied = tracker.receive(event: "session.message", payload: row, now: now)
+        #expect(tied.contains(.reassigned(from: "two", to: "g")))
+        _ = tracker.receive(event: "agent", payload: AgentFrame.text("g", 2, "Let me look."), now: now)
+        _ = tracker.receive(event: "chat", payload: ChatFrame.final("two", 1, nil), now: now)
+        #expect(tracker.run("g")?.state == .running)
+        _ = tracker.receive(event: "chat", payload: ChatFrame.final("g", 9, "Let me look. Done."), now: now)
+        #expect(tracker.run("g")?.text == "Let me look. Done.")
+    }
+
     @Test func `equal words are answered in order, joined messages by one run`() {
         var tracker = RunTracker()
         tracker.sent("one", session: main, text: "x", now: now)
