@@ -384,4 +384,25 @@ struct OutboxDoubtTests {
             #expect(try await bench.entry(id).proof == .history)
         }
     }
+
+    /// 2026.4.26, seen live: the same words were said and answered while the message waited for the link.
+    @Test func `a row from before the message was sent is not its own after a kill`() async throws {
+        try await withLinkedServices { bench, loop in
+            try await bench.drop(on: loop)
+            let id = try await bench.accept("hello", on: loop)
+            try await bench.advance(20_000, on: loop)
+            bench.gateway.silent = ["chat.send"]
+            try await bench.open(on: loop)
+            try await bench.advance(1_000, on: loop)
+            #expect(try await bench.entry(id).firstDispatchAt != nil)
+            try await bench.kill(on: loop)
+            bench.gateway.silent = []
+            let said = ManualClock.start.milliseconds + 1_500
+            bench.gateway.rows[Self.main] = [Row.user("hello", at: said), Row.assistant("Hi.", at: said + 50)]
+            try await bench.open(version: 3, on: loop)
+            try await bench.advance(5_000, on: loop)
+            #expect(try await bench.state(id) != .delivered)
+            #expect(!bench.published.contains { $0.type == "run.ended" })
+        }
+    }
 }

@@ -121,6 +121,7 @@ extension KnownRun {
 extension KnownRun.Message {
     fileprivate init(_ entry: OutboxEntry, _ text: String) {
         let delivery: Delivery = entry.state == .retrying ? .lost : entry.state.isTerminal ? .over : .open
-        self.init(text, sentAt: entry.createdAt, clockSkewMs: entry.dispatchSkewMs, delivery: delivery)
+        let sentAt = entry.firstDispatchAt ?? entry.createdAt
+        self.init(text, sentAt: sentAt, clockSkewMs: entry.dispatchSkewMs, delivery: delivery)
     }
 }
