@@ -29,7 +29,6 @@ struct PageReader: Sendable {
         if let shown = page.conversation { endReplaced(by: shown, session, now: now, in: &memory, to: &changes) }
         let inFlight = takeInFlight(page, session, now: now, in: &memory, to: &changes)
         let found = take(page.rows, session: session, pageAt: now, in: &memory, to: &changes)
-        let lastAnswer = page.rows.last { $0.role == .assistant && !$0.text.isEmpty }?.text ?? ""
         // The session's last end is only about the run of the last turn.
         let lastEnd = Ending.How(page.lastRunEnd)
         for id in found.rows.keys where memory[id]?.message.isStored == true {
@@ -43,7 +42,7 @@ struct PageReader: Sendable {
                 // A run without rows has not completed; the session's last end may be older than the run.
                 let end = id == found.last && (lastEnd != .completed || !rows.isEmpty) ? lastEnd : nil
                 if found.rows[id] == nil {
-                    memory[id]?.settleDoubt(lastAnswer: lastAnswer, askedAt: askedAt, now: now)
+                    memory[id]?.settleDoubt(page.rows, askedAt: askedAt, aheadMs: ties.clockSkewMs, now: now)
                 }
                 judge(id, page, rows, end, isInFlight: id == inFlight, now: now, in: &memory, to: &changes)
             }

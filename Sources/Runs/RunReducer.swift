@@ -248,12 +248,17 @@ struct RunReducer: Sendable {
         doubted = (event, time)
     }
 
-    /// The gateway answered by itself, without a run and without rows: the transcript ends with another answer.
-    mutating func settleDoubt(lastAnswer: String, askedAt: Timestamp, now: Timestamp) {
+    /// Takes the event for the gateway's own answer, which needed no run, if no row from before the message has its words.
+    mutating func settleDoubt(_ rows: [HistoryRow], askedAt: Timestamp, aheadMs: Int64, now: Timestamp) {
         guard let (event, time) = doubted, askedAt >= time, let said = event.message?.text else { return }
         doubted = nil
-        guard Words(ReplyText.clean(said)) != Words(ReplyText.clean(lastAnswer)) else { return }
-        take(event, triesAgain: false, now: now)
+        let words = Words(ReplyText.clean(said))
+        let since = ClockWindow.row(sentAt: onGatewayClock(times.sentAt, aheadMs: aheadMs))
+        let isOld = rows.contains { row in
+            row.role == .assistant && Words(ReplyText.clean(row.text)) == words
+                && !(row.time.map { since.contains($0) } ?? false)
+        }
+        if !isOld { take(event, triesAgain: false, now: now) }
     }
 
     /// The gateway told an earlier process of Ladle that it stopped the run; no event of the run had been seen.

@@ -411,7 +411,7 @@ struct RunEvidenceTests: EvidenceScene {
         #expect(ends(changes).map(\.text) == ["Half of it."])
     }
 
-    /// 2026.3.1, seen live: a picture without words is answered by the gateway itself, which writes no row.
+    /// 2026.3.1, seen live: a picture without words is answered by the gateway itself, which writes a row of its answer alone.
     @Test(arguments: [("Please add a caption.", ["completed Please add a caption."]), ("Hello.", [])])
     func `what the gateway says by itself answers a message, and the answer before once more does not`(
         said: String,
@@ -422,7 +422,7 @@ struct RunEvidenceTests: EvidenceScene {
         tracker.sent("k", session: main, text: "", now: now)
         let final = ChatFrame.final("k", 1, said)
         var changes = tracker.receive(event: "chat", payload: final, now: after(300))
-        let rows = page([user("hi", at: -9_000), answer("Hello.", at: -8_000)])
+        let rows = page([user("hi", at: -9_000), answer("Hello.", at: -8_000), answer(said, at: 290)])
         changes += tracker.receive(history: rows, session: main, now: after(900))
         #expect(ends(changes).map { "\($0.state) \($0.text)" } == expected)
     }
