@@ -3,23 +3,31 @@
 extension EventLoop {
     /// Begins a flow. Its steps up to the first `await` run at once.
     package func start(_ flow: @escaping () async -> Void) {
+        flowsInMotion += 1
         Task.immediate {
-            // The closure is on this loop because it has the loop.
-            _ = self
+            flowsInMotion -= 1
             await flow()
         }
     }
 
     /// Waits for work that calls its completion once, on this loop.
     package func wait<Value: Sendable>(for work: (@escaping (Value) -> Void) -> Void) async -> Value {
-        await withCheckedContinuation { continuation in
-            work { continuation.resume(returning: $0) }
+        defer { flowsInMotion -= 1 }
+        return await withCheckedContinuation { continuation in
+            work {
+                self.flowsInMotion += 1
+                continuation.resume(returning: $0)
+            }
         }
     }
 
     package func wait(for work: (@escaping () -> Void) -> Void) async {
+        defer { flowsInMotion -= 1 }
         await withCheckedContinuation { continuation in
-            work { continuation.resume() }
+            work {
+                self.flowsInMotion += 1
+                continuation.resume()
+            }
         }
     }
 

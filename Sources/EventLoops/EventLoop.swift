@@ -56,6 +56,8 @@ package actor EventLoop {
     private var yielded: [any YieldedWork] = []
     private var round: [any YieldedWork] = []
     private var isStopping = false
+    /// Flows that have something to do now: begun or answered, and not yet going on. Tests with their own clock wait for them.
+    package internal(set) var flowsInMotion = 0
 
     /// Shared by all connections of the loop, because each read is consumed before the next one.
     package let readBuffer = ByteStore(count: readBufferSize)

@@ -83,7 +83,11 @@ package struct Ending: Sendable {
 
     /// The first row that fits decides. A stop counts more than any event after it: only the transcript can refute it.
     static let table: [Row] = [
-        Row(name: "answered before its stop", fits: { $0.isAnsweredBeforeStop }, end: { _ in .completed }),
+        Row(
+            name: "answered before its stop",
+            fits: { $0.isStopped && $0.isAnsweredBeforeStop },
+            end: { _ in .completed }
+        ),
         Row(name: "answered in spite of its stop", fits: { $0.isAnsweredAfterStop }, end: { _ in .completed }),
         Row(name: "stopped", fits: { $0.isStopped }, end: { _ in .aborted }),
         Row(name: "answered", fits: { $0.isFinished }, end: { _ in .completed }),
