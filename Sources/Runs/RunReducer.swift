@@ -159,6 +159,7 @@ struct RunReducer: Sendable {
     var weight: Int {
         let sent = message.words?.text.utf8.count ?? 0
         return 4_096 + 2_048 * steps.count + 2 * steps.thoughts.byteCount + text.weight + 2 * sent
+            + (doubted?.bytes ?? 0)
     }
 
     // MARK: Agent events
@@ -235,7 +236,7 @@ struct RunReducer: Sendable {
     }
 
     /// A final event that may have the answer before once more.
-    private var doubted: (event: ChatEvent, at: Timestamp)?
+    private var doubted: (event: ChatEvent, at: Timestamp, bytes: Int)?
 
     /// No work on our message was seen, so the text of a final event may only repeat the previous answer.
     var isAnswerDoubtful: Bool {
@@ -245,13 +246,15 @@ struct RunReducer: Sendable {
     /// Only the transcript shows whether the run has an answer.
     mutating func doubt(_ event: ChatEvent, at time: Timestamp) {
         contact.isUncertain = true
-        doubted = (event, time)
+        doubted = (event, time, event.message?.text?.utf8.count ?? 0)
     }
 
     /// Takes the event for the gateway's own answer, which needed no run, if no row from before the message has its words.
     mutating func settleDoubt(_ rows: [HistoryRow], askedAt: Timestamp, aheadMs: Int64, now: Timestamp) {
-        guard let (event, time) = doubted, askedAt >= time, let said = event.message?.text else { return }
+        guard let (event, time, _) = doubted, askedAt >= time else { return }
         doubted = nil
+        // Work that was seen since shows that the event was not about this run.
+        guard isAnswerDoubtful, let said = event.message?.text else { return }
         let words = Words(ReplyText.clean(said))
         let since = ClockWindow.row(sentAt: onGatewayClock(times.sentAt, aheadMs: aheadMs))
         let isOld = rows.contains { row in
@@ -485,6 +488,7 @@ struct RunReducer: Sendable {
         times.forgetEnd()
         (overAt, endHeldUntil) = (nil, nil)
         (wasHeld, hasGap, needsRows) = (false, false, false)
+        doubted = nil
     }
 
     // MARK: From the database

@@ -171,6 +171,60 @@ struct EventLoopTests {
     }
 }
 
+struct EventLoopFlowTests {
+    private func onLoop<Value: Sendable>(
+        _ body: @escaping @Sendable (isolated EventLoop, Inbox<Value>) -> Void
+    ) async throws -> Value {
+        let loop = try EventLoop()
+        loop.start()
+        let inbox = Inbox<Value>()
+        loop.post { body($0, inbox) }
+        let value = try await inbox.next()
+        #expect(await loop.flowsInMotion == 0)
+        await loop.stop()
+        return value
+    }
+
+    @Test func `a flow runs at once up to its first wait, and goes on where it began`() async throws {
+        let seen: [String] = try await onLoop { loop, inbox in
+            var seen: [String] = []
+            loop.start {
+                seen.append("begun")
+                let answer = await loop.wait { (answer: @escaping (Int) -> Void) in
+                    _ = loop.after(milliseconds: 1) { answer(7) }
+                }
+                loop.preconditionIsolated()
+                seen.append("\(answer)")
+                inbox.put(seen)
+            }
+            seen.append("started")
+        }
+        #expect(seen == ["begun", "started", "7"])
+    }
+
+    @Test(arguments: [(1, 5_000, "in time"), (200, 1, "late")])
+    func `a flow that takes long goes on without its caller`(
+        workMs: Int64,
+        limitMs: Int64,
+        expected: String
+    ) async throws {
+        let seen: [String] = try await onLoop { loop, inbox in
+            var seen: [String] = []
+            loop.start {
+                let value = await loop.within(milliseconds: limitMs) {
+                    await loop.wait { (end: @escaping () -> Void) in _ = loop.after(milliseconds: workMs, end) }
+                    seen.append("done")
+                    if seen.count == 2 { inbox.put(seen) }
+                    return 1
+                }
+                seen.append(value == nil ? "late" : "in time")
+                if seen.count == 2 { inbox.put(seen) }
+            }
+        }
+        #expect(seen == (expected == "late" ? ["late", "done"] : ["done", "in time"]))
+    }
+}
+
 extension EventLoop {
     func use(_ body: @Sendable (isolated EventLoop) -> Void) { body(self) }
 }

@@ -16,7 +16,7 @@ enum AvatarOperations {
             scope: .identity,
             produces: [],
             query: ["agent"],
-            flow: delete
+            handler: Route.flow(delete)
         ),
         Route(
             "getAvatar",
@@ -25,7 +25,7 @@ enum AvatarOperations {
             scope: .read,
             produces: [.png, .jpeg, .webp],
             query: ["agent"],
-            flow: get
+            handler: Route.flow(get)
         ),
         Route(
             "putAvatar",
@@ -34,7 +34,7 @@ enum AvatarOperations {
             scope: .identity,
             body: .upTo(Route.avatarBytes, types: [.png, .jpeg, .webp]),
             query: ["agent"],
-            flow: put
+            handler: Route.flow(put)
         ),
     ]
 

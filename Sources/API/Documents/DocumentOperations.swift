@@ -16,7 +16,7 @@ enum DocumentOperations {
             scope: .read,
             produces: [.json, .markdown],
             query: ["agent", "refresh"],
-            flow: get(.identity)
+            handler: Route.flow(get(.identity))
         ),
         Route(
             "patchIdentity",
@@ -26,7 +26,7 @@ enum DocumentOperations {
             body: .upTo(Route.jsonBytes, types: [.mergePatchJSON, .json]),
             produces: [.json, .markdown],
             query: ["agent"],
-            flow: patch(.identity)
+            handler: Route.flow(patch(.identity))
         ),
         Route(
             "putIdentity",
@@ -36,7 +36,7 @@ enum DocumentOperations {
             body: .upTo(Route.documentBytes, types: [.json, .markdown]),
             produces: [.json, .markdown],
             query: ["agent"],
-            flow: put(.identity)
+            handler: Route.flow(put(.identity))
         ),
         Route(
             "getProfile",
@@ -45,7 +45,7 @@ enum DocumentOperations {
             scope: .read,
             produces: [.json, .markdown],
             query: ["agent", "refresh"],
-            flow: get(.profile)
+            handler: Route.flow(get(.profile))
         ),
         Route(
             "patchProfile",
@@ -55,7 +55,7 @@ enum DocumentOperations {
             body: .upTo(Route.jsonBytes, types: [.mergePatchJSON, .json]),
             produces: [.json, .markdown],
             query: ["agent"],
-            flow: patch(.profile)
+            handler: Route.flow(patch(.profile))
         ),
         Route(
             "putProfile",
@@ -65,7 +65,7 @@ enum DocumentOperations {
             body: .upTo(Route.documentBytes, types: [.json, .markdown]),
             produces: [.json, .markdown],
             query: ["agent"],
-            flow: put(.profile)
+            handler: Route.flow(put(.profile))
         ),
     ]
 

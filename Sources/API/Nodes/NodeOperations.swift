@@ -19,7 +19,7 @@ enum NodeOperations {
             scope: .nodes,
             body: NodeInvokeOperation.body,
             produces: NodeInvokeOperation.types,
-            flow: NodeInvokeOperation.handle
+            handler: Route.flow(NodeInvokeOperation.handle)
         ),
     ]
 

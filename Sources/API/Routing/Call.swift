@@ -76,14 +76,6 @@ package final class Call {
         }
     }
 
-    func attempt(on loop: isolated EventLoop, _ flow: () async throws(Problem) -> Void) async {
-        do throws(Problem) {
-            try await flow()
-        } catch {
-            fail(error, on: loop)
-        }
-    }
-
     /// Milliseconds until the link tries to connect again; nil if unknown.
     func untilNextTry(_ api: HTTPAPI, on loop: isolated EventLoop) -> Int64? {
         api.services.gateway.status.retryAt.map { max($0.milliseconds - loop.wallClock.milliseconds, 1000) }

@@ -71,22 +71,16 @@ package final class Route: Sendable {
         }
     }
 
-    /// A route whose handler works in steps that wait, from top to bottom.
-    package convenience init(
-        _ operation: String,
-        _ method: HTTPMethod,
-        _ path: String,
-        scope: Scope?,
-        body: Body = .none,
-        produces: [MediaType] = [.json],
-        query: [String] = [],
-        flow: @escaping Flow
-    ) {
-        self.init(operation, method, path, scope: scope, body: body, produces: produces, query: query) {
-            api,
-            call,
-            loop in
-            loop.start { await call.attempt(on: loop) { () async throws(Problem) in try await flow(api, call, loop) } }
+    /// A handler that works in steps that wait, from top to bottom. A problem that it throws is the answer.
+    static func flow(_ flow: @escaping Flow) -> Handler {
+        { api, call, loop in
+            loop.start {
+                do throws(Problem) {
+                    try await flow(api, call, loop)
+                } catch {
+                    call.fail(error, on: loop)
+                }
+            }
         }
     }
 

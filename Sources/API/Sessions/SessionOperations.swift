@@ -25,7 +25,7 @@ enum SessionOperations {
             "/v1/sessions",
             scope: .control,
             body: Route.json,
-            flow: NewSessionRequest.handle
+            handler: Route.flow(NewSessionRequest.handle)
         ),
         Route(
             "deleteSession",
@@ -33,7 +33,7 @@ enum SessionOperations {
             "/v1/sessions/{key}",
             scope: .control,
             query: ["force", "transcript"],
-            flow: SessionChanges.delete
+            handler: Route.flow(SessionChanges.delete)
         ),
         Route("getSession", .get, "/v1/sessions/{key}", scope: .read, query: ["refresh"], handler: get),
         Route(
@@ -42,7 +42,7 @@ enum SessionOperations {
             "/v1/sessions/{key}",
             scope: .control,
             body: .upTo(Route.jsonBytes, types: [.mergePatchJSON, .json]),
-            flow: SessionChanges.patch
+            handler: Route.flow(SessionChanges.patch)
         ),
         Route(
             "compactSession",
@@ -50,7 +50,7 @@ enum SessionOperations {
             "/v1/sessions/{key}/compact",
             scope: .control,
             body: .unused,
-            flow: SessionChanges.compact
+            handler: Route.flow(SessionChanges.compact)
         ),
         Route("markSessionRead", .put, "/v1/sessions/{key}/read", scope: .read, body: Route.json, handler: read),
         Route(
@@ -59,7 +59,7 @@ enum SessionOperations {
             "/v1/sessions/{key}/reset",
             scope: .control,
             body: .unused,
-            flow: SessionChanges.reset
+            handler: Route.flow(SessionChanges.reset)
         ),
     ]
 
