@@ -28,7 +28,14 @@ enum AutomationOperations {
             body: .upTo(Route.jsonBytes, types: [.mergePatchJSON, .json]),
             handler: patch
         ),
-        Route("runAutomation", .post, "/v1/automations/{id}/run", scope: .control, body: .unused, handler: Route.flow(run)),
+        Route(
+            "runAutomation",
+            .post,
+            "/v1/automations/{id}/run",
+            scope: .control,
+            body: .unused,
+            handler: Route.flow(run)
+        ),
         Route(
             "listAutomationRuns",
             .get,
@@ -37,7 +44,14 @@ enum AutomationOperations {
             query: ["before", "limit"],
             handler: runs
         ),
-        Route("wakeAgent", .post, "/v1/wake", scope: .send, body: Route.json, handler: Route.flow(WakeOperation.handle)),
+        Route(
+            "wakeAgent",
+            .post,
+            "/v1/wake",
+            scope: .send,
+            body: Route.json,
+            handler: Route.flow(WakeOperation.handle)
+        ),
     ]
 
     /// Keys the tags, so that nobody can guess a job's text from its tag.
