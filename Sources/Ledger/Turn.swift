@@ -69,13 +69,20 @@ package struct Turn: Sendable, Hashable {
     /// The last frame that may have arrived.
     package var newest: Attempt? { sent.subtracting(unsent).max() }
 
+    /// The gateway's best answer to the newest frame, and the last contact over which it showed that.
+    private func answer(to newest: Attempt) -> (best: Fact.Answer, lastContact: Int)? {
+        let own = answers.filter { $0.key.key == newest.key && $0.key.contact >= newest.contact }
+        guard let best = own.values.max(), let last = own.keys.map(\.contact).max() else { return nil }
+        return (best, last)
+    }
+
     /// The present contact.
     private var contact: Int { max(contacts.keys.max() ?? 0, newest?.contact ?? 0) }
 
     /// The answers that are known now. They are kept with a page that is asked for now, because the page can confirm only these.
     package var knowledge: Fact.Knowledge {
         var known: Fact.Knowledge = []
-        if let newest, answers[newest] != nil { known.insert(.answer) }
+        if let newest, answer(to: newest) != nil { known.insert(.answer) }
         if wasStopped { known.insert(.stopped) }
         if let newest, notStopped.contains(newest.key) { known.insert(.nothingToStop) }
         return known
@@ -103,9 +110,12 @@ package struct Turn: Sendable, Hashable {
         verdict.will = will.value
         verdict.told = told.value
         guard let newest else { return verdict }
-        verdict.process = contacts.filter { $0.key > newest.contact }.values.max() ?? .same
-        verdict.marks = marks(newest)
-        verdict.delivery = answers[newest]?.delivery ?? .inFlight
+        let answer = answer(to: newest)
+        let lastContact = answer?.lastContact ?? newest.contact
+        verdict.process = contacts.filter { $0.key > lastContact }.values.max() ?? .same
+        verdict.marks = marks(newest, answer?.best)
+        if lastContact == contact, answer != nil { verdict.marks.insert(.heardHere) }
+        verdict.delivery = answer?.best.delivery ?? .inFlight
         if isRefusedByDrain(newest) { verdict.delivery = .refused }
         if ends.values.contains(.empty) { verdict.work = .queued }
         readRows(into: &verdict)
@@ -123,16 +133,16 @@ package struct Turn: Sendable, Hashable {
         return verdict
     }
 
-    private func marks(_ newest: Attempt) -> Verdict.Marks {
+    private func marks(_ newest: Attempt, _ answer: Fact.Answer?) -> Verdict.Marks {
         var marks: Verdict.Marks = []
         if waited.contains(contact) { marks.insert(.waited) }
-        if newest.contact == contact, answers[newest] == .atWork { marks.insert(.active) }
+        if answers[Attempt(key: newest.key, contact: contact)] == .atWork { marks.insert(.active) }
         if newest.contact == contact { marks.insert(.askedHere) }
         if began.contains(.key(newest.key)) { marks.insert(.begun) }
         guard let page, page.contact == contact, page.isWhole else { return marks }
         marks.insert(.fresh)
         if page.activity == .own { marks.insert(.active) }
-        if page.activity == .idle, page.knew.contains(.answer) || answers[newest] == nil { marks.insert(.idle) }
+        if page.activity == .idle, page.knew.contains(.answer) || answer == nil { marks.insert(.idle) }
         if page.knew.contains(.stopped), wasStopped { marks.insert(.afterStop) }
         if page.knew.contains(.nothingToStop) { marks.insert(.nothingToStop) }
         return marks
@@ -154,6 +164,7 @@ package struct Turn: Sendable, Hashable {
             return
         }
         verdict.delivery = .stored
+        verdict.marks.insert(.inTranscript)
         verdict.tie = certain.isEmpty ? .likely : .certain
         verdict.work = Verdict.Work(own.compactMap(\.end).max())
     }
@@ -165,7 +176,9 @@ package struct Turn: Sendable, Hashable {
         }
         guard let end = ends.values.max() else { return }
         switch end {
-        case .answered: (verdict.delivery, verdict.tie, verdict.work) = (.stored, .certain, .answered)
+        case .answered:
+            (verdict.delivery, verdict.tie, verdict.work) = (.stored, .certain, .answered)
+            verdict.marks.insert(.inTranscript)
         case .failed where [.none, .queued, .running].contains(verdict.work): verdict.work = .failed
         case .refused where verdict.work != .answered: verdict.work = .turnedAway
         case .empty, .injected, .refused, .failed, .stopped: break

@@ -51,6 +51,10 @@ package struct Verdict: Sendable, Hashable {
         package static let begun = Marks(rawValue: 512)
         /// The newest frame went out over the present contact.
         static let askedHere = Marks(rawValue: 256)
+        /// The gateway showed over the present contact that it has the newest frame.
+        static let heardHere = Marks(rawValue: 1024)
+        /// A row of the turn, or the whole answer to it, was seen. Work alone is lost with the gateway's process.
+        static let inTranscript = Marks(rawValue: 2048)
     }
 
     package var delivery: Delivery = .none

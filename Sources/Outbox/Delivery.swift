@@ -67,7 +67,7 @@ struct Delivery: Sendable {
 
     /// Whether later messages of the session no longer wait for this one: nothing shows what became of it, although a gateway at
     /// rest would have shown it by now.
-    var letsOthersGo: Bool { current.state == .unconfirmed && current.fault?.code == OutboxFault.unknownCode }
+    var letsOthersGo: Bool { current.state == .unconfirmed && current.isUnknown }
 
     /// Continues an entry that a new process found on disk.
     mutating func resume(hasRunEnded ended: Bool, _ context: inout DispatcherContext) {
@@ -104,44 +104,33 @@ struct Delivery: Sendable {
             settle(attempt, outcome, &context)
         case .taken(let key):
             guard entry.goes(by: key) else { return }
-            turn.take(.answered(key: entry.keyGeneration, contact: turn.newest?.contact ?? 0, .taken))
-            let change = rules.taken(entry, now: now)
-            if change != nil || [.sending, .accepted].contains(entry.state) { run.markBusy(entry, &context) }
+            hear(&context)
+            let isNews = follow(.taken, &context)
+            if isNews || [.sending, .accepted].contains(entry.state) { run.markBusy(entry, &context) }
             run.taken(entry, context)
-            if let change { writer.write(change, &context) }
         case .proof(let key, let proof):
-            guard entry.goes(by: key), let change = rules.proven(entry, by: proof, now: now) else { return }
-            // The row does not show how far the run is.
-            if proof != .runEnd {
-                run.markBusy(entry, &context)
-                run.markInterrupted(entry, &context)
-            }
-            endAttempt(&context)
-            writer.write(change, &context)
+            prove(key, by: proof, &context)
         case .continued(let key, let answer):
-            guard entry.goes(by: key) else { return }
+            guard entry.goes(by: key), entry.mayHaveArrived else { return }
             run.answered()
-            if entry.state == .delivered {
-                writer.write(rules.adopted(entry, run: answer, now: now), &context)
-            } else if let change = rules.proven(entry, by: .history, run: answer, now: now) {
-                endAttempt(&context)
-                writer.write(change, &context)
-            }
+            if entry.state == .delivered { return writer.write(rules.adopted(entry, run: answer, now: now), &context) }
+            note(proof: .history)
+            follow(.proof(.history, run: answer), &context)
         case .refusedByRun(let key, let fault):
-            guard entry.goes(by: key), let change = rules.refusedByRun(entry, fault, now: now) else { return }
-            run.ended()
+            guard entry.goes(by: key), [.sending, .accepted, .unconfirmed].contains(entry.state) else { return }
             turn.take(.ended(.key(entry.keyGeneration), .refused))
+            guard follow(.refusal(fault), &context) else { return }
+            run.ended()
             context.refuses(entry.session)
             context.ended(entry.upstreamKey, in: entry.session)
-            endAttempt(&context)
-            writer.write(change, &context)
         case .withdrawn(let reason):
-            if reason == .stopped { note(.stop) }
-            guard entry.state.isWaiting else { return withdrawal = reason }
-            writer.write(rules.withdrawn(entry, reason, now: now), &context)
+            note(.stop)
+            if withdrawal == nil || withdrawal == .stopped { withdrawal = reason }
+            follow(.withdrawal(withdrawal ?? reason), &context)
         case .mayRunAgain:
+            guard withdrawal == .stopped else { return }
+            withdrawal = nil
             note(.run)
-            if withdrawal == .stopped { withdrawal = nil }
         case .nothingToStop(let key):
             if entry.goes(by: key) { turn.take(.stopAnswered(key: entry.keyGeneration, stopped: false)) }
         case .linkOpened:
@@ -155,6 +144,31 @@ struct Delivery: Sendable {
                 try rules.retry(entry, expectedVersion: version, now: now)
             }
         }
+    }
+
+    /// Writes the entry as the table says, if the disk has it otherwise.
+    @discardableResult
+    private mutating func follow(_ sign: OutboxSign, _ context: inout DispatcherContext) -> Bool {
+        let decision = Decision(turn.verdict, context.traits)
+        let sign = sign == .facts ? withdrawal.map(OutboxSign.withdrawal) ?? sign : sign
+        let (now, vary) = (context.wall, context.vary())
+        guard let change = context.rules.shown(entry, as: decision, by: sign, now: now, vary: vary) else {
+            return false
+        }
+        // The answer to the frame on the wire no longer matters.
+        if entry.state == .sending { endAttempt(&context) }
+        if decision.told?.kind == .unknown { turn.take(.told(Statement(.unknown), number: 1)) }
+        writer.write(change, &context)
+        return true
+    }
+
+    private mutating func prove(_ key: String, by proof: OutboxProof, _ context: inout DispatcherContext) {
+        guard entry.goes(by: key), entry.mayHaveArrived else { return }
+        note(proof: proof)
+        guard follow(.proof(proof, run: nil), &context), proof != .runEnd else { return }
+        // The row does not show how far the run is.
+        run.markBusy(entry, &context)
+        run.markInterrupted(entry, &context)
     }
 
     /// The report of a dispatch. The entry is settled only after the current write, but the wire is free at once.
@@ -178,16 +192,21 @@ struct Delivery: Sendable {
             run.answered(entry, outcome, context)
             note(outcome, &context)
             let (rules, now, vary) = (context.rules, context.wall, context.vary())
-            let change = rules.settle(entry, outcome, now: now, isFree: isFree, isTaken: run.isTaken, vary: vary)
-            return writer.write(change, &context)
+            let place =
+                entry.kind.isIdempotent
+                ? outcome.placeOfControl : Decision(turn.verdict, context.traits).place
+            return writer.write(
+                rules.settle(entry, outcome, at: place, now: now, isFree: isFree, vary: vary),
+                &context
+            )
         }
         // Too late to end the attempt, but the acknowledgement still shows that the gateway has the message.
-        guard case .acknowledged = outcome, attempt.key == entry.upstreamKey, entry.state == .unconfirmed,
-            let change = context.rules.taken(entry, now: context.wall)
-        else { return }
+        guard case .acknowledged = outcome, attempt.key == entry.upstreamKey, entry.state == .unconfirmed else {
+            return
+        }
         run.markBusy(entry, after: outcome, &context)
-        turn.take(.answered(key: entry.keyGeneration, contact: turn.newest?.contact ?? 0, .taken))
-        writer.write(change, &context)
+        hear(&context)
+        follow(.taken, &context)
     }
 
     /// Keeps the answer to a dispatch as a fact.
@@ -199,10 +218,9 @@ struct Delivery: Sendable {
                 search.rowShouldBeThere()
                 run.ended()
             }
-            let fact = answer.fact(of: entry.upstreamKey)
-            turn.take(.answered(key: key, contact: contact, fact))
-            // The message goes again under this key, and this answer is not about that frame.
-            if fact == .joined { meet(.same) }
+            turn.take(.answered(key: key, contact: contact, answer.fact(of: entry.upstreamKey)))
+            // The first dispatch was answered as a whole: a stop word starts no run.
+            if answer.status == .finished, entry.isFirstUnderKey { turn.take(.ended(.key(key), .answered)) }
         case .rejected(let rejection) where entry.isRepeatInDoubt:
             hasRepeated = false
             turn.take(.unsent(key: key, contact: contact))
@@ -214,9 +232,29 @@ struct Delivery: Sendable {
             turn.take(.unsent(key: key, contact: contact))
             meet(.same)
         case .noAnswer: meet(.same)
-        case .rejected: break
+        case .rejected: turn.take(.answered(key: key, contact: contact, .refused))
         }
         quietSinceMs = context.now.monotonicMs
+    }
+
+    /// The gateway showed over the present connection that it has the message.
+    private mutating func hear(_ context: inout DispatcherContext) {
+        guard entry.mayHaveArrived else { return }
+        if ![.sending, .accepted].contains(entry.state) {
+            meet(.same)
+            quietSinceMs = context.now.monotonicMs
+        }
+        if turn.newest?.key != entry.keyGeneration { turn.take(.sent(key: entry.keyGeneration, contact: contact)) }
+        turn.take(.answered(key: entry.keyGeneration, contact: contact, .taken))
+    }
+
+    /// The transcript has the message's row. Where the gateway had refused to run the message, the row was found with its answer.
+    private mutating func note(proof: OutboxProof) {
+        if turn.newest?.key != entry.keyGeneration { turn.take(.sent(key: entry.keyGeneration, contact: contact)) }
+        // A row with the words of a message whose run was seen is no other client's.
+        let isByWords = proof == .textMatch && !turn.verdict.marks.contains(.begun)
+        let tie: Tie = isByWords ? .likely : .certain
+        turn.take(.row(Fact.Row(proof.rawValue, tie, entry.wasRefused ? .answered : nil)))
     }
 
     private mutating func meet(_ continuity: Continuity) {
@@ -331,12 +369,8 @@ struct Delivery: Sendable {
         meet(continuity)
         quietSinceMs = context.now.monotonicMs
         hasRepeated = false
-        if entry.state == .accepted {
-            guard continuity != .other else {
-                return writer.write(context.rules.gatewayChanged(entry, now: context.wall), &context)
-            }
-            run.markBusy(entry, &context)
-        }
+        if follow(.facts, &context) { return }
+        if entry.state == .accepted { run.markBusy(entry, &context) }
         search.want(entry, &context)
     }
 
@@ -403,7 +437,7 @@ struct Delivery: Sendable {
             )
         )
         if isQuiet(context), !mayRepeat(context) { turn.take(.waited(contact: contact)) }
-        goOn(isWhole: report.isComplete, &context)
+        if !follow(.facts, &context) { goOn(isWhole: report.isComplete, &context) }
     }
 
     /// Whether a gateway at rest would have shown the message by now.
@@ -412,47 +446,26 @@ struct Delivery: Sendable {
             && !context.isBusy(entry.session, besides: entry.state == .accepted ? nil : entry.upstreamKey)
     }
 
-    /// Takes the table's next step for an entry that may have arrived, after a page of the transcript that does not show it.
+    /// Takes the table's next step for an entry that stays as it is after a page of the transcript that does not show it.
     private mutating func goOn(isWhole: Bool, _ context: inout DispatcherContext) {
         guard [.accepted, .unconfirmed].contains(entry.state) else { return }
-        let (rules, now) = (context.rules, context.wall)
         let verdict = turn.verdict
-        let decision = Decision(verdict, context.traits)
-        switch decision.next {
-        case .repeatKey where verdict.delivery == .absent && mayBeSentAgain(context):
-            if let withdrawal { return writer.write(rules.withdrawn(entry, withdrawal, now: now), &context) }
-            return writer.write(rules.absent(entry, now: now, vary: context.vary()), &context)
-        case .repeatKey where mayRepeat(context):
+        if Decision(verdict, context.traits).next == .repeatKey, mayRepeat(context) {
             guard !context.writes.isResting, !context.queues.isOnWire(queue) else { return lookAgain(&context) }
             hasRepeated = true
             context.queues.enterWire(id, queue)
             return send(isRepeat: true, &context)
-        case .nothing where decision.told?.kind == .lost:
-            return writer.write(rules.lost(entry, now: now), &context)
-        case .nothing where verdict.will == .stop && verdict.delivery != .stored:
-            let mayReturn = decision.told?.marks.contains(.mayReturn) == true
-            return writer.write(rules.withdrawn(entry, .stopped, mayReturn: mayReturn, now: now), &context)
-        default: break
         }
         if !isWhole, search.readBack() { return context.searches.want(id) }
-        if decision.told?.kind == .unknown, entry.fault?.code != OutboxFault.unknownCode {
-            turn.take(.told(Statement(.unknown), number: 1))
-            return writer.write(rules.unknown(entry, now: now), &context)
-        }
         let pause = search.pauseAfterNothing(entry.state, context.policy)
         let left = quietSinceMs + context.policy.unknownAfterMs - context.now.monotonicMs
         let isDecidedThen = verdict.marks.contains(.fresh) && left > 0
         search.wait(isDecidedThen ? pause.map { min($0, left) } : pause, id, &context)
     }
 
-    /// Only proof or a person settles the others.
-    private func mayBeSentAgain(_ context: DispatcherContext) -> Bool {
-        !entry.isSlashCommand && context.policy.ambiguous != .hold
-    }
-
     /// Only once: otherwise an unanswered repeat would be repeated as fast as the link comes and goes.
     private func mayRepeat(_ context: DispatcherContext) -> Bool {
-        entry.state == .unconfirmed && !hasRepeated && mayBeSentAgain(context) && withdrawal == nil
+        entry.state == .unconfirmed && !hasRepeated && context.rules.mayBeSentAgain(entry) && withdrawal == nil
             && run.mayRepeat(entry, context)
             && entry.attemptCount < context.policy.maxAttempts && entry.expiresAt > context.wall
     }
@@ -462,7 +475,7 @@ struct Delivery: Sendable {
     mutating func written(_ write: PersistID, _ context: inout DispatcherContext) {
         guard let done = writer.end(write) else { return }
         context.writes.succeeded()
-        follow(done, &context)
+        carryOn(after: done, &context)
         // Waiting commands still get an answer; other inputs change nothing any more.
         if isOver { writer.keepOnlyCommands() }
         drainDeferred(&context)
@@ -514,7 +527,7 @@ struct Delivery: Sendable {
     }
 
     /// The steps after a change is on disk.
-    private mutating func follow(_ done: EntryWriter.Change, _ context: inout DispatcherContext) {
+    private mutating func carryOn(after done: EntryWriter.Change, _ context: inout DispatcherContext) {
         let before = entry.state
         entry = done.change.entry
         if case .answer(let token) = done.then { context.answer(token, .success(entry)) }
@@ -531,10 +544,13 @@ struct Delivery: Sendable {
         case .queued, .retrying:
             search.startAnew()
             hasRepeated = false
-            // A person sends it again: what was told before is no longer so.
-            if case .answer = done.then { turn = Turn(entry.facts) }
             if entry.state == .queued, before != .sending { withdrawal = nil }
-            if let withdrawal { return receive(.withdrawn(withdrawal), &context) }
+            // The gateway has nothing of it, or a person sends it again: what was known and told before is no longer so.
+            turn = Turn(entry.facts)
+            if withdrawal != nil {
+                note(.stop)
+                if follow(.facts, &context) { return }
+            }
             if let due = done.dueAtMs { wait(untilMs: due, &context) }
             enterQueue(&context)
             if before.isTerminal { remindOfDeadline(&context) }

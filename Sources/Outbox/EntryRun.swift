@@ -9,15 +9,13 @@ struct EntryRun: Sendable {
     private var process: GatewayProcess?
     /// The connection over which the gateway got the message, or said that its run is in progress.
     private var heldOver: Int?
-    /// The gateway showed that it has the message before its answer to the dispatch came.
-    private(set) var isTaken = false
     /// The run was seen to end, perhaps before the acknowledgement is on disk.
     private var hasEnded = false
     /// The time until which a delivered entry waits for the run that really answers it (protocol 3, busy session).
     private(set) var awaitedUntilMs: Int64?
 
     mutating func dispatching(_ entry: OutboxEntry, _ context: DispatcherContext) {
-        (isTaken, hasEnded) = (false, false)
+        hasEnded = false
         if entry.firstDispatchAt == nil { got(context) }
     }
 
@@ -35,7 +33,6 @@ struct EntryRun: Sendable {
 
     /// An event shows that the gateway has the message.
     mutating func taken(_ entry: OutboxEntry, _ context: DispatcherContext) {
-        if entry.state == .sending { isTaken = true }
         if entry.firstDispatchAt == nil { got(context) }
     }
 

@@ -72,6 +72,9 @@ package enum AttemptOutcome: Sendable, Equatable {
         if case .acknowledged(let answer) = self { answer.status == .nothingRan } else { false }
     }
 
+    /// Where a command is that may be repeated at will: its answer is the whole result.
+    var placeOfControl: Decision.Place { if case .acknowledged = self { .arrived } else { .here } }
+
     package struct Acknowledgement: Sendable, Equatable {
         package enum Status: Sendable, Equatable {
             /// The message was accepted now, or the run was stopped.

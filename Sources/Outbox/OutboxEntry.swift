@@ -134,15 +134,20 @@ package struct OutboxEntry: Sendable, Equatable {
     /// Whether the session's transcript may show something of the message that is not known yet.
     var isLookedFor: Bool { [.accepted, .unconfirmed].contains(state) || wasRefused }
 
+    /// Whether people were told that nothing shows what became of the message.
+    var isUnknown: Bool { fault?.code == OutboxFault.unknownCode }
+
     /// The facts that the entry's row in the database records about its message at the gateway. The row does not tell the
-    /// connections of an earlier process apart, so they count as one.
+    /// connections of an earlier process apart, so they count as one; what follows a call without an answer counts as another.
     var facts: [Fact] {
         guard firstDispatchAt != nil else { return [] }
         var facts: [Fact] = [.sent(key: keyGeneration, contact: 0)]
-        if state == .accepted || lastClass == .accepted {
-            facts.append(.answered(key: keyGeneration, contact: 0, .taken))
-        }
-        if fault?.code == OutboxFault.unknownCode { facts.append(.told(Statement(.unknown), number: 1)) }
+        let isAnswered = state == .accepted || lastClass == .accepted
+        if isAnswered { facts.append(.answered(key: keyGeneration, contact: 0, .taken)) }
+        // An acknowledged message is in doubt because another process of the gateway came.
+        if state == .unconfirmed { facts.append(.contact(1, isAnswered && !isUnknown ? .other : .same)) }
+        if wasRefused { facts.append(.ended(.key(keyGeneration), .refused)) }
+        if isUnknown { facts.append(.told(Statement(.unknown), number: 1)) }
         return facts
     }
 

@@ -1,4 +1,5 @@
 package import Basics
+import Ledger
 
 /// The life of an entry, as pure functions of the entry, the event and the clock.
 package struct OutboxRules: Sendable {
@@ -42,7 +43,6 @@ package struct OutboxRules: Sendable {
         counted.attemptCount += 1
         return failed(
             counted,
-            from: entry.version,
             now: now,
             outcome: .notDispatched,
             fault: .unreachable(detail),
@@ -50,59 +50,101 @@ package struct OutboxRules: Sendable {
         )
     }
 
-    /// The link's report about the dispatch that made the entry `sending`. `isFree`: the attempt is not counted if it
-    /// could not be written.
-    package func settle(
+    /// The link's report about the dispatch that made the entry `sending`.
+    /// - Parameters:
+    ///   - place: where the message is, by the table.
+    ///   - isFree: the attempt is not counted if it could not be written.
+    func settle(
         _ entry: OutboxEntry,
         _ outcome: AttemptOutcome,
+        at place: Decision.Place,
         now: Timestamp,
         isFree: Bool = false,
-        isTaken: Bool = false,
         vary: Double = 0
     ) -> OutboxChange {
-        switch outcome {
-        case .acknowledged(let acknowledgement):
-            return acknowledged(entry, acknowledgement, now: now)
-        case _ where isTaken:
+        var entry = entry
+        if isFree, case .notDispatched = outcome { entry.attemptCount = max(0, entry.attemptCount - 1) }
+        switch (place, outcome) {
+        case (_, .acknowledged(let answer)):
+            return acknowledged(entry, answer, now: now)
+        case (.held, _), (.arrived, _):
             // An event of the run shows that the message arrived. That counts more than a missing answer or an error.
             return acknowledged(entry, .init(status: .started), now: now)
-        case .notDispatched(let detail):
-            var untouched = entry
-            if isFree { untouched.attemptCount = max(0, entry.attemptCount - 1) }
-            if entry.isRepeatInDoubt {
-                return unconfirmed(untouched, now: now, fault: .unreachable(detail), attempted: true)
-            }
-            untouched.forgetDispatch()
-            untouched.runID = nil
-            return failed(
-                untouched,
-                from: entry.version,
-                now: now,
-                outcome: .notDispatched,
-                fault: .unreachable(detail),
-                vary: vary
-            )
-        case .rejected(let rejection):
-            // The refusal concerns this repeat; whether the first dispatch arrived is still unknown.
-            if entry.isRepeatInDoubt {
-                let fault = OutboxFault(code: rejection.code, detail: rejection.message)
-                return unconfirmed(entry, now: now, fault: fault, attempted: true)
-            }
+        case (.here, .rejected(let rejection)), (.over, .rejected(let rejection)):
             return rejected(entry, rejection, now: now, vary: vary)
-        case .noAnswer(let detail):
-            if entry.kind.isIdempotent {
-                return failed(
-                    entry,
-                    from: entry.version,
-                    now: now,
-                    outcome: .ambiguous,
-                    fault: .noAnswer(detail),
-                    vary: vary
-                )
-            }
+        case (.here, .notDispatched(let detail)), (.over, .notDispatched(let detail)):
+            var change = failed(entry, now: now, outcome: .notDispatched, fault: .unreachable(detail), vary: vary)
+            change.entry.forgetDispatch()
+            change.entry.runID = nil
+            return change
+        case (.here, .noAnswer(let detail)), (.over, .noAnswer(let detail)):
+            return failed(entry, now: now, outcome: .ambiguous, fault: .noAnswer(detail), vary: vary)
+        case (_, .noAnswer(let detail)):
             return unconfirmed(entry, now: now, fault: .noAnswer(detail), attempted: true)
+        // The report concerns this repeat; whether the first dispatch arrived is still unknown.
+        case (_, .notDispatched(let detail)):
+            return unconfirmed(entry, now: now, fault: .unreachable(detail), attempted: true)
+        case (_, .rejected(let rejection)):
+            let fault = OutboxFault(code: rejection.code, detail: rejection.message)
+            return unconfirmed(entry, now: now, fault: fault, attempted: true)
         }
     }
+
+    /// The change that makes the entry show where its message is by the table; nil if it does.
+    func shown(
+        _ entry: OutboxEntry,
+        as decision: Decision,
+        by sign: OutboxSign,
+        now: Timestamp,
+        vary: Double
+    ) -> OutboxChange? {
+        switch (decision.place, entry.state) {
+        case (_, .delivered), (_, .cancelled), (.onItsWay, _):
+            return nil
+        case (.arrived, _):
+            return proven(entry, by: sign.proof ?? .history, run: sign.run, now: now)
+        case (.held, .sending), (.held, .accepted):
+            return nil
+        case (.held, _) where sign == .taken:
+            return taken(entry, now: now)
+        case (.over, .sending), (.over, .failed), (.over, .expired):
+            return sign.refusal.flatMap { refusedByRun(entry, $0, now: now) }
+        case (.over, _):
+            return ended(entry, decision.told, by: sign, now: now)
+        case (_, .queued), (_, .retrying):
+            // A person sends it again although it may have arrived; a stop is the newer word.
+            return sign.withdrawal.map { withdrawn(entry, $0, mayReturn: decision.place != .here, now: now) }
+        case (.here, .accepted), (.here, .unconfirmed):
+            return mayBeSentAgain(entry) ? absent(entry, now: now, vary: vary) : nil
+        case (.inDoubt, .accepted), (.inDoubt, .unconfirmed):
+            if decision.told?.kind == .unknown { return entry.isUnknown ? nil : unknown(entry, now: now) }
+            return entry.state == .accepted ? gatewayChanged(entry, now: now) : nil
+        case (.held, _), (.inDoubt, _), (.here, _):
+            return nil
+        }
+    }
+
+    private func ended(
+        _ entry: OutboxEntry,
+        _ told: Statement?,
+        by sign: OutboxSign,
+        now: Timestamp
+    ) -> OutboxChange? {
+        switch told?.kind {
+        case .failed: sign.refusal.flatMap { refusedByRun(entry, $0, now: now) }
+        case .lost: lost(entry, now: now)
+        default:
+            withdrawn(
+                entry,
+                sign.withdrawal ?? .stopped,
+                mayReturn: told?.marks.contains(.mayReturn) == true,
+                now: now
+            )
+        }
+    }
+
+    /// Only proof or a person settles the others.
+    func mayBeSentAgain(_ entry: OutboxEntry) -> Bool { !entry.isSlashCommand && policy.ambiguous != .hold }
 
     private func acknowledged(
         _ entry: OutboxEntry,
@@ -154,7 +196,6 @@ package struct OutboxRules: Sendable {
         }
         var change = failed(
             entry,
-            from: entry.version,
             now: now,
             outcome: .rejectedTransient,
             fault: fault,
@@ -170,7 +211,6 @@ package struct OutboxRules: Sendable {
     /// A failed attempt: the next one follows after the schedule's wait, or there is none.
     private func failed(
         _ entry: OutboxEntry,
-        from version: Int64,
         now: Timestamp,
         outcome: AttemptClass,
         fault: OutboxFault,
@@ -179,15 +219,12 @@ package struct OutboxRules: Sendable {
     ) -> OutboxChange {
         let delay = schedule.delay(afterAttempts: entry.attemptCount, retryAfterMs: retryAfterMs, vary: vary)
         let attempt = OutboxAttempt(of: entry, at: now, outcome, fault, delayMs: delay)
-        var change = change(entry, now: now, attempt: attempt) { entry in
+        return change(entry, now: now, attempt: attempt) { entry in
             entry.lastClass = outcome
             entry.fault = fault
             entry.state = delay == nil ? .failed : .retrying
             entry.nextAttemptAt = delay.map { now.adding(milliseconds: $0) }
         }
-        change.expectedVersion = version
-        change.entry.version = version + 1
-        return change
     }
 
     /// How long the search for an entry rests after the gateway refused the repeat of its key.
@@ -263,7 +300,7 @@ package struct OutboxRules: Sendable {
         switch entry.state {
         case .sending:
             let fault = OutboxFault.noAnswer("the program ended while the command was on its way")
-            if entry.kind.isIdempotent { return settle(entry, .noAnswer(detail: fault.detail), now: now) }
+            if entry.kind.isIdempotent { return settle(entry, .noAnswer(detail: fault.detail), at: .here, now: now) }
             return unconfirmed(entry, now: now, fault: fault, attempted: true)
         case .queued, .retrying:
             guard policy.resume == .hold, entry.kind == .message else { return nil }
@@ -492,4 +529,21 @@ package struct OutboxRules: Sendable {
         next.updatedAt = max(now, entry.updatedAt)
         return OutboxChange(expectedVersion: entry.version, entry: next, attempt: attempt)
     }
+}
+
+/// The sign on which an entry's change rests, in the words in which people are told of it.
+enum OutboxSign: Sendable, Equatable {
+    /// A page of the transcript, a new connection.
+    case facts
+    /// An event or an answer shows that the gateway has the message in memory.
+    case taken
+    /// The transcript has the message, which this run answers.
+    case proof(OutboxProof, run: String?)
+    case refusal(OutboxFault)
+    case withdrawal(Withdrawal)
+
+    fileprivate var proof: OutboxProof? { if case .proof(let proof, _) = self { proof } else { nil } }
+    fileprivate var run: String? { if case .proof(_, let run) = self { run } else { nil } }
+    fileprivate var refusal: OutboxFault? { if case .refusal(let fault) = self { fault } else { nil } }
+    fileprivate var withdrawal: Withdrawal? { if case .withdrawal(let reason) = self { reason } else { nil } }
 }

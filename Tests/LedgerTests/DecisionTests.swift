@@ -253,6 +253,48 @@ import Testing
         #expect(decision.next == each.next)
     }
 
+    /// Where the messages of the histories are, as the outbox shows it.
+    private static let places: [Decision.Place: Set<String>] = [
+        .here: [
+            "waits for its turn", "refused", "refused over this contact", "dropped for equal words",
+            "dropped for equal words that ended", "absent",
+        ],
+        .held: ["at work", "named at work", "stopped", "failed"],
+        .inDoubt: [
+            "asked again", "cut off, to be read", "doubtful", "kept by the gateway, and stopped",
+            "taken by the gateway",
+            "unknown",
+        ],
+        .arrived: ["answered", "cut off", "cut off, and may be resumed", "perhaps cut off"],
+        .over: [
+            "absent, and stopped", "cancelled before it was sent", "dropped for equal words, and stopped", "lost",
+            "not there, and stopped", "refused, and stopped", "still cancelled",
+            "stopped, and the gateway stops cleanly", "turned away",
+        ],
+    ]
+
+    @Test func `every row says where its message is`() {
+        let places = Dictionary(grouping: Self.cases) { each in
+            Decision(Turn(each.facts).verdict, GatewayProfile(each.release).messages).place
+        }
+        #expect(places.mapValues { Set($0.map(\.row)) } == Self.places)
+    }
+
+    @Test func `a frame is on its way until its answer comes or its contact ends`() {
+        let traits = GatewayProfile(.june).messages
+        #expect(Decision(Turn([Self.sent]).verdict, traits).place == .onItsWay)
+        #expect(Decision(Turn([Self.sent, .contact(2, .same)]).verdict, traits).place == .inDoubt)
+        #expect(Decision(Turn(Self.taken).verdict, traits).place == .held)
+    }
+
+    /// The process that has the message now need not be the one to which its frame went.
+    @Test func `an answer over a later contact counts for the process of that contact`() {
+        let traits = GatewayProfile(.june).messages
+        let away: [Fact] = Self.taken + [.contact(2, .other)]
+        #expect(Decision(Turn(away).verdict, traits).place == .inDoubt)
+        #expect(Decision(Turn(away + [.answered(key: 1, contact: 2, .taken)]).verdict, traits).place == .held)
+    }
+
     @Test func `every row has a history`() {
         #expect(Set(Self.cases.map(\.row)) == Set(Decision.table.map(\.name)))
     }

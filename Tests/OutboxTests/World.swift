@@ -1,6 +1,8 @@
 import Basics
 import Ledger
-import Outbox
+import Testing
+
+@testable import Outbox
 
 /// A dispatcher with a clock that stands still until moved, a disk that is a dictionary, and a link that records its
 /// orders. It checks the promises that hold in every scenario.
@@ -105,10 +107,27 @@ struct World {
         if let before = current?.state, before.isFinal, before != change.entry.state {
             violations.append("\(change.entry.id) left \(before)")
         }
+        check(change.entry)
         disk[change.entry.id] = change.entry
         history[change.entry.id, default: []].append(change.entry.state)
         if let attempt = change.attempt { attempts[change.entry.id, default: []].append(attempt) }
         return .persisted(id)
+    }
+
+    /// A restart is a fold: the facts of each row that is written show the entry as the row does.
+    private mutating func check(_ entry: OutboxEntry) {
+        guard entry.kind == .message else { return }
+        let place = Decision(Turn(entry.facts).verdict, GatewayProfile(.june).messages).place
+        let isRight =
+            switch entry.state {
+            case .queued, .retrying: entry.firstDispatchAt != nil || place == .here
+            case .sending: place == .onItsWay || entry.lastClass == .accepted
+            case .accepted: place == .held
+            case .unconfirmed: place == .inDoubt
+            case .failed: !entry.wasRefused || place == .over
+            case .delivered, .cancelled, .expired: true
+            }
+        if !isRight { Issue.record("\(entry.id) is \(entry.state) on disk, and its facts say \(place)") }
     }
 
     /// Lets the oldest held write reach the disk.
