@@ -131,6 +131,9 @@ package struct OutboxEntry: Sendable, Equatable {
     /// Whether the gateway accepted the message and then refused to run it.
     package var wasRefused: Bool { state == .failed && fault?.code == OutboxFault.sessionConflictCode }
 
+    /// Whether the gateway refused to run the message, and its words were read with a later one, so that it has no run of its own.
+    package var wasReadWithAnother: Bool { kind == .message && state == .delivered && runID == nil }
+
     /// Whether the session's transcript may show something of the message that is not known yet.
     var isLookedFor: Bool { [.accepted, .unconfirmed].contains(state) || wasRefused }
 
