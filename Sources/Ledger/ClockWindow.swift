@@ -47,6 +47,11 @@ package struct ClockWindow: Sendable, Equatable {
         ClockWindow(from: time.adding(milliseconds: -2_000))
     }
 
+    /// The row of a message that was stopped, and of whose run nothing else was seen.
+    package static func row(sentAt time: Timestamp, stoppedAt stop: Timestamp) -> ClockWindow {
+        ClockWindow(from: row(sentAt: time).from, to: stop.adding(milliseconds: 2_000))
+    }
+
     /// The row of a message that was dispatched at this time, perhaps by an earlier process of Ladle: one of the clocks may have been
     /// set or may have drifted since they were compared.
     /// - Parameter delivered: when the message was known to be delivered. The gateway writes its row ten minutes later at most.

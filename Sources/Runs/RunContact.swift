@@ -36,6 +36,11 @@ struct RunContact: Sendable {
             && process.milliseconds - heardAt.milliseconds <= Self.stopMilliseconds
     }
 
+    /// Whether the model may still answer the run that the gateway said it had stopped: the stop is less than a minute old.
+    func mayHaveStoppedInVain(now: Timestamp) -> Bool {
+        now.milliseconds - heardAt.milliseconds < Self.vainMilliseconds
+    }
+
     /// Whether the gateway may still go on with the run in the usual time: its process was found gone less than a minute ago.
     func mayComeBack(now: Timestamp) -> Bool {
         goneAt.map { now.milliseconds - $0.milliseconds < GatewayProfile.resumeMs } ?? false
@@ -64,6 +69,8 @@ struct RunContact: Sendable {
     /// The longest time from a stop to the start of the process that lost it. A gateway that starts later has the stop on its disk,
     /// or others may have used the session since.
     private static let stopMilliseconds: Int64 = 120_000
+    /// Gateways that work on behind a stop do so as long as the model takes. Later answers of the session are others'.
+    private static let vainMilliseconds: Int64 = 60_000
     /// Gateways write the row of an aborted run up to 3 s after its end.
     private static let lastRowMilliseconds: Int64 = 3_000
 }

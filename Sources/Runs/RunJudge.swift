@@ -17,6 +17,8 @@ enum RunJudge {
         var hasBegun = false
         /// The transcript has the message's row.
         var isStored = false
+        /// The gateway said that it stopped the run, after it had written a whole answer of it.
+        var isStopInDoubt = false
         /// The outbox has no proof that the gateway has the message, and may send it again.
         var awaitsDelivery = false
         /// The gateway may have refused to run the message, whose row it wrote all the same.
@@ -80,6 +82,7 @@ enum RunJudge {
         row("gone, and may come back", .wait) { $0.isGone && ($0.awaitsDelivery || $0.mayComeBack) },
         row("gone", .end(.processGone)) { $0.isGone },
 
+        row("stopped, perhaps behind its answer", .read) { $0.isStopInDoubt },
         row("no doubt about it", .leave) { !$0.isDoubtful },
         row("at work", .hear) { $0.isInFlight },
         row("its rows show the end", .read) { $0.isEndShown },
@@ -122,6 +125,7 @@ extension RunJudge.Look {
         isDoubtful = contact.isUncertain || contact.isSilent(now: now)
         hasBegun = run.hasBegun
         isStored = message.isStored
+        isStopInDoubt = run.isStopInDoubt
         awaitsDelivery = message.awaitsDelivery
         mayBeRefused = message.mayBeRefused && profile.pagesTellRuns
         isNothing =

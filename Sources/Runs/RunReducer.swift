@@ -95,7 +95,11 @@ struct RunReducer: Sendable {
         let sent = times.starts.isEmpty ? onGatewayClock(times.sentAt, aheadMs: aheadMs) : times.sentAt
         claimant.sentAt = sent
         // The start of a run that an earlier process of Ladle followed may be the time of its first event.
-        if isActive, times.starts.isEmpty || publication.isFromDisk { claimant.written = .row(sentAt: sent) }
+        if isActive, times.starts.isEmpty || publication.isFromDisk {
+            claimant.written = .row(sentAt: sent)
+        } else if ending.wasStopped, times.starts.isEmpty {
+            claimant.written = .row(sentAt: sent, stoppedAt: times.lastSeen)
+        }
         if times.starts.isEmpty, !publication.isFromDisk, !wasTurnedAway { claimant.seenAt = times.firstEvent }
         claimant.endedAt = isActive || beganAfterStop ? contact.followedAt : times.lastSeen
         claimant.calls = { steps.contains(call: $0) }
@@ -193,11 +197,14 @@ struct RunReducer: Sendable {
         times.foundStart(at: lifecycle.startedAt ?? event.time ?? now)
     }
 
-    /// A row of the session came as an event. If this run began in spite of its stop, the row may be its answer.
-    mutating func answerCame() -> Bool {
-        hasAnswerToRead = beganAfterStop
-        return beganAfterStop
+    /// An answer's row came as an event. If this run was stopped just before or began in spite of its stop, the answer may be its own.
+    mutating func answerCame(now: Timestamp) -> Bool {
+        hasAnswerToRead = beganAfterStop || (wasStopped && contact.mayHaveStoppedInVain(now: now))
+        return hasAnswerToRead
     }
+
+    /// The gateway said that it stopped the run, after it had written a whole answer of the run. The transcript decides.
+    var isStopInDoubt: Bool { ending.wasStopped && lastStop == .completed }
 
     mutating func answerRead() { hasAnswerToRead = false }
 
@@ -249,7 +256,7 @@ struct RunReducer: Sendable {
         doubted = (event, time, event.message?.text?.utf8.count ?? 0)
     }
 
-    /// Takes the event for the gateway's own answer, which needed no run, if no row from before the message has its words.
+    /// Takes the event for the gateway's own answer, which needed no run, if no answer of a model from before the message has its words.
     mutating func settleDoubt(_ rows: [HistoryRow], askedAt: Timestamp, aheadMs: Int64, now: Timestamp) {
         guard let (event, time, _) = doubted, askedAt >= time else { return }
         doubted = nil
@@ -258,7 +265,7 @@ struct RunReducer: Sendable {
         let words = Words(ReplyText.clean(said))
         let since = ClockWindow.row(sentAt: onGatewayClock(times.sentAt, aheadMs: aheadMs))
         let isOld = rows.contains { row in
-            row.role == .assistant && Words(ReplyText.clean(row.text)) == words
+            row.role == .assistant && !row.isInjected && Words(ReplyText.clean(row.text)) == words
                 && !(row.time.map { since.contains($0) } ?? false)
         }
         if !isOld { take(event, triesAgain: false, now: now) }
@@ -343,7 +350,7 @@ struct RunReducer: Sendable {
         for row in rows {
             steps.take(row, seen: times.time(of: row))
             guard row.role == .assistant else { continue }
-            lastStop = row.stopReason
+            lastStop = row.isAbortNote ? .aborted : row.stopReason
             if usageByRow.count < GatewayLimits.historyRows, let usage = row.usage { usageByRow[row.identity] = usage }
         }
         text.take(rows)
@@ -359,8 +366,11 @@ struct RunReducer: Sendable {
     /// Takes the run's end from the last row of its own turn. An incomplete answer is no end.
     mutating func end(by rows: [HistoryRow]) {
         guard let last = rows.last(where: { $0.role == .assistant }) else { return }
+        // Of a stopped run, the model's whole answer says more than the event of its stop.
+        if ending.wasStopped, last.stopReason == .completed, !last.isAbortNote, !last.isInjected {
+            return answerAfterStop(last)
+        }
         // The run's own terminal event says more than its rows.
-        if isClosed, beganAfterStop { return answerAfterStop(last) }
         guard !isClosed || (isOver && !ending.isProven) else { return }
         if isClosed, last.stopReason == .completed {
             // A row that was written later belongs to another run.
@@ -378,7 +388,7 @@ struct RunReducer: Sendable {
     }
 
     private mutating func answerAfterStop(_ last: HistoryRow) {
-        guard last.stopReason == .completed, let time = last.time else { return }
+        guard let time = last.time else { return }
         beganAfterStop = false
         times.forgetEnd()
         times.seen(at: time)
@@ -486,6 +496,7 @@ struct RunReducer: Sendable {
         steps.abandonOpen()
         text.beginAgain()
         times.forgetEnd()
+        lastStop = nil
         (overAt, endHeldUntil) = (nil, nil)
         (wasHeld, hasGap, needsRows) = (false, false, false)
         doubted = nil

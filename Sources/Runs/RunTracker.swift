@@ -204,7 +204,7 @@ package struct RunTracker: Sendable {
             receive(event, now: now, to: &changes)
         case .chat(let event): receive(event, now: now, to: &changes)
         case .sessionsChanged(let event): receive(event, now: now, to: &changes)
-        case .sessionMessage(let event): receive(event, to: &changes)
+        case .sessionMessage(let event): receive(event, now: now, to: &changes)
         case .approval(let event): receive(event, now: now, to: &changes)
         case .question, .cron, .presence, .pairing, .challenge, .shutdown, .tick, .other: break
         }
@@ -261,7 +261,9 @@ package struct RunTracker: Sendable {
         guard let id = known(event) ?? adopt(event, opens: opens, now: now) else { return }
         memory[id]?.take(event, triesAgain: profile.triesAgainAfterError, now: now)
         if state == .final, let session = memory[id]?.session { memory[session: session]?.hasTranscript = true }
-        if !profile.sendsRows, memory[id]?.holdEnd(until: now.adding(milliseconds: Self.holdMilliseconds)) == true {
+        if !profile.sendsRows || memory[id]?.isStopInDoubt == true,
+            memory[id]?.holdEnd(until: now.adding(milliseconds: Self.holdMilliseconds)) == true
+        {
             wantRows(id)
         }
         memory.publish(id, to: &changes)
@@ -341,7 +343,7 @@ package struct RunTracker: Sendable {
         wantsPageNow = true
     }
 
-    private mutating func receive(_ event: SessionMessageEvent, to changes: inout [RunChange]) {
+    private mutating func receive(_ event: SessionMessageEvent, now: Timestamp, to changes: inout [RunChange]) {
         noteTaken(event.idempotencyKey, to: &changes)
         guard let key = event.sessionKey, let row = event.row else { return }
         let session = defaults.tolerant(key)
@@ -350,7 +352,7 @@ package struct RunTracker: Sendable {
         }
         let found = reader.take([row], session: session, in: &memory, to: &changes)
         if row.role == .assistant {
-            for id in memory[session: session]?.ended ?? [] where memory[id]?.answerCame() == true {
+            for id in memory[session: session]?.ended ?? [] where memory[id]?.answerCame(now: now) == true {
                 wantsPageNow = true
             }
         }

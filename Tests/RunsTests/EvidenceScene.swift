@@ -29,6 +29,11 @@ extension EvidenceScene {
         """
     }
 
+    /// A row that the gateway wrote by itself.
+    func injected(_ text: String, at time: Int64) -> String {
+        answer(text, at: time).dropLast() + #","model":"gateway-injected"}"#
+    }
+
     func page(_ rows: [String], status: String? = nil, active: Bool = false, id: String = "c1") -> JSONValue {
         let info = status.map { #","sessionInfo":{"hasActiveRun":\#(active),"status":"\#($0)"}"# } ?? ""
         return json(#"{"sessionId":"\#(id)","messages":[\#(rows.joined(separator: ","))]\#(info)}"#)

@@ -412,17 +412,22 @@ struct RunEvidenceTests: EvidenceScene {
     }
 
     /// 2026.3.1, seen live: a picture without words is answered by the gateway itself, which writes a row of its answer alone.
-    @Test(arguments: [("Please add a caption.", ["completed Please add a caption."]), ("Hello.", [])])
+    @Test(arguments: [("Please add a caption.", ["completed Please add a caption."]), ("Hello.", [])], [true, false])
     func `what the gateway says by itself answers a message, and the answer before once more does not`(
-        said: String,
-        expected: [String]
+        _ each: (said: String, expected: [String]),
+        hasSaidItBefore: Bool
     ) {
+        let (said, expected) = each
         var tracker = RunTracker()
         tracker.profile = march
         tracker.sent("k", session: main, text: "", now: now)
         let final = ChatFrame.final("k", 1, said)
         var changes = tracker.receive(event: "chat", payload: final, now: after(300))
-        let rows = page([user("hi", at: -9_000), answer("Hello.", at: -8_000), answer(said, at: 290)])
+        let before = injected("Please add a caption.", at: -7_000)
+        let rows = page(
+            [user("hi", at: -9_000), answer("Hello.", at: -8_000)] + (hasSaidItBefore ? [before] : [])
+                + [injected(said, at: 290)]
+        )
         changes += tracker.receive(history: rows, session: main, now: after(900))
         #expect(ends(changes).map { "\($0.state) \($0.text)" } == expected)
     }

@@ -81,10 +81,47 @@ struct StoppedInVainTests {
         #expect(tracker.run("one")?.state == .aborted)
     }
 
-    @Test func `a run that really stopped is not looked for`() {
+    @Test func `a run that was stopped a minute before is not looked for`() {
         var (tracker, _) = stopped(begins: false)
-        _ = tracker.receive(event: "session.message", payload: event(answer(at: 13_000)), now: later(13_001))
-        #expect(tracker.looks(later(13_600)).isEmpty)
+        _ = tracker.receive(event: "session.message", payload: event(answer(at: 63_000)), now: later(63_001))
+        #expect(tracker.looks(later(63_600)).isEmpty)
+    }
+
+    /// 2026.4.26, seen live: the answer was in the transcript 130 ms before the event of its stop, which had gone out over a new link.
+    @Test(arguments: [true, false])
+    func `a whole answer that no event had shown corrects the end`(hasRowEvent: Bool) throws {
+        var (tracker, ends) = stopped(begins: false)
+        #expect(ends.contains { if case .ended(let run) = $0 { run.state == .aborted } else { false } })
+        if hasRowEvent {
+            _ = tracker.receive(event: "session.message", payload: event(answer(at: 20)), now: later(60))
+            #expect(tracker.looks(later(600)) == [main])
+        }
+        let page = json(#"{"messages":[\#(row("user", "tell it", at: 10)),\#(answer(at: 20))],"hasMore":false}"#)
+        let changes = tracker.receive(history: page, session: main, now: later(700))
+        let corrected = changes.compactMap { if case .corrected(let run) = $0 { run } else { nil } }
+        #expect(corrected.map(\.state) == [.completed])
+        #expect(corrected.map(\.text) == ["the whole story"])
+    }
+
+    /// 2026.6.11, seen live: the stop came after the answer's row, and the gateway reports the run as aborted.
+    @Test func `a stop behind the whole answer is held until the transcript is read`() {
+        var tracker = RunTracker()
+        tracker.profile = GatewayProfile(.june)
+        tracker.sent("one", session: main, text: "tell it", now: sent)
+        let user =
+            #"{"role":"user","content":"tell it","timestamp":\#(later(5).milliseconds),"idempotencyKey":"one:user"}"#
+        let start = AgentFrame.start("one", later(4).milliseconds)
+        _ = tracker.receive(event: "agent", payload: start, now: later(5))
+        _ = tracker.receive(event: "session.message", payload: event(user), now: later(6))
+        _ = tracker.receive(event: "session.message", payload: event(answer(at: 90)), now: later(90))
+        var changes = tracker.receive(event: "chat", payload: ChatFrame.make("one", 4, "aborted"), now: later(200))
+        #expect(!changes.contains { if case .ended = $0 { true } else { false } })
+        #expect(tracker.looks(later(800)) == [main])
+        let page = json(#"{"messages":[\#(user),\#(answer(at: 90))],"hasMore":false}"#)
+        changes += tracker.receive(history: page, session: main, now: later(900))
+        let ends = changes.compactMap { if case .ended(let run) = $0 { run } else { nil } }
+        #expect(ends.map(\.state) == [.completed])
+        #expect(ends.map(\.text) == ["the whole story"])
     }
 
     /// The gateway is killed while it works on the run, and goes on with it under an id of its own.
