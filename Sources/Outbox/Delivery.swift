@@ -121,7 +121,7 @@ struct Delivery: Sendable {
             turn.take(.ended(.key(entry.keyGeneration), .refused))
             guard follow(.refusal(fault), &context) else { return }
             run.ended()
-            context.refuses(entry.session)
+            if fault.code == OutboxFault.sessionConflictCode { context.refuses(entry.session) }
             context.ended(entry.upstreamKey, in: entry.session)
         case .withdrawn(let reason):
             note(.stop)

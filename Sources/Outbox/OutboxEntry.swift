@@ -128,8 +128,10 @@ package struct OutboxEntry: Sendable, Equatable {
     /// Whether the entry was cancelled and no dispatch of it arrived: it was never sent, or the gateway did not have it.
     package var isCancelledUnsent: Bool { state == .cancelled && firstDispatchAt == nil }
 
-    /// Whether the gateway accepted the message and then refused to run it.
-    package var wasRefused: Bool { state == .failed && fault?.code == OutboxFault.sessionConflictCode }
+    /// Whether the gateway accepted the message and then did not run it.
+    package var wasRefused: Bool {
+        state == .failed && [OutboxFault.sessionConflictCode, OutboxFault.notRunCode].contains(fault?.code)
+    }
 
     /// Whether the gateway refused to run the message, and its words were read with a later one, so that it has no run of its own.
     package var wasReadWithAnother: Bool { kind == .message && state == .delivered && runID == nil }

@@ -40,6 +40,14 @@ extension OutboxFault {
                 + "sessions after a restart, until a message to a new session: \(sessionConflictCure)"
         )
     }
+    /// The gateway wrote the message's row, and was restarted before a run began.
+    package static let notRun = OutboxFault(
+        code: notRunCode,
+        detail:
+            "The gateway has the message and did not run it before it was restarted. It may still read its words with the session's next "
+            + "message, so retry this one only if it did not."
+    )
+    static let notRunCode = "NOT_RUN"
     /// Why messages of a session wait.
     static let refusing =
         "the gateway was restarted and would refuse this message, as versions around \(GatewayProfile.refusingRelease) do in older sessions, "
@@ -68,7 +76,7 @@ extension OutboxFault {
             "The gateway was restarted and does not have the message. Later ones were sent meanwhile, so retry it only if it still makes sense."
     )
     /// Whether the gateway may still read the message's words, or run them, by itself.
-    package var mayReturn: Bool { code == Self.sessionConflictCode || code == Self.stoppedUnseen.code }
+    package var mayReturn: Bool { [Self.sessionConflictCode, Self.notRunCode, Self.stoppedUnseen.code].contains(code) }
     /// Why a message that was sent, and on which the gateway does not work, does not go again.
     package static let stopped = OutboxFault(
         code: "STOPPED",

@@ -188,9 +188,10 @@ package final class OutboxService {
         give(.evidence(key: key, proof), on: loop)
     }
 
-    /// The gateway acknowledged the message with this key and then refused to run it.
-    package func refusedByRun(key: String, reason: String, on loop: isolated EventLoop) {
-        give(.refusedByRun(key: key, .sessionConflict(reason)), on: loop)
+    /// The gateway acknowledged the message with this key and did not run it.
+    /// - Parameter conflict: the gateway's words, if it refused to run the message.
+    package func refusedByRun(key: String, conflict: String?, on loop: isolated EventLoop) {
+        give(.refusedByRun(key: key, conflict.map(OutboxFault.sessionConflict) ?? .notRun), on: loop)
     }
 
     /// The gateway would acknowledge the session's next message and not run it.

@@ -211,8 +211,9 @@ package final class RunService {
             case .proven(let id, .end): outbox.saw(key: id, .runEnd, on: loop)
             case .dropped(let id, let session): outbox.run(id, in: session.text, .ended, on: loop)
             case .refused(let id, let reason):
-                oldSessions.sawRefusal(by: process)
-                outbox.refusedByRun(key: id, reason: reason, on: loop)
+                let isConflict = GatewayError.isSessionConflict(reason)
+                if isConflict { oldSessions.sawRefusal(by: process) }
+                outbox.refusedByRun(key: id, conflict: isConflict ? reason : nil, on: loop)
             case .stepChanged(let step):
                 guard let session = tracker.session(ofRun: step.runID) else { continue }
                 publisher.publish(step, session: session, on: loop)
