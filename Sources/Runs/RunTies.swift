@@ -48,18 +48,11 @@ struct RunTies: Sendable {
         // An earlier process of Ladle may have sent a message without noting whether the gateway deferred it.
         let unseen = pagesTellRuns ? [] : runs.active.filter { memory[$0]?.isUnseen ?? false }
         let waiting = (runs.deferred + unseen.filter { !runs.deferred.contains($0) }).compactMap { id in
-            memory[id].map { run in
-                let sent = run.onGatewayClock(run.times.start, aheadMs: clockSkewMs)
-                return Attribution.Claimant(
-                    id,
-                    words: run.message.words,
-                    written: run.isUnseen ? .row(sentAt: sent) : .always
-                )
-            }
+            memory[id].map { Attribution.Claimant(id, words: $0.message.words, written: waitingSince($0)) }
         }
         guard !waiting.isEmpty else { return }
         let strangers = runs.all.compactMap { id -> Attribution.Claimant? in
-            guard let run = memory[id], run.hasBegun, run.message.words == nil else { return nil }
+            guard let run = memory[id], mayAnswerAnother(run) else { return nil }
             return run.claimant(aheadMs: clockSkewMs)
         }
         let owners = Attribution(turns.map { $0.row() }, strangers, beginsInside: true).owners
@@ -76,6 +69,24 @@ struct RunTies: Sendable {
             changes.append(.reassigned(from: id, to: answer, isShared: isShared))
         }
     }
+
+    /// Whether a run that may answer this deferred message has begun since it was sent.
+    func mayBeAnswered(_ id: String, in memory: RunMemory) -> Bool {
+        guard let deferred = memory[id] else { return false }
+        let since = waitingSince(deferred)
+        return memory[session: deferred.session]?.all.contains { other in
+            guard let run = memory[other], mayAnswerAnother(run) else { return false }
+            return run.times.starts.isEmpty || run.times.starts.contains { since.contains($0) }
+        } ?? false
+    }
+
+    /// The time in which the gateway can have begun with a message of ours that it has not begun under our key.
+    private func waitingSince(_ run: RunReducer) -> ClockWindow {
+        .row(sentAt: run.onGatewayClock(run.times.start, aheadMs: clockSkewMs))
+    }
+
+    /// The run is not known to answer a message of ours.
+    private func mayAnswerAnother(_ run: RunReducer) -> Bool { run.hasBegun && run.message.words == nil }
 
     /// Finds the runs in which the gateway goes on with runs that a restart interrupted.
     private func answerInterrupted(

@@ -298,6 +298,8 @@ package struct RunTracker: Sendable {
         guard memory[session: reducer.session]?.deferred.contains(id) == false else { return }
         memory[session: reducer.session]?.deferred.append(id)
         changes.append(.deferred(id, session: reducer.session))
+        // The event may come after the row and even the end of the run that answers, so the row is read once more.
+        if ties.mayBeAnswered(id, in: memory) { wantRows(id) }
     }
 
     private mutating func receive(_ event: SessionsChangedEvent, now: Timestamp, to changes: inout [RunChange]) {

@@ -11,6 +11,8 @@ struct DeferredSendTests {
     private let main = SessionKey(canonical: "agent:main:main")
     private let now = Timestamp(milliseconds: 1_795_000_000_000)
 
+    private func after(_ milliseconds: Int64) -> Timestamp { now.adding(milliseconds: milliseconds) }
+
     /// The user's row that the gateway writes when it begins with a message.
     private func row(_ text: String, at time: Int64) -> String {
         #"""
@@ -71,6 +73,43 @@ struct DeferredSendTests {
         #expect(tracker.run("g")?.state == .running)
         _ = tracker.receive(event: "chat", payload: ChatFrame.final("g", 9, "Let me look. Done."), now: now)
         #expect(tracker.run("g")?.text == "Let me look. Done.")
+    }
+
+    /// 2026.4.26, seen live: the message was told as a second run after the next restarts.
+    @Test func `an empty final event that comes after the answer's end still leads to the answer`() {
+        var tracker = RunTracker()
+        tracker.profile = GatewayProfile(.april)
+        tracker.sent("two", session: main, text: "text of two", now: now)
+        _ = tracker.receive(event: "agent", payload: start("g", at: 5_000), now: after(5_000))
+        let asked = row("text of two", at: 5_000)
+        _ = tracker.receive(event: "session.message", payload: message(asked), now: after(5_010))
+        _ = tracker.receive(event: "chat", payload: ChatFrame.final("g", 5, "Done."), now: after(5_300))
+        let changes = tracker.receive(event: "chat", payload: ChatFrame.final("two", 0, nil), now: after(6_000))
+        #expect(changes == [.deferred("two", session: main)])
+        let isPageWanted = tracker.takePageRequest()
+        #expect(isPageWanted && tracker.looks(after(6_000)) == [main])
+        let page = json(#"{"messages":[\#(asked)]}"#)
+        let tied = tracker.receive(history: page, session: main, now: after(6_050))
+        #expect(tied.contains(.reassigned(from: "two", to: "g")))
+        #expect(tracker.run("two")?.id == "g" && tracker.run("two")?.state == .completed)
+        #expect(tracker.looks(after(7_000)).isEmpty)
+    }
+
+    /// The other client's run ended before our message was sent.
+    @Test func `a run from before a message was sent does not answer it`() {
+        var tracker = RunTracker()
+        tracker.profile = GatewayProfile(.april)
+        _ = tracker.receive(event: "agent", payload: start("g", at: 0), now: now)
+        let asked = row("text of two", at: 0)
+        _ = tracker.receive(event: "session.message", payload: message(asked), now: now)
+        _ = tracker.receive(event: "chat", payload: ChatFrame.final("g", 5, "Done."), now: after(300))
+        tracker.sent("two", session: main, text: "text of two", now: after(5_000))
+        _ = tracker.receive(event: "chat", payload: ChatFrame.final("two", 0, nil), now: after(6_000))
+        let isPageWanted = tracker.takePageRequest()
+        #expect(!isPageWanted && tracker.looks(after(6_000)).isEmpty)
+        let page = json(#"{"messages":[\#(asked)]}"#)
+        let changes = tracker.receive(history: page, session: main, now: after(6_050))
+        #expect(changes == [] && tracker.run("two")?.id == "two")
     }
 
     @Test func `equal words are answered in order, joined messages by one run`() {

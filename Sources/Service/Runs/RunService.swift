@@ -229,6 +229,8 @@ package final class RunService {
                 // Before the entry changes, so that no kill between the two lets a stop be forgotten.
                 events.notify(.runContinued(run: id, answer: answer, session: session, isShared: isShared), on: loop)
                 outbox.run(id, in: session, .continued(as: answer), on: loop)
+                // The answer may have ended before it was known whose it is, so its session is not busy with it.
+                if tracker.run(answer)?.state.isActive == false { outbox.run(answer, in: session, .ended, on: loop) }
             }
         }
     }
