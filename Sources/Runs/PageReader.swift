@@ -172,7 +172,7 @@ struct PageReader: Sendable {
             let rows = turn.rows.filter { !turn.isNote($0) }
             memory[id]?.take(rows)
             if pageAt != nil, turn.user != nil { memory[id]?.message.stored() }
-            if turn.user?.resumesTurn == true { memory[id]?.message.isResumption = true }
+            if let user = turn.user { memory[id]?.message.shown(as: Words(user), isPrompt: user.resumesTurn) }
             found.rows[id, default: []] += rows
             if place == turns.count - 1 { found.last = id }
         }

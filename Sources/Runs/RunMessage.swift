@@ -4,14 +4,18 @@ import Ledger
 struct RunMessage: Sendable {
     /// The words of our message; nil for a run that we did not start.
     var words: Words?
+    /// The words of a message that another client sent, as its row showed them.
+    private(set) var strangersWords: Words?
     /// Whether a row with these words shows our message.
     func isShown(as row: Words) -> Bool { words.map { row.show($0) } ?? false }
     /// How far the gateway's clock was ahead of ours when the message was sent; nil if unknown.
     var clockSkewMs: Int64?
     /// The run continues one that a restart interrupted, so the gateway itself wrote its prompt.
-    var isResumption = false
-    /// Another client sent the message.
-    var isOfStranger: Bool { words == nil && !isResumption }
+    private(set) var isResumption = false
+    /// The words of the message, whoever sent it; nil if they are not known.
+    var anyonesWords: Words? { words ?? strangersWords }
+    /// Another client sent the message, and no row of it was seen.
+    var isUnknown: Bool { anyonesWords == nil && !isResumption }
     /// The outbox has no proof that the gateway has the message, and may send it again.
     var awaitsDelivery = false
     /// The transcript was seen to hold the message's row.
@@ -31,7 +35,7 @@ struct RunMessage: Sendable {
 
     /// The transcript holds the message, although perhaps no page has shown it: its row may have come as an event. A gateway that goes
     /// on with the run replaces that row.
-    var isInTranscript: Bool { isStored || (words != nil && !awaitsDelivery) }
+    var isInTranscript: Bool { isStored || strangersWords != nil || (words != nil && !awaitsDelivery) }
 
     /// June releases acknowledge a message before its run begins. They may still refuse the message, and they write a row even for
     /// a refused message.
@@ -57,6 +61,14 @@ struct RunMessage: Sendable {
     }
     mutating func stored() { isStored = true }
     mutating func seenAtWork() { wasSeenAtWork = true }
+
+    /// The user's row of the run was seen. A prompt of the gateway's own is not the message.
+    mutating func shown(as row: @autoclosure () -> Words, isPrompt: Bool) {
+        if isPrompt { isResumption = true } else if words == nil { strangersWords = row() }
+    }
+
+    /// The run goes on with another one, and so with its message.
+    mutating func goesOn(with other: RunMessage) { (words, strangersWords) = (other.words, other.strangersWords) }
 
     /// The run begins again, and its next try has shown nothing yet.
     mutating func beginAgain() { (wasSeenAtWork, seenRow) = (false, nil) }

@@ -161,7 +161,7 @@ struct RunReducer: Sendable {
 
     /// An estimate of the run's memory in bytes. Each text counts once for each copy on its way to the subscribers.
     var weight: Int {
-        let sent = message.words?.text.utf8.count ?? 0
+        let sent = message.anyonesWords?.text.utf8.count ?? 0
         return 4_096 + 2_048 * steps.count + 2 * steps.thoughts.byteCount + text.weight + 2 * sent
             + (doubted?.bytes ?? 0)
     }

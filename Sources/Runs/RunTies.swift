@@ -114,8 +114,7 @@ struct RunTies: Sendable {
             memory[session: session]?.interrupted.removeAll { $0 == id }
             let isUnseen = memory[id]?.hasBegun == false
             // Another restart may interrupt the new run too, so it keeps the message's words.
-            let words = memory[id]?.message.words
-            memory[answer]?.message.words = words
+            if let message = memory[id]?.message { memory[answer]?.message.goesOn(with: message) }
             if !isUnseen { memory[answer]?.goesOnWithAnother() }
             // If Ladle missed the run's start, only the time of the prompt's row ties the answer to the run.
             memory[answer]?.began(withRowAt: time)
@@ -205,7 +204,7 @@ struct RunTies: Sendable {
         guard let reducer = memory[id] else { return false }
         let sending = reducer.times.starts.first ?? reducer.onGatewayClock(reducer.times.start, aheadMs: clockSkewMs)
         guard turn.isWritten(in: .row(sentAt: sending)) else { return false }
-        return runs.interrupted.filter { memory[$0]?.message.words.map { turn.carries($0) } ?? false } == [id]
+        return runs.interrupted.filter { memory[$0]?.message.anyonesWords.map { turn.carries($0) } ?? false } == [id]
     }
 
     /// The interrupted run that the gateway's prompt resumes. A prompt with other words belongs to another message, which waited
@@ -223,10 +222,12 @@ struct RunTies: Sendable {
             return runs.interrupted.last { memory[$0]?.isActive == true }.map { ($0, false) }
         }
         let words = Words(user)
-        if let named = runs.interrupted.lastIndex(where: { memory[$0]?.message.isShown(as: words) == true }) {
+        if let named = runs.interrupted.lastIndex(where: {
+            memory[$0]?.message.anyonesWords.map { words.show($0) } ?? false
+        }) {
             let id = runs.interrupted[named]
             // A later restart may have interrupted another client's run, whose words are not known.
-            let isStrangers = runs.interrupted[(named + 1)...].contains { memory[$0]?.message.isOfStranger == true }
+            let isStrangers = runs.interrupted[(named + 1)...].contains { memory[$0]?.message.isUnknown == true }
             // A message of ours with the same words may have begun unseen.
             let isOther = runs.active.contains { $0 != id && memory[$0]?.message.isShown(as: words) == true }
             return (id, isStrangers || isOther)

@@ -101,6 +101,80 @@ struct ContinuedRunTests: EvidenceScene {
         #expect(stopFollows(changes) == [], "\(changes)")
     }
 
+    // MARK: Runs of other clients
+
+    /// Another client's run, which has said "Half of". Its row comes as an event.
+    private func strangerBegins(_ tracker: inout RunTracker, at time: Int64) {
+        let start = AgentFrame.start("s", now.milliseconds + time)
+        _ = tracker.receive(event: "agent", payload: start, now: after(time))
+        let row = user("story", at: time - 500, key: "s")
+        let message = json(#"{"sessionKey":"agent:main:main","messageId":"m","message":\#(row)}"#)
+        _ = tracker.receive(event: "session.message", payload: message, now: after(time + 200))
+        _ = tracker.receive(event: "agent", payload: AgentFrame.text("s", 2, "Half of"), now: after(time + 300))
+    }
+
+    /// The gateway was killed during another client's run.
+    private func halfOfStranger() -> RunTracker {
+        var tracker = RunTracker()
+        strangerBegins(&tracker, at: 0)
+        tracker.relink(process: .other, startedAt: after(30_000), now: after(34_000))
+        return tracker
+    }
+
+    /// 2026.6.11, seen live: the run was told as failed although the gateway went on with it. No page had shown its row.
+    @Test func `another client's run is gone on with`() {
+        var tracker = halfOfStranger()
+        let changes = goOn(&tracker, takenUp("story", at: 40_000), at: 40_000)
+        #expect(changes.contains(.reassigned(from: "s", to: "g")), "\(changes)")
+        #expect(tracker.run("s")?.end == .interrupted && tracker.run("s")?.continuedAs == "g")
+        let prompted = page([takenUp("story", at: 40_000)], status: "running", active: true)
+        _ = tracker.receive(history: prompted, session: main, now: after(40_300))
+        #expect(tracker.run("g")?.state == .running && tracker.run("g")?.executedAgain == true)
+        // The next restart interrupts that run too.
+        tracker.relink(process: .other, startedAt: after(50_000), now: after(51_000))
+        let again = AgentFrame.start("h", now.milliseconds + 60_000)
+        _ = tracker.receive(event: "agent", payload: again, now: after(60_000))
+        let rows = page([takenUp("story", at: 60_000)], status: "running", active: true)
+        _ = tracker.receive(history: rows, session: main, now: after(60_100))
+        #expect(tracker.run("g")?.continuedAs == "h")
+    }
+
+    /// The gateway, which has just started, begins the run some seconds after it has replaced the row.
+    @Test(arguments: [true, false])
+    func `another client's run that the gateway may go on with is waited for`(goesOn: Bool) {
+        var tracker = halfOfStranger()
+        let rows = page([takenUp("story", at: 40_000)], status: "running", active: goesOn)
+        let changes = tracker.receive(history: rows, session: main, now: after(40_300))
+        #expect(ends(changes) == [] && tracker.run("s")?.state == .running, "\(changes)")
+        if goesOn {
+            let start = AgentFrame.start("g", now.milliseconds + 43_000)
+            _ = tracker.receive(event: "agent", payload: start, now: after(43_000))
+            let isPageWanted = tracker.takePageRequest()
+            #expect(isPageWanted)
+        }
+        _ = tracker.receive(history: rows, session: main, now: after(100_000))
+        #expect(tracker.run("s")?.state == .failed && tracker.run("s")?.continuedAs == (goesOn ? "g" : nil))
+    }
+
+    /// The answer was complete before Ladle was connected again.
+    @Test func `another client's run that the gateway answered unseen is completed`() {
+        var tracker = halfOfStranger()
+        let rows = page([takenUp("story", at: 31_000), answer("Whole.", at: 33_000)], status: "done")
+        let changes = tracker.receive(history: rows, session: main, now: after(34_300))
+        #expect(ends(changes).first?.state == .completed, "\(changes)")
+        #expect(tracker.run("s")?.text == "Whole." && tracker.run("s")?.executedAgain == true)
+    }
+
+    /// A person stopped our message; then another client sent the same words.
+    @Test func `another client's run is gone on with, and not ours with the same words`() {
+        var tracker = stopped()
+        strangerBegins(&tracker, at: 5_000)
+        tracker.relink(process: .other, startedAt: after(9_000), now: after(10_000))
+        let changes = goOn(&tracker, takenUp("story", at: 16_000), at: 16_000)
+        #expect(changes.contains(.reassigned(from: "s", to: "g")), "\(changes)")
+        #expect(stopFollows(changes) == [] && tracker.run("k")?.continuedAs == nil)
+    }
+
     // MARK: Untrue corrections
 
     /// As 3, but the other client's answer was complete before Ladle was connected again.

@@ -198,9 +198,12 @@ struct UnseenRunTests {
         #expect(!told.contains { if case .reassigned = $0 { true } else { false } })
     }
 
-    /// - Parameter isOthers: whether another client's run is interrupted, or one of the gateway's own.
-    @Test(arguments: [true, false])
-    func `a run of ours and a later one of another client may have the same words`(isOthers: Bool) {
+    enum LaterRun: CaseIterable {
+        case ofGateway, ofStrangerWithoutRow, ofStrangerWithOtherWords, ofStrangerWithTheSame
+    }
+
+    @Test(arguments: LaterRun.allCases)
+    func `a run of ours and a later one of another client may have the same words`(later: LaterRun) {
         var tracker = RunTracker()
         tracker.profile = GatewayProfile(.june)
         tracker.sent(own, session: main, text: "hi", now: now)
@@ -214,9 +217,17 @@ struct UnseenRunTests {
         #expect(tracker.run(own)?.code == .interrupted, "given up")
         let foreign = AgentFrame.start("foreign", now.milliseconds + 80_000)
         _ = tracker.receive(event: "agent", payload: foreign, now: now.adding(milliseconds: 80_000))
-        let prompt = isOthers ? turn("foreign", "", at: 80_000)[0] : self.prompt("other words", restarts: 1, at: 80_000)
-        let told = json(#"{"sessionKey":"agent:main:main","messageId":"f","message":\#(prompt)}"#)
-        _ = tracker.receive(event: "session.message", payload: told, now: now.adding(milliseconds: 80_000))
+        let begun: String? =
+            switch later {
+            case .ofGateway: prompt("other words", restarts: 1, at: 80_000)
+            case .ofStrangerWithoutRow: nil
+            case .ofStrangerWithOtherWords: turn("foreign", "", at: 80_000)[0].replacing("hi", with: "other")
+            case .ofStrangerWithTheSame: turn("foreign", "", at: 80_000)[0]
+            }
+        if let begun {
+            let told = json(#"{"sessionKey":"agent:main:main","messageId":"f","message":\#(begun)}"#)
+            _ = tracker.receive(event: "session.message", payload: told, now: now.adding(milliseconds: 80_000))
+        }
         tracker.relink(process: .other, now: now.adding(milliseconds: 90_000))
         let start = now.adding(milliseconds: 96_000)
         _ = tracker.receive(event: "agent", payload: AgentFrame.start("own", start.milliseconds), now: start)
@@ -224,7 +235,9 @@ struct UnseenRunTests {
             #"{"sessionKey":"agent:main:main","messageId":"m","message":\#(self.prompt("hi", restarts: 1, at: 96_000))}"#
         )
         let changes = tracker.receive(event: "session.message", payload: row, now: start)
-        #expect(changes.contains(.reassigned(from: own, to: "own", isShared: isOthers)))
+        let resumed = later == .ofStrangerWithTheSame ? "foreign" : own
+        let isShared = later == .ofStrangerWithoutRow
+        #expect(changes.contains(.reassigned(from: resumed, to: "own", isShared: isShared)), "\(changes)")
     }
 
     /// 2026.4.26, seen live: the page after the restart begins with a prompt of an earlier restart, and its answer.

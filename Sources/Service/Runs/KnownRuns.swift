@@ -41,7 +41,8 @@ struct KnownRuns: Sendable {
         _ tables: StoreTables
     ) throws -> [KnownRun] {
         try tables.runs.givenUp(since: since, limit: mostEntries).compactMap { run in
-            // Only runs of our own messages can be found again: a gateway that goes on with another client's run does not name it.
+            // Only runs of our own messages can be found again: a gateway that goes on with a run does not name it, and the
+            // words of other clients' messages are not on disk.
             guard let endedAt = run.endedAt, let message = try message(of: run.id, tables) else { return nil }
             return KnownRun(run, message: message, goneAt: max(endedAt, process?.startedAt ?? endedAt))
         }
