@@ -158,7 +158,7 @@ struct PageReader: Sendable {
         var found = Found()
         guard memory[session: session] != nil else { return found }
         let turns = HistoryTurn.split(rows)
-        ties.tie(turns, session: session, in: &memory, to: &changes)
+        ties.tie(turns, areNew: pageAt == nil, session: session, in: &memory, to: &changes)
         // A page with fewer rows is the whole transcript.
         let beginsInside = pageAt == nil || rows.count >= RunTracker.pageRows
         var owners = ties.match(turns, session: session, beginsInside: beginsInside, in: memory)

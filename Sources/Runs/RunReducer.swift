@@ -367,7 +367,7 @@ struct RunReducer: Sendable {
     mutating func end(by rows: [HistoryRow]) {
         guard let last = rows.last(where: { $0.role == .assistant }) else { return }
         // Of a stopped run, the model's whole answer says more than the event of its stop.
-        if ending.wasStopped, last.stopReason == .completed, !last.isAbortNote, !last.isInjected {
+        if ending.wasStopped, !isOver, last.stopReason == .completed, !last.isAbortNote, !last.isInjected {
             return answerAfterStop(last)
         }
         // The run's own terminal event says more than its rows.

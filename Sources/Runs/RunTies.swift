@@ -9,12 +9,15 @@ struct RunTies: Sendable {
     let clockSkewMs: Int64
     let pagesTellRuns: Bool
 
+    /// - Parameter areNew: the rows came as events, so the gateway has just written them.
     func tie(
         _ turns: [HistoryTurn],
+        areNew: Bool,
         session: SessionKey,
         in memory: inout RunMemory,
         to changes: inout [RunChange]
     ) {
+        if areNew { answerStopped(turns, session: session, in: &memory, to: &changes) }
         answerInterrupted(turns, session: session, in: &memory, to: &changes)
         answerDeferred(turns, session: session, in: &memory, to: &changes)
     }
@@ -67,6 +70,32 @@ struct RunTies: Sendable {
             memory.alias(id, to: answer)
             memory[answer]?.message.words = run.message.words
             changes.append(.reassigned(from: id, to: answer, isShared: isShared))
+        }
+    }
+
+    /// Finds the run in which the gateway answers a message that it said it had stopped: it writes the message's row again, while it
+    /// is at work on the one run that it has begun by itself since the stop.
+    private func answerStopped(
+        _ turns: [HistoryTurn],
+        session: SessionKey,
+        in memory: inout RunMemory,
+        to changes: inout [RunChange]
+    ) {
+        for key in turns.compactMap(\.key) {
+            guard let id = memory.run(named: key), let stopped = memory[id], stopped.wasStopped, !stopped.beganAfterStop
+            else { continue }
+            let stop = stopped.onGatewayClock(stopped.contact.heardAt, aheadMs: clockSkewMs)
+            let answers = (memory[session: session]?.active ?? []).filter { other in
+                guard let run = memory[other], mayAnswerAnother(run) else { return false }
+                return run.times.starts.contains { ClockWindow.row(sentAt: stop).contains($0) }
+            }
+            guard let answer = answers.first, answers.count == 1 else { continue }
+            memory[answer]?.message.goesOn(with: stopped.message)
+            // This change comes before the end, as for a run that a restart interrupted.
+            changes.append(.reassigned(from: id, to: answer, isShared: false))
+            memory[id]?.end(.continued(as: answer))
+            memory.publish(id, to: &changes)
+            memory.alias(id, to: answer)
         }
     }
 

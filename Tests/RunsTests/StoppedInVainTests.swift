@@ -124,6 +124,41 @@ struct StoppedInVainTests {
         #expect(ends.map(\.text) == ["the whole story"])
     }
 
+    /// 2026.6.11 under load, seen live: a message that was stopped before its run began ran twenty seconds later.
+    @Test
+    func `the run in which the gateway answers a stopped message after all is tied to it, so that the stop can follow`()
+    {
+        var (tracker, _) = stopped(begins: false)
+        let start = AgentFrame.start("own", later(20_000).milliseconds)
+        _ = tracker.receive(event: "agent", payload: start, now: later(20_000))
+        let user = row("user", "tell it", at: 10, #","idempotencyKey":"one:user""#)
+        var changes = tracker.receive(event: "session.message", payload: event(user), now: later(20_700))
+        #expect(changes.contains(.reassigned(from: "one", to: "own", isShared: false)))
+        let corrected = changes.compactMap { if case .corrected(let run) = $0 { run } else { nil } }
+        #expect(corrected.map(\.state) == [.aborted])
+        #expect(corrected.map(\.continuedAs) == ["own"])
+        // The stop follows, or comes too late; the rows of the turn are the new run's.
+        tracker.linkLost()
+        tracker.linkOpened(process: .same, now: later(26_000))
+        let page = json(#"{"messages":[\#(user),\#(answer(at: 24_000))],"hasMore":false}"#)
+        changes = tracker.receive(history: page, session: main, now: later(26_100))
+        #expect(tracker.run("own")?.state == .completed)
+        #expect(tracker.run("own")?.text == "the whole story")
+        #expect(!changes.contains { if case .corrected = $0 { true } else { false } })
+    }
+
+    @Test func `a run from before the stop is not the stopped message's`() {
+        var tracker = RunTracker()
+        tracker.profile = GatewayProfile(.june)
+        let start = AgentFrame.start("own", later(-5_000).milliseconds)
+        _ = tracker.receive(event: "agent", payload: start, now: later(-5_000))
+        tracker.sent("one", session: main, text: "tell it", now: sent)
+        _ = tracker.receive(event: "chat", payload: ChatFrame.make("one", 1, "aborted"), now: later(40))
+        let user = row("user", "tell it", at: 10, #","idempotencyKey":"one:user""#)
+        let changes = tracker.receive(event: "session.message", payload: event(user), now: later(700))
+        #expect(!changes.contains { if case .reassigned = $0 { true } else { false } })
+    }
+
     /// The gateway is killed while it works on the run, and goes on with it under an id of its own.
     @Test func `the run with which a restarted gateway goes on is tied to it, so that the stop can follow`() {
         var (tracker, _) = stopped()
