@@ -1,7 +1,7 @@
 #include "copenapi.h"
 
 // `openapi/embed` makes openapi.json and the next line, the SHA-256 of the two files one after the other.
-// 8dbc3eed75256cd61c8e5eb477f5c175fca586f59f7850d8fd185fca30b56a1a
+// 2690091902cd477e059b785810866994662f88392bd4ff9d2ffd08222084212a
 
 static const uint8_t yaml[] = {
 #embed "../../openapi/openapi.yaml"

@@ -117,6 +117,22 @@ struct EventHubTests {
         await loop.stop()
     }
 
+    /// Its beginning would otherwise end each of its streams before it could read on.
+    @Test func `a slow reader is not cut for the text with which its stream begins`() async throws {
+        try await onLoop { hub, loop in
+            let reader = Reader(hub, on: loop)
+            reader.sink.isStuck = true
+            reader.sink.staysStuck = true
+            let texts = Self.delta(0, String(repeating: "x", count: 50_000), replaces: true).pieces
+            hub.goLive(reader.subscriber, behind: texts, on: loop)
+            hub.deliver(Self.event(1), on: loop)
+            #expect(!reader.sink.isCut)
+            for _ in 0..<20 { reader.sink.drain(reader.exchange, on: loop) }
+            #expect(!reader.sink.isCut && reader.sink.numbers == [1])
+            #expect(reader.sink.taken.count(where: { $0 == UInt8(ascii: "x") }) >= 50_000)
+        }
+    }
+
     @Test func `a caller limited to sessions learns only whether the link works`() async throws {
         try await onLoop { hub, loop in
             let bound = TokenCaller(id: "t", name: "t", scopes: .read, sessions: ["agent:main:mine"])

@@ -51,6 +51,28 @@ struct `The event log` {
         #expect(String(decoding: empty.data, as: UTF8.self) == "{\"id\":\"\(log.id(2).text)\"}")
     }
 
+    @Test(arguments: [
+        "data = CAST('{\"n\":2]' AS BLOB)", "data = CAST('{\"n\":3}' AS BLOB)", "type = 'run.stdp'", "at = at + 1",
+    ])
+    func `gives a damaged row as damaged, and the rows beside it`(damage: String) throws {
+        let log = try Log()
+        try log.append(3)
+        try log.connection.execute("UPDATE event SET \(damage) WHERE seq = 2")
+        let events = try log.table.page(after: log.id(0)).events
+        #expect(events.map(\.isDamaged) == [false, true, false])
+        #expect(events[1].data.isEmpty && events[1].id == log.id(2))
+    }
+
+    /// A version before wrote no checksum.
+    @Test func `reads a row without a checksum as long as it is JSON`() throws {
+        let log = try Log()
+        try log.append(2)
+        try log.connection.execute(
+            "UPDATE event SET sum = NULL; UPDATE event SET data = CAST('{' AS BLOB) WHERE seq = 2"
+        )
+        #expect(try log.table.page(after: log.id(0)).events.map(\.isDamaged) == [false, true])
+    }
+
     @Test func `knows the sessions with its newest events`() throws {
         let log = try Log()
         try log.append(20)
@@ -305,7 +327,17 @@ struct `Runs, messages and values` {
     }
 
     private func message(_ id: String, _ at: Int64, size: Int = 1) -> StoredMessage {
-        StoredMessage(session: "main", id: id, at: time(at), body: [UInt8](repeating: 0x20, count: size))
+        StoredMessage(session: "main", id: id, at: time(at), body: [UInt8](repeating: 0x20, count: size - 1) + [0x31])
+    }
+
+    /// The gateway has the message, and its place on the page is of no use without it.
+    @Test func `a kept message that is no JSON any more is left out`() throws {
+        let log = try Log()
+        let table = MessageTable(log.connection)
+        try table.save((1...3).map { message("m\($0)", Int64($0)) }, session: "main", asOf: time(50))
+        try log.connection.execute("UPDATE message SET body = CAST('{' AS BLOB) WHERE id = 'm2'")
+        #expect(try table.list(session: "main", limit: 3).map(\.id) == ["m1", "m3"])
+        #expect(try table.message(session: "main", id: "m2") == nil)
     }
 
     @Test func `messages are listed newest last, before and after one`() throws {

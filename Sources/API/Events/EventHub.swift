@@ -47,6 +47,10 @@ package final class EventHub: TurnEndWork {
 
     /// Delivers an event. Durable events arrive once their row is committed, in the order of their numbers.
     package func deliver(_ event: StreamEvent, on loop: isolated EventLoop) {
+        for piece in event.pieces { deliverOne(piece, on: loop) }
+    }
+
+    private func deliverOne(_ event: StreamEvent, on loop: isolated EventLoop) {
         counters.events &+= 1
         if let id = event.id { last = id }
         let encoded = EncodedEvent(event)
@@ -143,7 +147,8 @@ package final class EventHub: TurnEndWork {
         subscriber.backlog = backlog
         backlog.append(event, joining: subscriber.group.remaining == nil, on: loop)
         // Checked at once: with a later cut, newer events could still reach the reader before it, after a gap.
-        if backlog.bytes + subscriber.exchange.waitingBytes > bufferLimit { cut(subscriber, on: loop) }
+        let unsent = backlog.isBeginning ? 0 : subscriber.exchange.waitingBytes
+        if backlog.bytes + unsent > bufferLimit { cut(subscriber, on: loop) }
     }
 
     func drained(_ subscriber: Subscriber, on loop: isolated EventLoop) {

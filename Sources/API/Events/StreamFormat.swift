@@ -9,7 +9,7 @@ import Service
 package enum StreamFormat: Hashable, Sendable {
     case eventStream, ndjson, text
 
-    /// The most data in one event, with room for the other fields. A larger event is replaced by a stub with a link.
+    /// The most data in one event, with room for the other fields.
     static let largestData = SSEEncoder.maxEventBytes - 512
 
     package init(_ type: MediaType) {
@@ -28,9 +28,32 @@ package enum StreamFormat: Hashable, Sendable {
         }
     }
 
-    /// The event as one JSON object, or a stub if it is too large.
+    /// The event as one JSON object. One that is too large has the beginning of its long texts, and a link to the whole. Of a damaged
+    /// one there is only the link.
     static func data(of event: StreamEvent) -> [UInt8] {
-        event.data.count > largestData ? stub(for: event) : event.data
+        guard event.isDamaged || event.data.count > largestData else { return event.data }
+        let whole = try? JSONDocument(parsing: event.data, limits: .gateway).root
+        if let whole, !event.isDamaged {
+            for limit in [32 << 10, 4 << 10, 512] {
+                let short = shortened(whole, texts: limit, href: href(of: event, whole))
+                if short.count <= largestData { return short }
+            }
+        }
+        return stub(for: event, whole)
+    }
+
+    /// The same members, so that a client reads it like any other event of its type.
+    private static func shortened(_ whole: JSONValue, texts limit: Int, href: String) -> [UInt8] {
+        var writer = JSONWriter(capacity: largestData)
+        writer.object { object in
+            for (name, member) in whole.members {
+                object.key(name)
+                object.copy(member, textsTo: limit)
+            }
+            object.member("truncated", true)
+            object.member("href", href)
+        }
+        return writer.bytes
     }
 
     func encode(_ event: StreamEvent) -> [UInt8] {
@@ -52,14 +75,13 @@ package enum StreamFormat: Hashable, Sendable {
 
     /// The event as one line. The time is `HH:MM:SS` in UTC.
     static func line(for event: StreamEvent) -> String {
-        guard let data = try? JSONDocument(parsing: event.data, limits: .gateway).root else { return event.type }
+        guard let data = try? JSONDocument(parsing: data(of: event), limits: .gateway).root else { return event.type }
         let time = data["at"]?.string ?? ""
         return EventText.line(data, at: time.utf8.count >= 19 ? String(time.dropFirst(11).prefix(8)) : time, .plain)
     }
 
-    /// The link leads to the full event, so nothing is lost.
-    private static func stub(for event: StreamEvent) -> [UInt8] {
-        let whole = try? JSONDocument(parsing: event.data, limits: .gateway).root
+    /// For an event that is damaged, or too large without its texts.
+    private static func stub(for event: StreamEvent, _ whole: JSONValue?) -> [UInt8] {
         var writer = JSONWriter()
         writer.object { object in
             object.member("id", event.id?.text)
@@ -69,25 +91,21 @@ package enum StreamFormat: Hashable, Sendable {
             object.member("runId", event.run)
             object.member("truncated", true)
             object.member("bytes", event.data.count)
-            if event.type == "approval", let id = whole?["approval"]?["id"]?.string {
-                object.member("href", "/v1/approvals/\(PercentCoding.encode(id))")
-            } else if event.type == "question", let id = whole?["question"]?["id"]?.string {
-                object.member("href", "/v1/questions/\(PercentCoding.encode(id))")
-            } else if event.type == "automation", let id = whole?["automation"]?["id"]?.string {
-                object.member("href", "/v1/automations/\(PercentCoding.encode(id))")
-            } else if event.type == "node", let id = whole?["node"]?["id"]?.string {
-                object.member("href", "/v1/nodes/\(PercentCoding.encode(id))")
-            } else if event.type == "usage" {
-                object.member("href", "/v1/usage")
-            } else if let run = event.run {
-                object.member("href", "/v1/runs/\(PercentCoding.encode(run))")
-            } else if let session = event.session {
-                object.member("href", "/v1/messages?session=\(PercentCoding.encode(session))")
-            } else {
-                object.member("href", "/v1/status")
-            }
+            object.member("href", href(of: event, whole))
         }
         return writer.bytes
+    }
+
+    /// Where the whole is.
+    private static func href(of event: StreamEvent, _ whole: JSONValue?) -> String {
+        let kinds = ["approval": "approvals", "question": "questions", "automation": "automations", "node": "nodes"]
+        if let path = kinds[event.type], let id = whole?[event.type]?["id"]?.string {
+            return "/v1/\(path)/\(PercentCoding.encode(id))"
+        }
+        if event.type == "usage" { return "/v1/usage" }
+        if let run = event.run { return "/v1/runs/\(PercentCoding.encode(run))" }
+        if let session = event.session { return "/v1/messages?session=\(PercentCoding.encode(session))" }
+        return "/v1/status"
     }
 
     /// A heartbeat. Most clients accept a comment; a client that cannot see comments asks for an event.

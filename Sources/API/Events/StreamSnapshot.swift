@@ -41,26 +41,26 @@ struct StreamSnapshot {
                     }
                 )
             }
-            if let text = textSoFar(of: run) { events.append(text) }
+            events += textSoFar(of: run)
         }
         return events
     }
 
     /// The text so far of each run that has not ended for the subscribers. Sent once, after a resume.
     var activeTexts: [StreamEvent] {
-        (services.runs.active + services.runs.ending).compactMap(textSoFar)
+        (services.runs.active + services.runs.ending).flatMap(textSoFar)
     }
 
     /// The text up to the last published piece: held-back text will be published to everyone, and would arrive twice.
-    private func textSoFar(of run: Run) -> StreamEvent? {
+    private func textSoFar(of run: Run) -> [StreamEvent] {
         var text = run.text
         if let held = services.feed.firstHeld(of: run.id) {
-            guard !held.replaces else { return nil }
+            guard !held.replaces else { return [] }
             text = String(decoding: text.utf16.prefix(held.offset), as: UTF16.self)
         }
-        guard !text.isEmpty else { return nil }
+        guard !text.isEmpty else { return [] }
         let delta = StreamEvent.Delta(run: run.id, session: run.session.text, offset: 0, text: text, replaces: true)
-        return StreamEvent(delta, at: at)
+        return StreamEvent(delta, at: at).pieces
     }
 }
 

@@ -42,16 +42,22 @@ package final class Subscriber: ExchangeOwner {
 final class Backlog {
     private var events: [EncodedEvent]
     private var start = 0
-    private(set) var bytes: Int
+    /// How many of the events to come are the texts with which the stream began.
+    private var first: Int
+    /// No later event has been written: a long text may fill the connection.
+    private(set) var isBeginning: Bool
+    /// The bytes of the events since then: a reader that is slow with a long text is not late yet.
+    private(set) var bytes = 0
 
     init(_ events: [EncodedEvent] = []) {
         self.events = events
-        bytes = events.reduce(0) { $0 + $1.event.data.count }
+        first = events.count
+        isBeginning = first > 0
     }
 
     /// - Parameter joining: false for a stream that counts its events.
     func append(_ event: EncodedEvent, joining: Bool, on loop: isolated EventLoop) {
-        if joining, start < events.count, let last = events.last,
+        if joining, start + first < events.count, let last = events.last,
             let joined = last.event.joined(with: event.event, at: loop.wallClock)
         {
             events[events.count - 1] = EncodedEvent(joined)
@@ -66,7 +72,12 @@ final class Backlog {
         guard start < events.count else { return nil }
         let event = events[start]
         start += 1
-        bytes -= event.event.data.count
+        if first > 0 {
+            first -= 1
+        } else {
+            isBeginning = false
+            bytes -= event.event.data.count
+        }
         // A reader may stay behind for days without being cut, so sent events are released now and then.
         if start >= 64, start * 2 >= events.count {
             events.removeFirst(start)

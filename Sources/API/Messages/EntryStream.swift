@@ -157,7 +157,10 @@ final class EntryStream: OpenRequest, ExchangeOwner {
             text: run.text,
             replaces: true
         )
-        write(StreamEvent(delta, at: loop.wallClock), on: loop)
+        let pieces = StreamEvent(delta, at: loop.wallClock).pieces
+        // The text so far comes in one go, and says nothing of how slow the reader is.
+        call.exchange.limitWaiting(to: api.hub.bufferLimit + pieces.reduce(0) { $0 + $1.data.count })
+        for piece in pieces where isOpen { write(piece, on: loop) }
     }
 
     private func writeStored(on loop: isolated EventLoop) {

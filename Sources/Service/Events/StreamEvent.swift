@@ -30,8 +30,11 @@ package final class StreamEvent {
     /// One JSON object on one line.
     package let data: [UInt8]
     package let delta: Delta?
+    private let deltaAt: Timestamp?
     /// Milliseconds until a client reconnects; written inside the block of `hello` and `shutdown`.
     package let retry: Int?
+    /// Its row on the disk is damaged, and `data` has only the time.
+    package let isDamaged: Bool
 
     package init(
         type: String,
@@ -40,8 +43,11 @@ package final class StreamEvent {
         id: EventID? = nil,
         data: [UInt8],
         delta: Delta? = nil,
-        retry: Int? = nil
+        deltaAt: Timestamp? = nil,
+        retry: Int? = nil,
+        isDamaged: Bool = false
     ) {
+        self.isDamaged = isDamaged
         self.retry = retry
         self.type = type
         self.session = session
@@ -49,10 +55,20 @@ package final class StreamEvent {
         self.id = id
         self.data = data
         self.delta = delta
+        self.deltaAt = deltaAt
     }
 
     package convenience init(_ stored: StoredEvent) {
-        self.init(type: stored.type, session: stored.session, run: stored.run, id: stored.id, data: stored.data)
+        var time = JSONWriter()
+        if stored.isDamaged { time.object { $0.member("at", stored.at) } }
+        self.init(
+            type: stored.type,
+            session: stored.session,
+            run: stored.run,
+            id: stored.id,
+            data: stored.isDamaged ? time.bytes : stored.data,
+            isDamaged: stored.isDamaged
+        )
     }
 
     /// An event that is not stored: `type` and `at`, then the members written by `body`.
@@ -85,7 +101,42 @@ package final class StreamEvent {
             object.member("offset", delta.offset)
             if delta.replaces { object.member("replace", true) }
         }
-        self.init(type: "run.delta", session: delta.session, run: delta.run, data: writer.bytes, delta: delta)
+        self.init(
+            type: "run.delta",
+            session: delta.session,
+            run: delta.run,
+            data: writer.bytes,
+            delta: delta,
+            deltaAt: at
+        )
+    }
+
+    /// The most text of one delta, in bytes. Its escapes may take six times as many, and still fit into one event.
+    private static let pieceBytes = 16 << 10
+
+    /// A delta with a long text as several deltas that continue each other; any other event as it is.
+    package var pieces: [StreamEvent] {
+        guard let delta, let deltaAt, delta.text.utf8.count > Self.pieceBytes else { return [self] }
+        var pieces: [StreamEvent] = []
+        var rest = delta.text[...]
+        var offset = delta.offset
+        while !rest.isEmpty {
+            let bytes = rest.utf8
+            var end =
+                bytes.index(bytes.startIndex, offsetBy: Self.pieceBytes, limitedBy: bytes.endIndex) ?? bytes.endIndex
+            while end < bytes.endIndex, UTF8.isContinuation(bytes[end]) { end = bytes.index(before: end) }
+            let piece = StreamEvent.Delta(
+                run: delta.run,
+                session: delta.session,
+                offset: offset,
+                text: String(rest[..<end]),
+                replaces: delta.replaces && pieces.isEmpty
+            )
+            pieces.append(StreamEvent(piece, at: deltaAt))
+            offset += piece.text.utf16.count
+            rest = rest[end...]
+        }
+        return pieces
     }
 
     /// Each join writes the whole piece again; joining a larger one would cost more than the event it saves.

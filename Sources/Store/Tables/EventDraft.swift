@@ -40,6 +40,8 @@ package struct StoredEvent: Sendable, Equatable {
     package var session: String?
     package var run: String?
     package var data: [UInt8]
+    /// The row is not as it was written, and `data` is empty.
+    package var isDamaged = false
 
     package init(id: EventID, type: String, at: Timestamp, session: String?, run: String?, data: [UInt8]) {
         self.id = id

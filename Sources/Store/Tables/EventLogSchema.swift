@@ -84,6 +84,7 @@ package enum EventLogSchema {
             version: 7,
             script: "ALTER TABLE run ADD COLUMN truncated INTEGER NOT NULL DEFAULT 0;"
         ),
+        EventTable.checksum,
     ]
 
     /// Runs and steps in columns. Before, they were the API's JSON, which the program had to parse again. `end_kind` is an `Ending.How`.

@@ -1,5 +1,6 @@
 package import Basics
 package import EventStream
+import JSONBytes
 package import SQLite
 
 /// The durable events, appended inside a transaction of the store and read on any connection.
@@ -17,6 +18,9 @@ package struct EventTable {
         /// True if the log has nothing after `next`.
         package var isEnd: Bool
     }
+
+    /// SQLite does not see a bit that changed on the disk, and `data` goes to clients as it is.
+    static let checksum = Migration(module: "event_sum", version: 1, script: "ALTER TABLE event ADD COLUMN sum INTEGER")
 
     private let connection: SQLiteConnection
 
@@ -71,15 +75,28 @@ package struct EventTable {
             data: draft.bytes(id: id)
         )
         try connection.run(
-            "INSERT INTO event(seq, at, type, session, run, data) VALUES(?, ?, ?, ?, ?, ?)",
+            "INSERT INTO event(seq, at, type, session, run, data, sum) VALUES(?, ?, ?, ?, ?, ?, ?)",
             id.sequence,
             event.at.milliseconds,
             event.type,
             event.session,
             event.run,
-            event.data
+            event.data,
+            Self.sum(of: event)
         )
         return event
+    }
+
+    private static func sum(of event: StoredEvent) -> Int64 {
+        let place = [event.type, event.session ?? "", event.run ?? "", "\(event.id.sequence) \(event.at.milliseconds)"]
+        let hash = FNV1a.hash(place.joined(separator: "\n").utf8)
+        return Int64(bitPattern: FNV1a.hash(event.data, after: hash))
+    }
+
+    /// Rows of a version before have no checksum, and are whole as far as they are JSON.
+    private static func isWhole(_ event: StoredEvent, sum: Int64?) -> Bool {
+        guard let sum else { return (try? JSONDocument(parsing: event.data)) != nil }
+        return sum == self.sum(of: event)
     }
 
     // MARK: Reading
@@ -114,7 +131,7 @@ package struct EventTable {
         var size = 0
         var looked = false
         try connection.scan(
-            "SELECT seq, at, type, session, run, data FROM event WHERE seq > ? AND seq <= ? ORDER BY seq",
+            "SELECT seq, at, type, session, run, data, sum FROM event WHERE seq > ? AND seq <= ? ORDER BY seq",
             cursor.sequence,
             end
         ) { row in
@@ -124,7 +141,7 @@ package struct EventTable {
             let session = row.optionalString(3)
             let run = row.optionalString(4)
             guard filter.admits(type: type, session: session, run: run) else { return true }
-            let event = StoredEvent(
+            var event = StoredEvent(
                 id: page.next,
                 type: type,
                 at: Timestamp(milliseconds: row.int64(1)),
@@ -132,6 +149,7 @@ package struct EventTable {
                 run: run,
                 data: row.bytes(5)
             )
+            if !Self.isWhole(event, sum: row.optionalInt64(6)) { (event.isDamaged, event.data) = (true, []) }
             size += event.data.count
             page.events.append(event)
             return page.events.count < limit && size < bytes

@@ -1,4 +1,5 @@
 package import Basics
+import JSONBytes
 package import SQLite
 
 /// A chat message in the cache: the API's own JSON and its sort keys.
@@ -152,7 +153,7 @@ package struct MessageTable {
             session,
             id,
             row: Self.message
-        )
+        ) ?? nil
     }
 
     /// Nil for a message that is not cached.
@@ -180,7 +181,7 @@ package struct MessageTable {
             after?.ordinal,
             limit,
             row: Self.message
-        )
+        ).compactMap(\.self)
         return isForward ? rows : rows.reversed()
     }
 
@@ -200,13 +201,16 @@ package struct MessageTable {
         }
     }
 
-    private static func message(_ row: SQLiteRow) -> StoredMessage {
-        StoredMessage(
+    /// Nil for a damaged row: the gateway has the message.
+    private static func message(_ row: SQLiteRow) -> StoredMessage? {
+        let body = row.bytes(4)
+        guard (try? JSONDocument(parsing: body)) != nil else { return nil }
+        return StoredMessage(
             session: row.string(0),
             id: row.string(1),
             at: Timestamp(milliseconds: row.int64(2)),
             ordinal: row.int64(3),
-            body: row.bytes(4)
+            body: body
         )
     }
 }
