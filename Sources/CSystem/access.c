@@ -221,11 +221,11 @@ int cs_proc_owner(const uint8_t source[16], uint16_t source_port, const uint8_t 
     return proc_search("/proc/net/tcp6", tuple, owner);
 }
 
-int cs_is_established(int fd) {
+int cs_is_connected(int fd) {
     struct tcp_info info;
     socklen_t length = sizeof info;
     if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length) != 0) return -errno;
-    return info.tcpi_state == TCP_ESTABLISHED;
+    return info.tcpi_state == TCP_ESTABLISHED || info.tcpi_state == TCP_CLOSE_WAIT;
 }
 
 #else
@@ -244,7 +244,7 @@ int cs_proc_owner(const uint8_t source[16], uint16_t source_port, const uint8_t 
     return -EPROTONOSUPPORT;
 }
 
-int cs_is_established(int fd) { return -EPROTONOSUPPORT; }
+int cs_is_connected(int fd) { return -EPROTONOSUPPORT; }
 
 #endif
 

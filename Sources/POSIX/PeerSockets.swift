@@ -57,7 +57,8 @@ package enum PeerSockets {
         )
     }
 
-    package static func isEstablished(_ fd: Int32) -> Bool { cs_is_established(fd) == 1 }
+    /// Whether the socket's own side is open: ESTABLISHED, or CLOSE_WAIT after the peer has shut its sending side.
+    package static func isConnected(_ fd: Int32) -> Bool { cs_is_connected(fd) == 1 }
 
     /// A netlink socket for `owner`; nil if the system has none. Close it with `close`.
     package static func openDiagnostics() -> Int32? {

@@ -88,10 +88,33 @@ struct PeerLookupTests {
         #expect(try gate.identify(#require(peer), .get(), now: .start) == .caller(.nobody))
     }
 
-    @Test func `states that are not established, and sockets without a process, do not count`() {
+    /// Some clients shut their sending side behind the request, and wait for the answer.
+    @Test func `a caller who has shut its sending side is known as long as it reads`() throws {
+        let lookup = PeerLookup()
+        let listener = try BlockingSocket.listen(.loopback4)
+        let client = try BlockingSocket.connect(.loopback4, port: listener.port)
+        client.shutSending()
+        let server = try listener.accept()
+        #expect(Self.uid(lookup.tcpPeer(server.fd)) == PeerLookup.ownerUID)
+        client.close()
+        #expect(Self.uid(lookup.tcpPeer(server.fd)) == nil)
+    }
+
+    @Test(.enabled(if: isRoot))
+    func `another user who has shut its sending side is still that user`() throws {
+        let lookup = PeerLookup()
+        let listener = try BlockingSocket.listen(.loopback4)
+        let client = try BlockingSocket.connect(.loopback4, port: listener.port, asUID: 12345)
+        client.shutSending()
+        let server = try listener.accept()
+        #expect(Self.uid(lookup.tcpPeer(server.fd)) == 12345)
+        withExtendedLifetime(client) {}
+    }
+
+    @Test func `states in which nobody reads, and sockets without a process, do not count`() {
         for state in UInt8(0)...12 {
             let live = PeerSockets.Owner(uid: 0, inode: 5, state: state)
-            #expect(PeerLookup.counts(live) == (state == 1))
+            #expect(PeerLookup.counts(live) == [1, 4, 5].contains(state))
             #expect(!PeerLookup.counts(PeerSockets.Owner(uid: 0, inode: 0, state: state)))
         }
     }

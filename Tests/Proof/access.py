@@ -128,6 +128,12 @@ def strangers():
         serve.process.send_signal(signal.SIGCONT)
         made = [one for one in serve.json("GET", "/v1/tokens")[1]["tokens"] if one["name"] == "race"]
         tally.check(not made, f"{len(made)} of {chosen.races + 20} tokens were made for another user who went by {name}")
+    # The owner may shut its sending side too, and reads the answer.
+    half = connect()
+    half.sendall(request("GET", "/v1/tokens"))
+    half.shutdown(socket.SHUT_WR)
+    tally.check(read_answer(half).status == 200, "the owner who has shut its sending side is not known")
+    half.close()
     # The same by the owner, whose connections stand: the request itself is good.
     tally.check(ask("POST", "/v1/tokens", {}, body.replace(b"race", b"good")).status == 201, "the race's request is no good")
     print(f"access: {3 * (chosen.races + 20)} requests of another user who had gone, none was served")

@@ -128,6 +128,9 @@ package final class BlockingSocket {
     /// Ends both directions, so that a thread blocked on this socket returns.
     package func shutdown() { callShutdown(fd, Int32(SHUT_RDWR)) }
 
+    /// Sends no more, and still reads.
+    package func shutSending() { callShutdown(fd, Int32(SHUT_WR)) }
+
     /// Ends sending; input is still read.
     package func endWriting() { callShutdown(fd, Int32(SHUT_WR)) }
 

@@ -4,11 +4,13 @@ import POSIX
 /// Finds the user at the other end of a connection, once after accept. Not Sendable: owned by the listener's loop.
 ///
 /// A loopback caller's uid is that of the socket whose source is our remote address and whose destination is our local
-/// one, found by exact 4-tuple. The uid counts only while that socket is ESTABLISHED and belongs to a process: after
-/// the caller has closed it, the kernel shows uid 0 and no inode. Our own end is checked afterwards: as long as it is
-/// ESTABLISHED, nobody else can own the caller's address.
+/// one, found by exact 4-tuple. The uid counts only while that socket belongs to a process and is connected, perhaps with
+/// its sending side shut: after the caller has closed it, the kernel shows uid 0 and no inode. Our own end is checked
+/// afterwards: as long as it is connected, nobody else can own the caller's address.
 package final class PeerLookup {
+    /// The kernel's numbers of the states in which a process may read from its socket.
     private static let established: UInt8 = 1
+    private static let finWait: ClosedRange<UInt8> = 4...5
 
     private let diagnostics: Int32?
 
@@ -37,12 +39,12 @@ package final class PeerLookup {
 
     private func callerUID(_ fd: Int32, _ ends: PeerSockets.Ends) -> UInt32? {
         guard case .success(let owner) = owner(ends) else { return nil }
-        guard Self.counts(owner), PeerSockets.isEstablished(fd) else { return nil }
+        guard Self.counts(owner), PeerSockets.isConnected(fd) else { return nil }
         return owner.uid
     }
 
     static func counts(_ owner: PeerSockets.Owner) -> Bool {
-        owner.state == established && owner.inode != 0
+        (owner.state == established || finWait.contains(owner.state)) && owner.inode != 0
     }
 
     /// Looks in /proc only on systems that filter netlink, not after "not found" from netlink.

@@ -29,8 +29,8 @@ int cs_diag_owner(int diag, const uint8_t source[16], uint16_t source_port, cons
 int cs_proc_owner(const uint8_t source[16], uint16_t source_port, const uint8_t destination[16],
                        uint16_t destination_port, struct cs_socket_owner *owner);
 
-// Returns 1 when the connection is ESTABLISHED on our side, 0 in any other state.
-int cs_is_established(int fd);
+// Returns 1 when our side of the connection is open, ESTABLISHED or CLOSE_WAIT, and 0 in any other state.
+int cs_is_connected(int fd);
 
 // read(2) and write(2), repeated after EINTR. The write continues until all bytes are written, and waits if the
 // descriptor is non-blocking.
