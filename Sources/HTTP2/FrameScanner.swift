@@ -36,6 +36,9 @@ struct FrameScanner {
     private var resets: TokenBucket
     private var priorities: TokenBucket
     private var unknown: TokenBucket
+    private var windowUpdates: TokenBucket
+    /// Bytes that were sent, and for which no WINDOW_UPDATE has come.
+    private var unanswered = 0
 
     init(limits: HTTP2Limits) {
         maximumContinuations = limits.continuations
@@ -45,6 +48,19 @@ struct FrameScanner {
         resets = limits.resets
         priorities = limits.priorities
         unknown = limits.unknownFrames
+        windowUpdates = limits.windowUpdates
+    }
+
+    /// Bytes left for the peer, which opens its windows again for them.
+    mutating func sent(_ bytes: Int) { unanswered = min(unanswered + bytes, Self.mostUnanswered) }
+
+    /// As much as the windows of a large download hold.
+    private static let mostUnanswered = 32 << 20
+
+    private mutating func takeUpdate(now: UInt64) -> Bool {
+        guard unanswered >= HTTP2Limits.updateBytes else { return windowUpdates.take(now: now) }
+        unanswered -= HTTP2Limits.updateBytes
+        return true
     }
 
     /// The preface or a head has begun and is not complete.
@@ -115,7 +131,9 @@ struct FrameScanner {
             return continuations > maximumContinuations ? .limit(.continuations) : nil
         case .resetStream:
             return resets.take(now: now) ? nil : .limit(.resets)
-        case .pushPromise, .goAway, .windowUpdate:
+        case .windowUpdate:
+            return takeUpdate(now: now) ? nil : .limit(.windowUpdates)
+        case .pushPromise, .goAway:
             return nil
         case nil:
             return unknown.take(now: now) ? nil : .limit(.unknownFrames)

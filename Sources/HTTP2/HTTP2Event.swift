@@ -46,6 +46,7 @@ package enum HTTP2Abuse: String, Equatable, Sendable, CaseIterable {
     case emptyData = "empty_data"
     case priorities
     case unknownFrames = "unknown_frames"
+    case windowUpdates = "window_updates"
     case continuations
     case acknowledgements
 }

@@ -37,6 +37,10 @@ package struct HTTP2Limits: Sendable {
     package var emptyData = TokenBucket(burst: 100, perSecond: 10)
     /// PRIORITY and PRIORITY_UPDATE frames: browsers send one per request and a few at the start.
     package var priorities = TokenBucket(burst: 200, perSecond: 100)
+    /// WINDOW_UPDATE frames that no sent bytes account for.
+    package var windowUpdates = TokenBucket(burst: 1000, perSecond: 100)
+    /// One frame for so many sent bytes is a reader's: some open the windows of stream and connection again after each kilobyte.
+    static let updateBytes = 512
     /// Frames of unknown types are legal (RFC 9113 §4.1) and useless.
     package var unknownFrames = TokenBucket(burst: 50, perSecond: 5)
 

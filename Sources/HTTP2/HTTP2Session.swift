@@ -108,6 +108,7 @@ package final class HTTP2Session {
                 break
             }
         }
+        if output.count > start { scanner.sent(output.count - start) }
         if waiting > 0 {
             for state in streams.all where !state.pending.isEmpty { state.hasWaited = true }
         }

@@ -27,6 +27,7 @@ struct AbuseTests {
                 frame: Frame(.priority, stream: 7, [0, 0, 0, 3, 15]).bytes
             ),
             Flood(kind: .unknownFrames, rate: limits.unknownFrames, frame: Frame(type: 0x77).bytes),
+            Flood(kind: .windowUpdates, rate: limits.windowUpdates, frame: Frame.windowUpdate(0, 1).bytes),
         ]
     }()
 

@@ -17,6 +17,26 @@ struct FlowControlTests {
         #expect(peer.frames.last?.endsStream == true)
     }
 
+    /// curl, browsers and proxies open both windows again after each frame, some after each kilobyte.
+    @Test func `a large download opens its windows as often as it likes`() throws {
+        let peer = try TestPeer()
+        try peer.send(.request(1))
+        peer.respond(1, 200, end: false)
+        peer.session.send([UInt8](repeating: 1, count: 8 << 20), on: 1, end: true)
+        try peer.flush()
+        var opened = 0
+        while peer.frames.last?.endsStream != true, peer.goAway == nil {
+            let read = peer.body(of: 1).count
+            while opened < read {
+                opened += 1024
+                try peer.send(.windowUpdate(1, 1024), .windowUpdate(0, 1024))
+            }
+            #expect(read < 8 << 20)
+            if peer.body(of: 1).count == read { break }
+        }
+        #expect(peer.body(of: 1).count == 8 << 20 && peer.goAway == nil)
+    }
+
     @Test func `a producer whose bytes had to wait hears when none does`() throws {
         let peer = try TestPeer()
         try peer.send(.setting(4, 0), .request(1))
