@@ -100,6 +100,26 @@ struct PairingTests {
         #expect(Set(book.pending(now: .start).map(\.code)) == [elsewhere.code, second.code])
     }
 
+    @Test func `a few places that ask for much leave room for all others`() throws {
+        var book = PairingRequests(capacity: 64, perPlace: 8)
+        for index in 0..<64 {
+            _ = try book.apply(Self.wish("n\(index)"), from: "", place: "p\(index % 12)", now: .after(Int64(index)))
+                .get()
+        }
+        for index in 0..<20 {
+            let receipt = try book.apply(Self.wish(), from: "", place: "new\(index)", now: .after(100)).get()
+            #expect(book.poll(Self.bytes(receipt), now: .after(100)) != nil)
+        }
+        #expect(book.count == 64)
+        // A place that has much gets no more of a full list.
+        guard case .failure(.tooMany) = book.apply(try Self.wish("more"), from: "", place: "p0", now: .after(100))
+        else {
+            Issue.record("a crowded place got more")
+            return
+        }
+        #expect(book.pending(now: .after(100)).contains { $0.name == "n0" }, "the newest goes, not the oldest")
+    }
+
     @Test func `the book is bounded, per place and in all`() throws {
         var book = PairingRequests(capacity: 10, perPlace: 3)
         for index in 0..<3 { _ = try book.apply(Self.wish("n\(index)"), from: "a", place: "a", now: .start).get() }
@@ -110,7 +130,9 @@ struct PairingTests {
         for index in 0..<1000 { _ = try book.apply(Self.wish("n"), from: "\(index)", place: "\(index)", now: .start) }
         #expect(book.count == 10)
         // Replaced ones make room.
-        _ = try book.apply(Self.wish("n0"), from: "a", place: "a", now: .start).get()
+        let left = book.pending(now: .start).filter { $0.from == "a" }
+        #expect(left.count == 1)
+        _ = try book.apply(Self.wish(left[0].name), from: "a", place: "a", now: .start).get()
         #expect(book.count == 10)
         _ = try book.apply(Self.wish("late"), from: "z", place: "z", now: .after(400_000)).get()
         #expect(book.count == 1)

@@ -191,13 +191,23 @@ package struct PairingRequests: Sendable {
         return .success(entry.request)
     }
 
-    /// Decided applications are removed first: they only wait to be read once more.
+    /// Decided applications are removed first: they only wait to be read once more. Of a full list, the newest waiting one of the place
+    /// with the most goes, so that a few places cannot keep out all others.
     private mutating func makeRoom(for place: String) -> Bool {
         let full = entries.count >= capacity
-        guard full || entries.values.count(where: { $0.place == place }) >= perPlace else { return true }
-        let spent = entries.first { $0.value.isSpent && (full || $0.value.place == place) }
-        guard let spent else { return false }
-        entries[spent.key] = nil
+        let counts = Dictionary(grouping: entries.values, by: \.place).mapValues(\.count)
+        let own = counts[place] ?? 0
+        guard full || own >= perPlace else { return true }
+        if let spent = entries.first(where: { $0.value.isSpent && (full || $0.value.place == place) }) {
+            entries[spent.key] = nil
+            return true
+        }
+        guard let most = counts.values.max(), most > own + 1 else { return false }
+        let crowded = entries.filter { counts[$0.value.place] == most && $0.value.isPending }
+        guard let newest = crowded.max(by: { $0.value.request.requestedAt < $1.value.request.requestedAt }) else {
+            return false
+        }
+        entries[newest.key] = nil
         return true
     }
 
