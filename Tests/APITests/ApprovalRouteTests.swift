@@ -427,11 +427,9 @@ struct ApprovalRouteTests {
             for _ in 0..<20 { statuses.append(try await api.post(wrong, [], nil, on: loop).status) }
             #expect(statuses.first == 404)
             #expect(statuses.last == 429)
-            // An address that guesses is refused before any look-up, and a good link stays good.
+            // The owner may have the address of somebody who guesses.
             try await api.bench.asks(Asked.exec("b"), on: loop)
             let good = try #require(try await link("b", "deny", [], api, on: loop)["url"])
-            #expect(try await api.post(good, [], nil, on: loop).status == 429)
-            try await api.advance(60_000, on: loop)
             #expect(try await api.post(good, [], nil, on: loop).status == 200)
             await audit.finish()
             let text = String(decoding: try folder.bytes(of: "audit.log"), as: UTF8.self)

@@ -92,24 +92,13 @@ enum ApprovalLinkOperations {
         then use: @escaping (ApprovalLinks.Found, Approval) throws(Problem) -> Void
     ) throws(Problem) {
         guard api.settings.hasApprovalLinks else { throw .noLink }
-        // Wrong secrets count like wrong tokens, before anything is looked up.
-        let key = api.settings.peer(call.exchange.connection).limitKey
-        let now = loop.wallClock.milliseconds
-        let verdict = api.access.authenticator.limiter.take(.auth, key, now: now)
-        guard verdict.allowed else {
-            call.subject = "unknown"
-            throw Problem(.rateLimited(.auth, verdict))
-        }
         api.services.approvalLinks.find(call.pathID, on: loop) { result in
             switch result {
-            case .failure(let error):
-                api.access.authenticator.limiter.giveBack(.auth, key)
-                call.fail(.storage(error), on: loop)
+            case .failure(let error): call.fail(.storage(error), on: loop)
             case .success(nil):
                 call.subject = "unknown"
-                call.fail(.noLink, on: loop)
+                call.fail(wrong(call, api, on: loop), on: loop)
             case .success(let link?):
-                api.access.authenticator.limiter.giveBack(.auth, key)
                 call.attempt(on: loop) { () throws(Problem) in
                     call.subject = link.approval
                     call.actor = "link:\(link.token.map { "token:\($0)" } ?? link.sender)"
@@ -124,6 +113,14 @@ enum ApprovalLinkOperations {
                 }
             }
         }
+    }
+
+    /// Wrong secrets count like wrong tokens. Right ones do not wait for them: behind a proxy, or in one household, the address of
+    /// somebody who guesses is also that of the owner.
+    private static func wrong(_ call: Call, _ api: HTTPAPI, on loop: isolated EventLoop) -> Problem {
+        let key = api.settings.peer(call.exchange.connection).limitKey
+        let verdict = api.access.authenticator.limiter.take(.auth, key, now: loop.wallClock.milliseconds)
+        return verdict.allowed ? .noLink : Problem(.rateLimited(.auth, verdict))
     }
 
     private static func decide(
