@@ -35,7 +35,7 @@ package struct AddressPolicy: Sendable, Equatable {
 
     private var names: Set<String> = []
     private var ranges: [Range] = []
-    private let ownPorts: Set<UInt16>
+    private var ownPorts: Set<UInt16>
 
     /// - Parameters:
     ///   - allowed: names, addresses and ranges such as 192.168.1.0/24.
@@ -55,6 +55,14 @@ package struct AddressPolicy: Sendable, Equatable {
                 )
             }
         }
+    }
+
+    /// The policy while a gateway is connected at this port, which may be one that was found on this host. The ports after it are those
+    /// of its canvas and of its browsers.
+    package func refusing(gateway port: UInt16) -> AddressPolicy {
+        var copy = self
+        copy.ownPorts.formUnion(port == 443 ? [port] : Array(port...max(port, min(port, .max - 4) + 4)))
+        return copy
     }
 
     private static func range(_ text: String) -> Range? {

@@ -74,7 +74,8 @@ package struct SinkMessage: Sendable {
 
     /// Whether the text may be shown in full: a script chose its own words.
     private var isOpen: Bool { notification.type == .note || notification.type == .test }
-    private var showsSession: Bool { sink.detail != .private }
+    private var isPrivate: Bool { sink.detail == .private }
+    private var showsSession: Bool { !isPrivate }
     private var showsText: Bool { sink.detail == .detailed || isOpen || isDigest }
     private static let digestLines = 10
 
@@ -117,15 +118,18 @@ package struct SinkMessage: Sendable {
         return (lines + last).joined(separator: "\n")
     }
 
+    /// The page of the matter; of a private message the page of all of its kind.
     private var link: String? {
         guard let base else { return nil }
-        switch notification.matter {
-        case let matter? where matter.kind == .approval: return "\(base)/v1/approvals/\(Self.escaped(matter.id))"
-        case let matter? where matter.kind == .outbox: return "\(base)/v1/outbox/\(Self.escaped(matter.id))"
-        case let matter? where matter.kind == .run: return "\(base)/v1/runs/\(Self.escaped(matter.id))"
-        case let matter? where matter.kind == .question: return "\(base)/v1/questions/\(Self.escaped(matter.id))"
-        default: return notification.runID.map { "\(base)/v1/runs/\(Self.escaped($0))" }
-        }
+        let (page, id): (String, String?) =
+            switch notification.matter {
+            case let matter? where matter.kind == .approval: ("approvals", matter.id)
+            case let matter? where matter.kind == .outbox: ("outbox", matter.id)
+            case let matter? where matter.kind == .run: ("runs", matter.id)
+            case let matter? where matter.kind == .question: ("questions", matter.id)
+            default: ("runs", notification.runID)
+            }
+        return id.map { "\(base)/v1/\(page)" + (isPrivate ? "" : "/\(Self.escaped($0))") }
     }
 
     private static func escaped(_ text: String) -> String {
@@ -146,12 +150,8 @@ package struct SinkMessage: Sendable {
         guard let matter = notification.matter, matter.kind == .approval || matter.kind == .question else {
             return nil
         }
-        return Self.sequence(of: matter)
-    }
-
-    private static func sequence(of matter: Notification.Matter) -> String {
         let id = matter.id.utf8.allSatisfy { $0.isASCIILetter || $0.isASCIIDigit || $0 == UInt8(ascii: "-") }
-        return id && matter.id.utf8.count <= 48
+        return id && matter.id.utf8.count <= 48 && !isPrivate
             ? matter.id : String(FNV1a.hash(Array(matter.id.utf8)), radix: 16)
     }
 
@@ -204,7 +204,7 @@ package struct SinkMessage: Sendable {
                 data.member("link", link)
                 if let approval = notification.approval, let matter = notification.matter {
                     data.object("approval") {
-                        $0.member("id", matter.id)
+                        if !isPrivate { $0.member("id", matter.id) }
                         if showsText { $0.member("title", approval.title) }
                         $0.member("expiresAt", notification.expiresAt)
                         $0.array("decisions", of: approval.decisions.filter { grants || $0 == "deny" })
@@ -254,6 +254,8 @@ package struct SinkMessage: Sendable {
 
     /// JSON for the server's root, as ntfy requires.
     private func ntfy(_ url: SinkURL) -> SinkRequest {
+        // A one-tap link shows the question to whoever opens it.
+        let buttons = sink.detail == .detailed ? buttons : []
         var body = ntfyBody(buttons)
         let sent = try? JSONDocument(parsing: body).root["message"]
         if buttons.contains(where: \.isGrant), !asksWhole(sent) { body = ntfyBody(buttons.filter { !$0.isGrant }) }
@@ -283,9 +285,9 @@ package struct SinkMessage: Sendable {
             object.member("click", link)
             object.member("sequence_id", sequence)
             // Without a button that grants, another shows the question: the link of the other decision does, without a
-            // token, and goes only to who may read it here.
+            // token.
             let grants = buttons.contains(where: \.isGrant)
-            let shownAt = grants || notification.approval == nil ? nil : showsText ? buttons.first?.url ?? link : link
+            let shownAt = grants || notification.approval == nil ? nil : buttons.first?.url ?? link
             if !buttons.isEmpty || shownAt != nil {
                 object.array("actions") { list in
                     for button in buttons {

@@ -210,6 +210,7 @@ package final class Services: ServiceEventReceiver {
         timeZones = TimeZones(settings.timeZones)
         let sender = SinkSender(
             settings: settings.notifications,
+            gateway: gateway,
             approvals: approvals,
             links: approvalLinks,
             sessionModel: sessionModel,
@@ -219,6 +220,7 @@ package final class Services: ServiceEventReceiver {
         notificationDeliveries = NotificationDeliveries(feed: feed, events: events, sender: sender, log: settings.log)
         notificationPreferences = NotificationPreferences(
             settings: settings.notifications,
+            gateway: gateway,
             feed: feed,
             events: events,
             timeZones: timeZones,

@@ -97,6 +97,18 @@ struct SinkAddressTests {
         #expect(own.refusal(of: public443) == nil && own.refusal(of: public443, at: [outside]) == nil)
         #expect(own.refusal(of: public443, at: [outside, inside]) == .ownPort)
         #expect(try own.refusal(of: SinkURL("http://host.lan:8123/")) == nil)
+        // A gateway that was found on this host or in the network, and its canvas.
+        let found = try AddressPolicy(allowed: ["192.168.1.0/24", "host.lan"]).refusing(gateway: 19_001)
+        for text in ["http://host.lan:19001/", "http://192.168.1.5:19005/", "https://alias.lan:19003/"] {
+            #expect(try found.refusal(of: SinkURL(text)) == .ownPort)
+        }
+        #expect(try found.refusal(of: SinkURL("http://192.168.1.5:19006/")) == nil)
+        #expect(try found.refusing(gateway: .max).refusal(of: SinkURL("http://host.lan:65535/")) == .ownPort)
+        let behind = try AddressPolicy(allowed: ["192.168.1.0/24"]).refusing(gateway: 443)
+        #expect(
+            behind.refusal(of: public443, at: [outside]) == nil
+                && behind.refusal(of: public443, at: [inside]) == .ownPort
+        )
         let closed = try AddressPolicy()
         #expect(try closed.refusal(of: SinkURL("http://example.org/")) == .plaintext)
         #expect(try closed.refusal(of: SinkURL("https://[::1]/")) == .loopback)

@@ -73,7 +73,7 @@ struct SinkMessageTests {
 
     @Test func `ntfy gets JSON at its root, with buttons and a number that a later message takes over`() throws {
         let sink = try sink(
-            #"{"name":"phone","kind":"ntfy","url":"https://ntfy.example/x","topic":"my_topic-1","token":"tk_1","priorityMap":{"5":4}}"#
+            #"{"name":"phone","kind":"ntfy","url":"https://ntfy.example/x","topic":"my_topic-1","token":"tk_1","priorityMap":{"5":4},"detail":"detailed"}"#
         )
         var message = SinkMessage(approval, for: sink, sessionTitle: "Küche 🍳", base: "https://ladle.example")
         message.buttons = Self.buttons
@@ -83,10 +83,10 @@ struct SinkMessageTests {
         let json = try body(request)
         #expect(json["topic"]?.string == "my_topic-1" && json["priority"]?.int == 4)
         #expect(json["title"]?.string == "Approval needed · Küche 🍳")
-        #expect(json["message"]?.string == "Approval needed")
+        #expect(json["message"]?.string == "rm -rf build")
         #expect(json["tags"]?[0]?.string == "lock")
         #expect(json["actions"]?.elements.map { $0["label"]?.string } == ["Deny", "Show"])
-        #expect(json["actions"]?[1]?["url"]?.string == "https://ladle.example/v1/approvals/a%2F1")
+        #expect(json["actions"]?[1]?["url"]?.string == "https://l/v1/act/d")
         #expect(json["actions"]?[0]?["clear"]?.bool == true)
         let removal = try #require(message.removal())
         let sequence = try #require(json["sequence_id"]?.string)
@@ -126,7 +126,8 @@ struct SinkMessageTests {
             let json = try body(message.request(now: Self.now, mac))
             let labels = json["actions"]?.elements.map { $0["label"]?.string }
             let isWhole = json["message"]?.string?.containsText(question) == true
-            #expect(labels == (isWhole ? ["Allow once", "Deny"] : ["Deny", "Show"]), "\(number)")
+            let without = detail == "detailed" ? ["Deny", "Show"] : ["Show"]
+            #expect(labels == (isWhole ? ["Allow once", "Deny"] : without), "\(number)")
             if isWhole { granted += 1 } else { refused += 1 }
             message = SinkMessage(
                 approval,
@@ -150,6 +151,26 @@ struct SinkMessageTests {
         message.question = String(repeating: "x", count: 5_000)
         let actions = try body(message.request(now: Self.now, mac))["actions"]
         #expect(actions?[1]?["action"]?.string == "view" && actions?[1]?["url"]?.string == "https://l/v1/act/d")
+    }
+
+    /// A one-tap link shows the question to whoever opens it, and ids lead to what they name.
+    @Test func `a private message has no link to its matter and no id of it`() throws {
+        var one = approval
+        one.runID = "RUN-7"
+        for kind in [#""kind":"webhook""#, #""kind":"ntfy","topic":"t""#, #""kind":"gotify","token":"t""#] {
+            for detail in ["private", "identified"] {
+                let sink = try sink(#"{"name":"h",\#(kind),"url":"https://e.org","detail":"\#(detail)"}"#)
+                var message = SinkMessage(one, for: sink, sessionTitle: "Kitchen", base: "https://ladle.example")
+                message.buttons = Self.buttons
+                message.question = "rm -rf build"
+                let text = String(decoding: try #require(message.request(now: Self.now, mac)).body, as: UTF8.self)
+                #expect(!text.contains("/v1/act/") && !text.contains("rm -rf"))
+                #expect(text.contains("https://ladle.example/v1/approvals"))
+                for hint in ["a%2F1", "a/1", "RUN-7", "Kitchen", "agent:main:main"] {
+                    #expect(!(detail == "private" && text.contains(hint)), "\(kind) \(hint)")
+                }
+            }
+        }
     }
 
     @Test func `long texts are cut between characters`() throws {

@@ -146,6 +146,8 @@ state = scratch()
 secret = "whsec_" + __import__("base64").b64encode(bytes(range(32))).decode()
 (pathlib.Path(state) / "secret").write_text(secret + "\n")
 (pathlib.Path(state) / "token").write_text("tk_secret\n")
+for name in ("secret", "token"):
+    (pathlib.Path(state) / name).chmod(0o600)
 script = pathlib.Path(state) / "program"
 script.write_text("#!/bin/sh\n{ echo \"$LADLE_TYPE|$LADLE_TITLE|$(env | wc -l)|$1\"; cat; } >> \"$0.out\"\n")
 script.chmod(0o700)

@@ -10,6 +10,8 @@ package protocol GatewayCalls: AnyObject {
     var isOnline: Bool { get }
     /// The state of the link, for people.
     var status: LinkStatus { get }
+    /// The port of the gateway's address; nil if there is no gateway to connect to.
+    var port: UInt16? { get }
     /// The last hello, kept while the gateway is away.
     var hello: Hello? { get }
     /// The conduct of its release, as that hello shows it.
@@ -40,6 +42,8 @@ package protocol GatewayCalls: AnyObject {
 }
 
 extension GatewayCalls {
+    package var port: UInt16? { nil }
+
     /// The current time on the gateway's clock. A step of our own clock does not change it.
     func gatewayTime(on loop: isolated EventLoop) -> Timestamp {
         loop.wallClock.adding(milliseconds: clockSkewMs(on: loop))

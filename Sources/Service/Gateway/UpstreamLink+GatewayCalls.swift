@@ -4,6 +4,8 @@ package import Observability
 package import Upstream
 
 extension UpstreamLink: GatewayCalls {
+    package var port: UInt16? { if case .gateway(let configuration) = target { configuration.url.port } else { nil } }
+
     package func writeMetrics(to page: inout MetricsPage, on loop: isolated EventLoop) {
         let state = status.state
         let counters = counters

@@ -11,6 +11,7 @@ package final class NotificationPreferences {
     private static let settingSpace = "notification"
 
     package let settings: NotificationSettings
+    private let gateway: any GatewayCalls
     private let feed: EventFeed
     private let events: ServiceEvents
     private let timeZones: TimeZones
@@ -25,6 +26,7 @@ package final class NotificationPreferences {
 
     init(
         settings: NotificationSettings,
+        gateway: any GatewayCalls,
         feed: EventFeed,
         events: ServiceEvents,
         timeZones: TimeZones,
@@ -32,6 +34,7 @@ package final class NotificationPreferences {
         log: Log
     ) {
         self.settings = settings
+        self.gateway = gateway
         self.feed = feed
         self.events = events
         self.timeZones = timeZones
@@ -131,7 +134,9 @@ package final class NotificationPreferences {
     package func sink(_ id: String) -> NotificationSink? { sinkTable[id] ?? sinkTable.values.first { $0.name == id } }
 
     /// The reason why callers may not use this address, judged by its text alone.
-    package func refusal(of url: SinkURL) -> AddressPolicy.Refusal? { settings.addresses?.refusal(of: url) }
+    package func refusal(of url: SinkURL) -> AddressPolicy.Refusal? {
+        settings.addresses(beside: gateway)?.refusal(of: url)
+    }
 
     /// Saves a sink. It takes effect at once, and is rolled back if the disk fails. False if this host lacks the time
     /// zone of its quiet hours.

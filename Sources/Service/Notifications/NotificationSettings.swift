@@ -17,4 +17,9 @@ package struct NotificationSettings: Sendable {
     package var environment: [String] = []
 
     package init() {}
+
+    /// The addresses that sinks may use now.
+    func addresses(beside gateway: any GatewayCalls) -> AddressPolicy? {
+        gateway.port.map { addresses?.refusing(gateway: $0) } ?? addresses
+    }
 }

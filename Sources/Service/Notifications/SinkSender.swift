@@ -12,6 +12,7 @@ final class SinkSender {
     private static let mostButtons = 64
 
     private let settings: NotificationSettings
+    private let gateway: any GatewayCalls
     private let approvals: ApprovalService
     private let links: ApprovalLinks
     private let sessionModel: SessionModel
@@ -21,6 +22,7 @@ final class SinkSender {
 
     init(
         settings: NotificationSettings,
+        gateway: any GatewayCalls,
         approvals: ApprovalService,
         links: ApprovalLinks,
         sessionModel: SessionModel,
@@ -28,6 +30,7 @@ final class SinkSender {
         log: Log
     ) {
         self.settings = settings
+        self.gateway = gateway
         self.approvals = approvals
         self.links = links
         self.sessionModel = sessionModel
@@ -100,7 +103,7 @@ final class SinkSender {
             }
         }
         guard let request = message.request(now: loop.wallClock, { HMAC.sha256(key: $0, $1) }),
-            let policy = settings.addresses
+            let policy = settings.addresses(beside: gateway)
         else {
             return completion(.failed(status: nil, error: "the sink has no address", retryAfterMs: nil))
         }
@@ -113,7 +116,7 @@ final class SinkSender {
         on loop: isolated EventLoop,
         _ completion: @escaping (DeliveryMachine.Outcome) -> Void
     ) {
-        guard let request = message.removal(), let policy = settings.addresses else {
+        guard let request = message.removal(), let policy = settings.addresses(beside: gateway) else {
             return completion(.accepted(status: nil))
         }
         transport.send(request, allowed: policy, on: loop) { outcome in
@@ -135,7 +138,8 @@ final class SinkSender {
         on loop: isolated EventLoop,
         then use: @escaping ([SinkMessage.Button]) -> Void
     ) {
-        guard settings.hasApprovalLinks, let base = settings.publicURL, sink.kind == .ntfy,
+        // A link shows the question to whoever opens it, so it goes where the question itself goes.
+        guard settings.hasApprovalLinks, let base = settings.publicURL, sink.kind == .ntfy, sink.detail == .detailed,
             let decisions = one.approval?.decisions
         else { return use([]) }
         let all = [("Allow once", Approval.Decision.allowOnce), ("Deny", .deny)]

@@ -1,3 +1,5 @@
+import Access
+import Basics
 import Commands
 import Configuration
 import JSONBytes
@@ -49,6 +51,15 @@ enum NotificationConfiguration {
         return notifications
     }
 
+    /// A line for the owner of a configuration file that others may read: the address of a webhook is its secret, and so is a topic.
+    static func exposure(_ settings: Settings) -> String? {
+        guard case .file(let path, _)? = settings[.notificationsSinks]?.origin,
+            (try? TextFile.contents(path))?.isExposed == true
+        else { return nil }
+        return
+            "other users may read \(path), and the addresses of sinks in it are secrets: chmod o-rwx \(Printable.argument(path))"
+    }
+
     /// The port of a gateway's address, whose scheme is ws or wss.
     private static func port(of gateway: String?) -> UInt16 {
         gateway.flatMap { try? SinkURL("http" + $0.dropFirst(2)).port } ?? gatewayPort
@@ -90,13 +101,13 @@ enum NotificationConfiguration {
     }
 
     private static func secret(at path: String, _ failure: (String) -> StartFailure) throws -> String {
-        do throws(SystemError) {
-            let file = try FileSystem.read(path, limit: 4096)
-            let text = String(decoding: file.bytes, as: UTF8.self).filter { !$0.isWhitespace }
-            guard file.isWhole, !text.isEmpty else { throw SystemError(number: 0, attempt: "read \(path)") }
-            return text
+        let text: String
+        do throws(SecretFile.Fault) {
+            text = try SecretFile.read(path).reveal().filter { !$0.isWhitespace }
         } catch {
-            throw failure("\(error)")
+            throw failure(error.description + (error.hint.map { " (\($0))" } ?? ""))
         }
+        guard !text.isEmpty else { throw failure("\(path) is empty") }
+        return text
     }
 }

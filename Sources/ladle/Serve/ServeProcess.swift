@@ -147,6 +147,7 @@ final class ServeProcess: Sendable {
             notes.append("damaged tokens open nothing; make them anew with ladle token create: \(ids)")
         }
         if let path = saved.newTokenPath { notes.append("a token with every scope is in \(path), for other devices") }
+        if let note = NotificationConfiguration.exposure(configuration.settings) { notes.append(note) }
         if !configuration.tailnetPorts.isEmpty, !configuration.listen.contains(where: { $0.source == .tailnet }) {
             notes.append("this host has no tailnet address yet: listening there as soon as it has one")
         }
