@@ -43,6 +43,13 @@ package struct NetworkAddress: Hashable, Sendable {
         isIPv4 ? low >> 16 & 0xFFFF == 0xA9FE : high >> 54 == 0xFE80 >> 6
     }
 
+    /// A private network of RFC 1918 or RFC 4193.
+    package var isPrivate: Bool {
+        guard isIPv4 else { return high >> 57 == 0xFC >> 1 }
+        let bytes = UInt32(truncatingIfNeeded: low)
+        return bytes >> 24 == 10 || bytes >> 20 == 0xAC1 || bytes >> 16 == 0xC0A8
+    }
+
     /// True in Tailscale's address ranges, 100.64.0.0/10 and fd7a:115c:a1e0::/48. A filter, never proof: the first
     /// range is ordinary carrier NAT space (RFC 6598).
     package var isTailnet: Bool {

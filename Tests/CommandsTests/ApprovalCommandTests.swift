@@ -75,6 +75,32 @@ struct ApprovalCommandTests {
         #expect(io.output == "\(Self.first) is \(state)\(always) by owner: curl\n")
     }
 
+    @Test(arguments: [("y\n", true), ("\n", false), ("no\n", false)])
+    func `at a terminal the question of now is shown before it is allowed`(typed: String, isAllowed: Bool) throws {
+        let io = RecordedIO()
+        (io.isInputTerminal, io.isErrorTerminal) = (true, true)
+        io.environment["NO_COLOR"] = "1"
+        io.input = Array(typed.utf8)
+        let asked = Self.approval(command: "rm -rf /", more: #","commandSha256":"c0ffee""#)
+        let made = Self.approval(Self.first, "allowed", more: #","decision":"allow-once","decidedBy":"owner""#)
+        io.replies = [Self.list(Self.approval()), .json(200, asked), .json(200, made)]
+        #expect(io.run("approvals", "allow", "23f3fcf8") == (isAllowed ? .ok : .temporary))
+        #expect(io.errors.contains("  rm -rf /\n") && io.errors.contains("Allow it? [y/N]"))
+        #expect(io.requests.count == (isAllowed ? 3 : 2))
+        if isAllowed { #expect(try io.body(2)["commandSha256"]?.string == "c0ffee") }
+    }
+
+    @Test func `a script allows the question that it has seen, and no other one`() throws {
+        for (hash, exit) in [("c0ffee", ExitCode.ok), ("decade", .temporary)] {
+            let io = RecordedIO()
+            let asked = Self.approval(more: #","commandSha256":"c0ffee""#)
+            let made = Self.approval(Self.first, "allowed", more: #","decision":"allow-once","decidedBy":"owner""#)
+            io.replies = [Self.list(Self.approval()), .json(200, asked), .json(200, made)]
+            #expect(io.run("approvals", "allow", "23f3fcf8", "--sha256", hash) == exit)
+            #expect(io.requests.contains { $0.hasPrefix("POST") } == (exit == .ok))
+        }
+    }
+
     @Test func `the beginning of two ids is refused before anything is sent`() {
         let io = RecordedIO()
         io.replies = [Self.list(Self.approval(), Self.approval(Self.second))]

@@ -98,6 +98,28 @@ struct ClientCommandTests {
         }
     }
 
+    @Test(
+        arguments: [
+            ("http://ladle.example.org", true), ("http://8.8.8.8:18780", true), ("http://[2001:db8::1]", true),
+            ("https://ladle.example.org", false), ("http://100.64.0.7:18780", false), ("http://192.168.1.7", false),
+            ("http://172.31.0.1", false), ("http://[fd00::1]", false), ("http://box", false),
+            ("http://box.local", false),
+            ("http://ladle.tail1.ts.net", false), ("http://127.0.0.1:1", false),
+        ]
+    )
+    func `who sends a token over the open network is told so, once`(url: String, isTold: Bool) {
+        let io = RecordedIO()
+        io.files["/t"] = Array("token".utf8)
+        #expect(io.run("context", "add", "there", url, "--token-file", "/t") == .ok)
+        #expect(io.errors.contains("unencrypted") == isTold)
+        let added = io.errors
+        io.replies = [.json(200, "{}"), .json(200, "{}")]
+        _ = io.run("status")
+        #expect(io.errors == added, "a context said so when it was added")
+        _ = io.run("status", "--url", url, "--token-file", "/t")
+        #expect(io.errors.dropFirst(added.count).contains("unencrypted") == isTold)
+    }
+
     /// Without its pin a context would trust any certificate of an authority.
     @Test func `a context whose pin cannot be read is not used`() {
         let io = RecordedIO()

@@ -1,3 +1,4 @@
+import Basics
 import HTTPModel
 
 /// An `http` or `https` URL of a Ladle: `https://ladle.example`, `http://100.64.0.7:18780`, `https://example.net/ladle`.
@@ -35,6 +36,26 @@ package struct WebAddress: Equatable, Sendable {
         guard path.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F && $0 != 0x3F && $0 != 0x23 }) else { return nil }
         self.path = path
     }
+
+    /// Whether the whole network on the way may read what is sent: in cleartext to a host that is not this one, of the tailnet or of a
+    /// private network. A name tells by its form.
+    private var isReadByAll: Bool {
+        if isEncrypted { return false }
+        if let address = NetworkAddress(host) {
+            return !(address.isLoopback || address.isTailnet || address.isLinkLocal || address.isPrivate)
+        }
+        let name = host.lowercased()
+        return name.contains(".") && !Self.privateEndings.contains { name.hasSuffix($0) }
+    }
+
+    /// The warning for a person who sends a token there; nil if the way there is private.
+    var tokenWarning: String? {
+        isReadByAll
+            ? "The token goes to \(authority) unencrypted: everybody on the way can read it. Use https://, or the tailnet."
+            : nil
+    }
+
+    private static let privateEndings = [".local", ".lan", ".home", ".home.arpa", ".internal", ".localhost", ".ts.net"]
 
     /// Host and port, without the scheme's default port.
     var authority: String {

@@ -22,10 +22,13 @@ extension CommandSpec {
             client("show", "Show one, and what became of it", run: ApprovalCommands.show, [id]),
             client(
                 "allow",
-                "Allow it; the gateway's host executes it",
+                "Allow it; shows it at a terminal, and asks",
                 run: ApprovalCommands.allow,
                 [id],
-                [OptionSpec("--always", nil, "From now on, without a question; needs the scope admin")]
+                [
+                    OptionSpec("--always", nil, "From now on, without a question; needs the scope admin"),
+                    OptionSpec("--sha256", "HASH", "Only the question with this commandSha256; nothing is asked"),
+                ]
             ),
             client("deny", "Deny it", run: ApprovalCommands.deny, [id]),
         ]
@@ -91,10 +94,41 @@ enum ApprovalCommands {
         // Only an approval that exists now: the server accepts only whole ids, and only this question.
         let id = try invocation.id(of: .approvals)
         let asked = try answer(.get(ClientRequest.path("v1", "approvals", id)), invocation)
+        if decision != "deny" { try confirm(asked, invocation) }
         guard let approval = try invocation.value(request(decision, asked)) else { return .ok }
         let end = ApprovalText(approval, invocation.time, invocation.style).end
         invocation.print("\(ApprovalText.id(approval)) is \(end): \(ApprovalText.title(approval))")
         return .ok
+    }
+
+    /// Makes sure that the question is the one which the person has seen: one id may ask one thing after another.
+    private static func confirm(_ asked: JSONValue, _ invocation: Invocation) throws(CommandFailure) {
+        if let hash = invocation.command["--sha256"] {
+            guard hash == asked["commandSha256"]?.string else {
+                throw CommandFailure(
+                    .temporary,
+                    "APPROVAL_CHANGED",
+                    "the approval asks something else than that; nothing was decided",
+                    hint: "ladle approvals show \(Printable.argument(ApprovalText.id(asked)))"
+                )
+            }
+            return
+        }
+        let io = invocation.io
+        guard io.isInputTerminal, io.isErrorTerminal, !invocation.json, asked["state"]?.string == "pending" else {
+            return
+        }
+        for line in ApprovalText(asked, invocation.time, io.errorStyle).question { io.writeError("  \(line)\n") }
+        io.writeError("Allow it? [y/N] ")
+        let answer = io.readLine()?.filter { !$0.isWhitespace }.lowercased() ?? ""
+        guard answer == "y" || answer == "yes" else {
+            throw CommandFailure(
+                .temporary,
+                "NOT_ALLOWED",
+                "nothing was decided",
+                hint: "to deny it: ladle approvals deny \(Printable.argument(ApprovalText.id(asked)))"
+            )
+        }
     }
 
     /// The approval after the decision.

@@ -89,6 +89,7 @@ enum ContextCommands {
         var file = try finder.contexts()
         if url.lowercased().hasPrefix(PairingLink.scheme) {
             let context = try pair(name, url, invocation)
+            warn(of: context, invocation)
             file.set(context)
             file.use(name)
             try finder.save(file)
@@ -97,10 +98,16 @@ enum ContextCommands {
         var context = ContextFile.Context(name: name, address: try finder.webAddress(url, "URL"))
         if let path = invocation.command["--token-file"] { context.token = try finder.token(in: path) }
         context.pin = try finder.pin()
+        warn(of: context, invocation)
         file.set(context)
         file.use(name)
         try finder.save(file)
         return done("Commands now talk to \(context.address) (\(name)).", name, invocation)
+    }
+
+    private static func warn(of context: ContextFile.Context, _ invocation: Invocation) {
+        guard context.token != nil, let warning = context.address.tokenWarning else { return }
+        invocation.io.writeError(invocation.io.errorStyle.warning(warning + "\n"))
     }
 
     /// Fetches the token of an invitation from the first reachable address.

@@ -1,3 +1,5 @@
+import ReadableText
+
 /// The result of a command line: finished here, or handed back to the executable.
 package enum CommandOutcome: Sendable {
     case finished(ExitCode)
@@ -33,6 +35,9 @@ package struct CommandRunner {
         case .run(let command):
             guard let handler = command.spec.run else { return .external(command) }
             let invocation = Invocation(command: command, io: io, services: services)
+            if !invocation.json, let warning = invocation.finder.cleartextWarning {
+                io.writeError(io.errorStyle.warning(warning + "\n"))
+            }
             do throws(CommandFailure) {
                 return .finished(try handler(invocation))
             } catch {

@@ -34,6 +34,14 @@ struct PlaceFinder {
         return try controlSocket()
     }
 
+    /// The warning for a person whose token goes to a named URL in cleartext. `ladle context add` warns of contexts.
+    var cleartextWarning: String? {
+        guard (command["--token-file"] ?? environment("LADLE_CLIENT_TOKEN_FILE")) != nil,
+            !["--socket", "--state", "--context"].contains(where: command.has)
+        else { return nil }
+        return (command["--url"] ?? environment("LADLE_URL")).flatMap { WebAddress($0)?.tokenWarning }
+    }
+
     private func environment(_ name: String) -> String? { io.environment[name].flatMap { $0.isEmpty ? nil : $0 } }
 
     private func socket(_ path: String) -> ServerPlace { ServerPlace(.unix(path: places.expanded(path))) }
