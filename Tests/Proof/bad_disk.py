@@ -83,6 +83,8 @@ def full(tally):
         tally.check(ladle.call("GET", path)[0] == 200, f"{path} is read on a full disk")
     tally.check(ladle.call("GET", "/readyz")[0] == 503, "readyz says that a send would be refused")
     tally.check(len(opened()) == 20, "the tokens count")
+    renewed = ladle.json("POST", f"/v1/tokens/{tokens[0]['id']}/rotate")
+    tally.check(renewed[0] == 200 and len(opened()) == 19, f"there is room for a new secret in the place of a stolen one: {renewed}")
     revoked = [ladle.call("DELETE", f"/v1/tokens/{token['id']}")[0] for token in tokens]
     tally.check(set(revoked) <= {200, 204}, f"there is room to revoke them: {revoked}")
     ladle.kill()

@@ -195,10 +195,11 @@ package final class AccessService {
 
     func save(
         _ record: TokenRecord,
+        isRotation: Bool = false,
         on loop: isolated EventLoop,
         then done: @escaping (Result<Void, any Error>) -> Void
     ) {
-        rows.save(record, on: loop) { [weak self] result in
+        rows.save(record, isRotation: isRotation, on: loop) { [weak self] result in
             // A token that was revoked during this write stays revoked: its row is deleted next.
             if case .success = result, let self, !self.leaving.contains(record.id) {
                 self.authenticator.tokens.insert(record)

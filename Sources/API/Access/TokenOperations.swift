@@ -41,7 +41,7 @@ enum TokenOperations {
         guard let known = find(api, call) else { throw unknown }
         let (record, secret) = known.rotated()
         call.subject = record.id
-        api.access.save(record, on: loop) { result in
+        api.access.save(record, isRotation: true, on: loop) { result in
             if case .success = result {
                 guard api.access.authenticator.tokens[id: record.id] != nil else {
                     return call.fail(unknown, on: loop)

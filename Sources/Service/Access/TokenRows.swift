@@ -13,9 +13,15 @@ package final class TokenRows {
         self.feed = feed
     }
 
-    /// Saves a new token, or one with a new secret: its one-tap links were made with the old one, and end.
-    package func save(_ record: TokenRecord, on loop: isolated EventLoop, completion: @escaping Completion) {
-        feed.commit(on: loop) {
+    /// Saves a new token, or one with a new secret: its one-tap links were made with the old one, and end. A new secret has room on a
+    /// full disk like a revocation, because it ends the old one.
+    package func save(
+        _ record: TokenRecord,
+        isRotation: Bool,
+        on loop: isolated EventLoop,
+        completion: @escaping Completion
+    ) {
+        feed.commit(isUrgent: isRotation, on: loop) {
             try $0.tokens.save(record)
             try $0.approvals.dropLinks(of: record.id)
         } completion: {
