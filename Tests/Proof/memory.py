@@ -1,4 +1,4 @@
-"""Memory while readers listen, messages are sent and the gateway's connection drops every five seconds: after a warm-up it does not
+"""Memory while readers listen, messages are sent and the gateway's connection drops every five seconds (`--drop`): after a warm-up it does not
 grow. Each reader rests now and then, for so long that bytes wait for it here too. The long form runs for an hour."""
 
 import json
@@ -15,7 +15,7 @@ import time
 
 from harness import FaultyGateway, Serve, Tally, options, scratch, until
 
-chosen = options(seconds=(90, 3600), readers=(400, 5000), rate=(2, 2), text=(6000, 500), rest=(1, 15))
+chosen = options(seconds=(90, 3600), readers=(400, 5000), rate=(2, 2), text=(6000, 500), rest=(1, 15), drop=(5, 5))
 # The arenas of the allocator and the pauses of thousands of readers take half an hour to settle.
 WARM = chosen.seconds / 2 if chosen.long else chosen.seconds / 3
 # A megabyte an hour is a slope; the short form can only tell a steep one from noise.
@@ -128,7 +128,7 @@ def send():
 
 def drop():
     while not stop.is_set():
-        time.sleep(5)
+        time.sleep(chosen.drop)
         gateway.control("POST", "drop")
 
 
