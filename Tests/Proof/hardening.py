@@ -1,8 +1,9 @@
 """Attacks that once found something, end to end: a gateway that says goodbye and stays, names that are escape sequences, words that
-look like housekeeping, a start with too little memory, state files that others can read. Others of their kind are in `bad_disk.py`
+look like housekeeping, a text of 300 KB in one piece, a start with too little memory, state files that others can read. Others of their kind are in `bad_disk.py`
 (damage that the database does not see), `cli.py` (approvals), `limits.py` (connections of other users), `access.py` (tokens limited
 to sessions), `hostile.py` (large frames) and `memory.py`."""
 
+import json
 import os
 import pathlib
 import re
@@ -10,7 +11,7 @@ import shutil
 import subprocess
 import time
 
-from harness import LADLE, DemoGateway, Serve, Tally, options, scratch, until
+from harness import LADLE, DemoGateway, EventStream, Serve, Tally, options, scratch, until
 from scripted import Gateway
 
 options()
@@ -88,6 +89,37 @@ def words():
     server.kill()
 
 
+def long_text():
+    """A piece of 300 KB, and the same text once more for a reader that comes back: what a client of docs/events.md shows."""
+    gateway = Gateway()
+    server = Serve(gateway=gateway.url).linked()
+    text = "".join(f"{number} wörter 👩🏽‍🚀\n" for number in range(12_000))
+    run = {"runId": "run-1", "sessionKey": "agent:main:main"}
+
+    def read(stream):
+        shown, largest = [], 0
+        for _, kind, data in stream:
+            largest = max(largest, len(json.dumps(data, ensure_ascii=False).encode()))
+            if kind == "run.delta":
+                units = data["text"].encode("utf-16-le")
+                shown = ([] if data.get("replace") else shown[:data["offset"]]) + [units[n:n + 2] for n in range(0, len(units), 2)]
+            if b"".join(shown).decode("utf-16-le", "replace").strip() == text.strip():
+                return largest
+        return f"{len(shown)} units"
+
+    first = EventStream(server, "?types=run.*")
+    connection = gateway.connections[-1]
+    connection.event("agent", {**run, "seq": 1, "stream": "lifecycle", "ts": 1, "data": {"phase": "start", "startedAt": 1}})
+    connection.event("agent", {**run, "seq": 2, "stream": "assistant", "ts": 2, "data": {"text": text, "delta": text}})
+    second = None
+    for reader in (first, second):
+        reader = reader or EventStream(server, "?types=run.*&snapshot=true")
+        largest = read(reader)
+        tally.check(isinstance(largest, int) and largest <= 131_072, f"a text of {len(text.encode())} bytes: {largest}")
+        reader.close()
+    server.kill()
+
+
 def start():
     """Too little address space, and files that others can read."""
     if shutil.which("prlimit"):
@@ -112,5 +144,6 @@ def start():
 goodbye()
 names()
 words()
+long_text()
 start()
 tally.end()
