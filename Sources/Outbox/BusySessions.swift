@@ -23,11 +23,16 @@ struct BusySessions: Sendable {
     }
 
     mutating func ended(_ run: String, in session: String, atMs: Int64, pauseMs: Int64) {
-        Self.forget(run, in: session, &heardMs)
-        Self.forget(run, in: session, &interruptedMs)
+        absent(run, in: session)
         guard pauseMs > 0 else { return }
         if endedMs.count >= Self.mostEnds { endedMs = endedMs.filter { atMs - $0.value < pauseMs } }
         endedMs[session] = atMs
+    }
+
+    /// The gateway does not have the run's message.
+    mutating func absent(_ run: String, in session: String) {
+        Self.forget(run, in: session, &heardMs)
+        Self.forget(run, in: session, &interruptedMs)
     }
 
     /// Forgets all runs, since nothing is known about them after the link was lost.

@@ -547,6 +547,7 @@ struct Delivery: Sendable {
             if entry.state == .queued, before != .sending { withdrawal = nil }
             // The gateway has nothing of it, or a person sends it again: what was known and told before is no longer so.
             turn = Turn(entry.facts)
+            if entry.firstDispatchAt == nil { context.runs.absent(entry.run, in: entry.session) }
             if withdrawal != nil {
                 note(.stop)
                 if follow(.facts, &context) { return }

@@ -239,6 +239,19 @@ struct `An entry that may have arrived` {
         #expect(world.dispatches.last?.isRepeat == false)
     }
 
+    @Test func `that the gateway lost does not wait for its own run`() {
+        var world = World()
+        world.online()
+        world.enqueue("a")
+        world.acknowledge("a")
+        world.offline()
+        world.pass(5_000)
+        world.online(uptimeMs: 100)
+        world.run("a", .active)
+        world.report(SearchReport(isComplete: true))
+        #expect(world.sent == ["a", "a"])
+    }
+
     @Test func `goes later and later when each gateway that got it is gone`() {
         var world = World()
         world.online(uptimeMs: 1_000_000)
