@@ -1,7 +1,7 @@
 #include "copenapi.h"
 
 // `openapi/embed` makes openapi.json and the next line, the SHA-256 of the two files one after the other.
-// 2690091902cd477e059b785810866994662f88392bd4ff9d2ffd08222084212a
+// 8b8b75f456264192a24d7661a2d69b42718c49496f65255e4a3f34ee50ef9f56
 
 static const uint8_t yaml[] = {
 #embed "../../openapi/openapi.yaml"

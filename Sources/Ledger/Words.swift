@@ -67,9 +67,11 @@ package struct Words: Sendable, Hashable {
 
     // MARK: Comparing
 
-    /// Whether a row with these words shows the message: all of it, or, if the row is cut, its beginning.
+    /// Whether a row with these words shows the message: all of it, or, if the row is cut, its beginning. A message without words is
+    /// shown by what the gateway writes in their place.
     package func show(_ message: Words) -> Bool {
         guard !isEmpty else { return false }
+        if message.isEmpty { return text == InboundEnvelope.wordless }
         // The last character may be cut in two.
         return isCut ? message.text.hasPrefix(text.dropLast(1)) : self == message
     }

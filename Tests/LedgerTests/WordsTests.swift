@@ -48,6 +48,13 @@ struct WordsTests {
         #expect(!Words(try row("what nowhere")).show(Words("what now")))
     }
 
+    @Test func `what a gateway writes in place of words shows a message without any`() throws {
+        let picture = try row("[Fri 2026-11-20 14:09 UTC] [User sent media without caption]")
+        #expect(Words(picture).show(Words(" ")) && Words(picture).mayShow(Words("")))
+        #expect(!Words(picture).show(Words("what now")))
+        #expect(!Words(try row("[User sent media]")).mayShow(Words("")))
+    }
+
     @Test(arguments: ["ab ", "👩‍👩‍👧"])
     func `a cut row shows a message that begins like it`(word: String) throws {
         let message = String(repeating: word, count: 20_000)

@@ -82,6 +82,12 @@ struct `A search among rows` {
         #expect(report([row("other", "hello", 1_000_500)]) == absent)
     }
 
+    @Test func `finds a message without words by what the gateway writes in their place`() {
+        #expect(report([row(nil, "[User sent media without caption]", 1_000_500)], for: "") == found)
+        #expect(report([row(nil, "[User sent media without caption]", 900_000)], for: "") == absent)
+        #expect(report([row(nil, "hello", 1_000_500)], for: "") == absent)
+    }
+
     /// The gateway may have been replaced since by one that shows keys.
     @Test func `does not call absent what may be a row without its key`() {
         #expect(report([row("other", "hello", 1_000_500), row(nil, "hello", 1_000_600)]) == shared)

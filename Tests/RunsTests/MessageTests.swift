@@ -1,6 +1,7 @@
 import Basics
 import Gateway
 import JSONBytes
+import Ledger
 import Testing
 
 @testable import Runs
@@ -8,6 +9,8 @@ import Testing
 struct MessageTests {
     private let main = SessionKey(canonical: "agent:main:main")
     private let now = Timestamp(milliseconds: 1_795_000_100_000)
+
+    private func time(_ seconds: Int64) -> Timestamp { Timestamp(milliseconds: 1_795_000_000_000 + seconds * 1_000) }
 
     private func page(_ rows: String, tracker: RunTracker = RunTracker(), sent: [SentMessage] = [])
         -> [ChatMessage]
@@ -274,6 +277,33 @@ struct MessageTests {
         #expect(message?.message.id == "e")
         #expect(message?.message.text == "hi")
         #expect(message?.isOurs == true)
+    }
+
+    private static let picture =
+        #"{"role":"user","content":[{"type":"text","text":"[User sent media without caption]"},{"type":"image","mimeType":"image/png","omitted":true,"bytes":92}],"timestamp":1795000000000,"__openclaw":{"id":"c39bc5d0"}}"#
+
+    /// 2026.4.26, seen live.
+    @Test func `a picture without words keeps its entry's id, its text and its file`() {
+        let file = MessageAttachment(name: "dot.png", mimeType: "image/png", bytes: 67)
+        let own = SentMessage(id: "e", keys: ["k"], text: "", attachments: [file], written: .row(sentAt: time(-1)))
+        let messages = page(Self.picture, sent: [own])
+        #expect(messages.map(\.id) == ["e"])
+        #expect(messages.map(\.text) == [""])
+        #expect(messages.map(\.attachments) == [[file]])
+    }
+
+    @Test func `the row of a second picture is not that of the first, whose row is known`() throws {
+        let event = SessionMessageEvent(json(#"{"sessionKey":"agent:main:main","message":\#(Self.picture)}"#))
+        func message(rows: [String?]) throws -> String? {
+            let own = rows.enumerated().map { number, row in
+                SentMessage(id: "e\(number)", keys: [], text: "", written: .row(sentAt: time(-1)), row: row)
+            }
+            let row = try #require(event.row)
+            return MessagePage.message(row, session: main, tracker: RunTracker(), sent: own, now: now)?.message.id
+        }
+        #expect(try message(rows: ["a0000000", nil]) == "e1")
+        #expect(try message(rows: ["c39bc5d0", nil]) == "e0")
+        #expect(try message(rows: ["a0000000"]) == "e0", "the gateway wrote it again")
     }
 
     // MARK: small rules

@@ -395,6 +395,47 @@ struct HistoryServiceTests {
         }
     }
 
+    /// 2026.4.26, seen live: also where an empty end of the run comes before its start.
+    @Test(arguments: [false, true], [false, true])
+    func `pictures without words are told and listed once, under their entries' ids`(
+        isRestarted: Bool,
+        hasEmptyEnd: Bool
+    ) async throws {
+        try await withServices { bench, loop in
+            try await bench.open(version: 3, on: loop)
+            let body = #"{"attachments":[{"name":"dot.png","mimeType":"image/png","data":"iVBORw0KGgo="}]}"#
+            var own: [String] = []
+            for number in 0..<2 {
+                let id = try await bench.accept("", body: body, on: loop) ?? ""
+                own.append(id)
+                try await bench.advance(2_000, on: loop)
+                if hasEmptyEnd { try await bench.event("chat", Frame.final(id, 1, nil), on: loop) }
+                let at = loop.wallClock.milliseconds
+                try await bench.event("agent", Frame.start(id, at: at), on: loop)
+                let row = Row.user("[User sent media without caption]", id: "row-\(number)", at: at)
+                bench.gateway.rows[Self.main, default: []].append(row)
+                try await bench.row(row, on: loop)
+                let answer = Row.assistant("Nice \(number).", id: "answer-\(number)", at: at + 1_000)
+                bench.gateway.rows[Self.main]?.append(answer)
+                let over = #"{"phase":"end","endedAt":\#(at + 1_000)}"#
+                try await bench.event("agent", Frame.agent(id, 3, "lifecycle", over), on: loop)
+                try await bench.event("chat", Frame.final(id, 4, "Nice \(number)."), on: loop)
+                try await bench.advance(2_000, on: loop)
+                #expect(try await bench.state(id) == .delivered)
+            }
+            let told = bench.messages.filter { $0["role"]?.string == "user" }.map { $0["id"]?.string }
+            #expect(told == [own[0], own[0], own[1], own[1]])
+            if isRestarted {
+                try await bench.restart(on: loop)
+                try await bench.advance(120_000, on: loop)
+                try await bench.open(version: 3, on: loop)
+            }
+            let listed = try await read(bench, on: loop)
+            #expect(listed.map { $0["id"]?.string } == [own[0], "answer-0", own[1], "answer-1"])
+            #expect(listed.map { $0["text"]?.string } == ["", "Nice 0.", "", "Nice 1."])
+        }
+    }
+
     // MARK: Words that look like housekeeping
 
     @Test(arguments: [

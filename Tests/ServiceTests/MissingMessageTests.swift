@@ -107,6 +107,32 @@ struct MissingMessageTests {
         }
     }
 
+    /// 2026.3.1, seen live: the gateway answers a picture without words by itself and writes no row of it.
+    @Test(arguments: [true, false])
+    func `a delivered picture without words is listed without a row`(isLive: Bool) async throws {
+        try await withServices { bench, loop in
+            try await bench.open(version: 3, methods: [], on: loop)
+            let body = #"{"attachments":[{"name":"dot.png","mimeType":"image/png","data":"iVBORw0KGgo="}]}"#
+            let id = try await bench.accept("", body: body, on: loop) ?? ""
+            bench.gateway.rows[Self.main] = [
+                Row.user("before", at: Self.start - 5_000),
+                Row.assistant("I didn't receive any text in your message.", at: Self.start + 900),
+                Row.user("three", at: Self.start + 3_000),
+            ]
+            try await bench.event("chat", Frame.final(id, 2, "I didn't receive any text in your message."), on: loop)
+            try await bench.advance(120_000, on: loop)
+            #expect(try await bench.state(id) == .delivered)
+            let query = MessagePages.Query(session: Self.main, limit: 50, before: nil, after: nil)
+            if !isLive {
+                _ = try await page(query, bench, on: loop)
+                try await bench.drop(on: loop)
+            }
+            let found = ids(try await page(query, bench, on: loop))
+            #expect(found.firstIndex(of: id) == 1 && found.filter { $0 == id }.count == 1)
+            #expect(try await pagesBack(2, bench, on: loop).joined().filter { $0 == id }.count == 1)
+        }
+    }
+
     @Test(arguments: [true, false])
     func `two failed messages of one millisecond are both on a page`(isLive: Bool) async throws {
         try await withLinkedServices { bench, loop in

@@ -7,6 +7,9 @@ package enum InboundEnvelope {
     /// Follows such a message; it also starts a prompt of the gateway's own.
     static let interruptionNotice = "[System] Your previous turn was interrupted by a gateway restart"
 
+    /// The gateway writes this into the row of a message that has files and no words.
+    package static let wordless = "[User sent media without caption]"
+
     /// Begins a turn in which a busy gateway answers several messages; each follows a mark with its number.
     private static let joinedMark = "[Queued messages"
 

@@ -58,7 +58,7 @@ package struct SentMessage: Sendable {
 
 extension [SentMessage] {
     /// Our messages among the turns of a transcript, by the turn's place. Where a row may be that of several, it is shown as the first
-    /// one's: a list has each message once.
+    /// one's whose row is not known yet: a list has each message once.
     /// - Parameter runs: the known runs of turns, by the turn's place.
     func found(in turns: [HistoryTurn], runs: [Int: String]) -> [Int: SentMessage] {
         guard !isEmpty else { return [:] }
@@ -74,9 +74,9 @@ extension [SentMessage] {
         var found = attribution.owners.compactMapValues { byID[$0.turn] }
         var shown = Set(found.values.map(\.id))
         for (place, ids) in attribution.shared.sorted(by: { $0.key < $1.key }) where found[place] == nil {
-            guard let user = turns[place].user,
-                let first = ids.first(where: { !shown.contains($0) && byID[$0]?.isShown(in: user) == true })
-            else { continue }
+            guard let user = turns[place].user else { continue }
+            let open = ids.filter { !shown.contains($0) && byID[$0]?.isShown(in: user) == true }
+            guard let first = open.first(where: { byID[$0]?.row == nil }) ?? open.first else { continue }
             shown.insert(first)
             found[place] = byID[first]
         }

@@ -206,7 +206,7 @@ package final class MessageService {
         let keys = SentEntries.keys(of: output.rows)
         feed.read(on: loop) { tables in
             var sent = try SentEntries.read(tables, session: session, keys: keys)
-            try sent.readBroken(tables)
+            try sent.readRowless(tables)
             return sent
         } completion: { [self] result in
             switch result {

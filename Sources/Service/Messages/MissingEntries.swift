@@ -10,7 +10,7 @@ struct MissingEntries {
         let at: Timestamp
     }
 
-    /// Messages that failed or whose run did, and stopped ones, oldest first. They stand at their time.
+    /// Messages that failed or whose run did, stopped ones, and those without words, oldest first. They stand at their time.
     private var ended: [Ended] = []
     /// Messages on their way, oldest first, and delivered ones as long as the transcript may lack their rows. They stand at the end
     /// of the list.
@@ -29,16 +29,16 @@ struct MissingEntries {
         clockSkewMs: Int64? = nil
     ) {
         for entry in sent.entries.reversed() where entry.kind == .message && !known.contains(entry.id) {
-            let isBroken = sent.broken.contains(entry.id)
-            if let begun, entry.state.isTerminal, (isBroken ? entry.createdAt : entry.updatedAt) < begun { continue }
+            let mayLackRow = sent.rowless.contains(entry.id)
+            if let begun, entry.state.isTerminal, (mayLackRow ? entry.createdAt : entry.updatedAt) < begun { continue }
             if entry.state == .delivered {
                 // Commands and hidden prompts are delivered, but never appear in a transcript.
                 guard !entry.isSlashCommand, let text = entry.text, !StopWords.matches(text) else { continue }
-                if !isBroken, let since, entry.updatedAt < since { continue }
+                if !mayLackRow, let since, entry.updatedAt < since { continue }
             }
             let files = sent.attachments(of: entry.id)
             guard let message = ChatMessage(entry, text: entry.text ?? "", attachments: files) else { continue }
-            if isBroken || message.state == .failed {
+            if mayLackRow || message.state == .failed {
                 let skew = clockSkewMs.map { entry.dispatchSkewMs ?? $0 } ?? 0
                 ended.append(Ended(message: message, at: message.at.adding(milliseconds: skew)))
             } else {

@@ -12,8 +12,9 @@ struct SentEntries: Sendable {
 
     /// The entries, newest first.
     private(set) var entries: [OutboxEntry] = []
-    /// Messages whose run was stopped or failed. The gateway may have no row of them, or take the row out of the conversation.
-    private(set) var broken: Set<String> = []
+    /// Delivered messages of which the gateway may have no row: their run was stopped or failed, and the gateway took the row out of the
+    /// conversation; or they have no words, and the gateway answered them without a row.
+    private(set) var rowless: Set<String> = []
     private var files: [String: [AttachedFile]] = [:]
     /// Keys in our format without an entry: it was deleted by retention, or belongs to another Ladle.
     private var foreign: [String] = []
@@ -39,11 +40,12 @@ struct SentEntries: Sendable {
         return found
     }
 
-    /// Reads which messages have a run that was stopped or failed; only lists need to know.
-    mutating func readBroken(_ tables: StoreTables) throws {
+    /// Reads which messages may have no row; only lists need to know.
+    mutating func readRowless(_ tables: StoreTables) throws {
         for entry in entries where entry.kind == .message && entry.state == .delivered {
             let state = try tables.runs.state(id: entry.run)
-            if state == .aborted || state == .failed { broken.insert(entry.id) }
+            let hasWords = entry.text.map { !Words($0).isEmpty } ?? true
+            if state == .aborted || state == .failed || !hasWords { rowless.insert(entry.id) }
         }
     }
 
