@@ -321,7 +321,7 @@ package final class Services: ServiceEventReceiver {
             devicePairing.linkOpened(hello, on: loop)
             documents.refreshAll(on: loop)
             runs.resumeWatching(on: loop)
-            messages.catchUp(on: loop)
+            messages.catchUp(waiting: outbox.sessions, on: loop)
         case .gatewayEvent(let event):
             runs.received(event, on: loop)
             approvals.received(event, on: loop)
@@ -342,7 +342,7 @@ package final class Services: ServiceEventReceiver {
             questions.framesLost(on: loop)
             automations.framesLost(on: loop)
             devicePairing.framesLost(on: loop)
-            messages.catchUp(on: loop)
+            messages.catchUp(waiting: outbox.sessions, on: loop)
         case .conversationBegan(let session): sessions.began(session, on: loop)
         case .sessionsListed(let before): sessions.compare(before, on: loop)
         case .defaultsChanged(let defaults): documents.defaultsChanged(defaults)

@@ -250,6 +250,67 @@ struct MessageRestartTests {
         }
     }
 
+    /// The link broke after Ladle had accepted a message for a session of which it had seen nothing before.
+    @Test(arguments: Release.allCases)
+    func `what others said before a waiting message comes once the link is back`(release: Release) async throws {
+        try await withServices { bench, loop in
+            let work = "agent:main:work"
+            try await release.open(bench, on: loop)
+            try await foreignTurn("run-1", "one", "answer one", at: 0, release, bench, on: loop)
+            bench.gateway.rows[work] = [release.user("older", at: -9), release.assistant("yes?", at: -8)]
+            try await bench.drop(on: loop)
+            let id = try await bench.accept("hello", session: work, on: loop) ?? ""
+            bench.gateway.rows[work]? += [release.user("two", at: 3), release.assistant("answer two", at: 4)]
+            try await bench.advance(5_000, on: loop)
+            try await release.open(bench, on: loop)
+            try await bench.advance(1_000, on: loop)
+            let at = loop.wallClock.milliseconds
+            bench.gateway.rows[work]?.append(release.user("hello", key: id, at: (at - Self.start) / 1_000))
+            try await bench.event("agent", Frame.start(id, session: work, at: at), on: loop)
+            let end = (at - Self.start) / 1_000 + 1
+            bench.gateway.rows[work]?.append(release.assistant("Hello you.", at: end))
+            let over = #"{"phase":"end","endedAt":\#(at + 1_000)}"#
+            try await bench.event("agent", Frame.agent(id, 8, "lifecycle", over, session: work), on: loop)
+            try await bench.event("chat", Frame.final(id, 9, "Hello you.", session: work), on: loop)
+            try await bench.advance(5_000, on: loop)
+            let told = Array(try await said(bench).dropFirst(2))
+            #expect(told == ["hello sending", "two sent", "answer two sent", "hello sent", "Hello you. sent"])
+        }
+    }
+
+    /// Ladle reads so many sessions at once, and the others when their messages have been answered.
+    @Test func `what others said before waiting messages comes in however many sessions they wait`() async throws {
+        try await withLinkedServices { bench, loop in
+            try await bench.drop(on: loop)
+            var waiting: [(id: String, session: String)] = []
+            for number in 0..<16 {
+                let session = "agent:main:s\(number)"
+                waiting.append((try await bench.accept("hello", session: session, on: loop) ?? "", session))
+                bench.gateway.rows[session] = [
+                    Row.user("two", id: "two-\(number)", at: Self.start + 5_000),
+                    Row.assistant("answer two", id: "answer-\(number)", at: Self.start + 6_000),
+                ]
+            }
+            try await bench.advance(60_000, on: loop)
+            try await bench.open(on: loop)
+            try await bench.advance(1_000, on: loop)
+            let atOnce = try await said(bench).filter { $0 == "answer two sent" }.count
+            #expect(atOnce == 15, "the main session is one of 16")
+            for (id, session) in waiting {
+                let at = loop.wallClock.milliseconds
+                bench.gateway.rows[session]?.append(Row.user("hello", key: id, id: "own-\(session)", at: at))
+                try await bench.event("agent", Frame.start(id, session: session, at: at), on: loop)
+                bench.gateway.rows[session]?.append(Row.assistant("Hello you.", id: "end-\(session)", at: at + 9))
+                try await bench.event("chat", Frame.final(id, 9, "Hello you.", session: session), on: loop)
+                try await bench.advance(1_000, on: loop)
+            }
+            let told = try await said(bench)
+            #expect(told.filter { $0 == "two sent" }.count == 16)
+            #expect(told.filter { $0 == "answer two sent" }.count == 16)
+            #expect(told.filter { $0 == "Hello you. sent" }.count == 16)
+        }
+    }
+
     @Test func `messages missed before two kills come, though other sessions went on between them`() async throws {
         try await withLinkedServices { bench, loop in
             try await foreignTurn("run-1", "one", "answer one", at: 0, .newest, bench, on: loop)

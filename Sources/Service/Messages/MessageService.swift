@@ -19,7 +19,7 @@ package final class MessageService {
     private static let rowsAfterRun = 60
     /// The most ended runs whose transcript is read later; each keeps its text of up to a megabyte in memory.
     private static let mostUnread = 16
-    /// The most sessions searched for missed messages after a break.
+    /// The most sessions searched for missed messages at once after a break.
     private static let mostReloaded = 16
     /// All messages that such searches can show: a forgotten one would be published twice.
     private static let remembered = mostReloaded * rowsAfterRun
@@ -406,14 +406,17 @@ package final class MessageService {
 
     /// Publishes missed messages from any sender, after a start, a break of the link, or lost frames. A turn in progress
     /// is published at its end.
-    func catchUp(on loop: isolated EventLoop) {
+    /// - Parameter waiting: the sessions in which entries of ours wait. Those that are not read now are read when a run of theirs ends.
+    func catchUp(waiting: [SessionKey], on loop: isolated EventLoop) {
         let isFirst = said.start == nil
         said.linkOpened(gatewayTime: gateway.gatewayTime(on: loop), clockSkewMs: gateway.clockSkewMs(on: loop))
         // No process has followed this gateway before.
         guard !isFirst else { return }
         let recent = runs.reading { $0.recentSessions(Self.mostReloaded) }
-        let earlier = said.sessions.filter { !recent.contains($0) }
-        for session in (recent + earlier).prefix(Self.mostReloaded) {
+        var known: Set<SessionKey> = []
+        let sessions = (recent + waiting + said.sessions).filter { known.insert($0).inserted }.prefix(Self.mostReloaded)
+        for session in waiting { miss(session) }
+        for session in sessions {
             miss(session)
             reload(session, on: loop)
         }

@@ -89,5 +89,14 @@ struct OpenEntries {
         return troubled.min { ($0.value.createdAt, $0.key) < ($1.value.createdAt, $1.key) }?.key
     }
 
+    /// The sessions of the waiting entries, the one with the newest entry first.
+    var sessions: [SessionKey] {
+        let newest = Dictionary(
+            open.values.filter { Self.waits($0.state) }.map { ($0.session, $0.createdAt) },
+            uniquingKeysWith: max
+        )
+        return newest.sorted { ($1.value, $0.key) < ($0.value, $1.key) }.map { SessionKey(canonical: $0.key) }
+    }
+
     private static func waits(_ state: OutboxState) -> Bool { !state.isTerminal }
 }

@@ -60,6 +60,9 @@ package final class OutboxService {
         return report
     }
 
+    /// The sessions in which entries wait, the one with the newest entry first.
+    var sessions: [SessionKey] { open.sessions }
+
     /// The room that the open messages of one sender take.
     func room(of owner: String) -> OutboxRoom { open.room(of: owner) }
 
