@@ -133,8 +133,9 @@ package struct OutboxEntry: Sendable, Equatable {
         state == .failed && [OutboxFault.sessionConflictCode, OutboxFault.notRunCode].contains(fault?.code)
     }
 
-    /// Whether the gateway refused to run the message, and its words were read with a later one, so that it has no run of its own.
-    package var wasReadWithAnother: Bool { kind == .message && state == .delivered && runID == nil }
+    /// Whether the transcript showed in the end that the model had a message which the gateway had refused to run. Its words may have
+    /// been read with a later one.
+    package var isDeliveredThoughRefused: Bool { state == .delivered && lastClass == .rejectedTerminal }
 
     /// Whether the session's transcript may show something of the message that is not known yet.
     var isLookedFor: Bool { [.accepted, .unconfirmed].contains(state) || wasRefused }

@@ -348,14 +348,12 @@ package struct OutboxRules: Sendable {
         case .queued, .sending, .retrying, .accepted, .unconfirmed, .failed, .expired:
             // A failed or expired entry that did arrive becomes delivered: retrying it would send it twice.
             guard entry.mayHaveArrived else { return nil }
-            let wasRefused = entry.wasRefused
             return change(entry, now: now) { entry in
                 entry.state = .delivered
                 entry.proof = proof
                 entry.fault = nil
                 entry.nextAttemptAt = nil
-                // A message that the gateway refused to run has no run of its own: its words were read with a later one.
-                entry.runID = wasRefused ? run : run ?? entry.run
+                entry.runID = run ?? entry.run
             }
         }
     }

@@ -10,6 +10,8 @@ package struct KnownRun: Sendable {
             case over
             /// The outbox has no proof that the gateway has the message, and may send it again.
             case open
+            /// The gateway refused to run the message, and then the model had it all the same, perhaps with a later one.
+            case refused
             /// The message left no trace at the gateway and waits to be sent again.
             case lost
         }

@@ -23,6 +23,8 @@ enum RunJudge {
         var awaitsDelivery = false
         /// The gateway may have refused to run the message, whose row it wrote all the same.
         var mayBeRefused = false
+        /// The gateway refused to run the message, and then read it with another one or answered it.
+        var wasRefused = false
         /// Nothing of the run was published, and neither an event nor a row of it came.
         var isNothing = false
         /// The page's rows show how the run ended.
@@ -71,6 +73,8 @@ enum RunJudge {
         row("ended", .leave) { !$0.isActive },
         row("over, and nothing was shown", .drop) { $0.isOver && $0.isNothing },
         row("over", .read) { $0.isOver },
+
+        row("refused, and no answer of its own", .drop) { $0.wasRefused && !$0.hasBegun && !$0.isEndShown },
 
         // An answer that the process completed is in the transcript. A message without a row is sent again.
         row("gone, and its rows show the end", .read) { $0.isGone && $0.isEndShown },
@@ -125,6 +129,7 @@ extension RunJudge.Look {
         isDoubtful = contact.isUncertain || contact.isSilent(now: now)
         hasBegun = run.hasBegun
         isStored = message.isStored
+        wasRefused = message.wasRefused
         isStopInDoubt = run.isStopInDoubt
         awaitsDelivery = message.awaitsDelivery
         mayBeRefused = message.mayBeRefused && profile.pagesTellRuns

@@ -27,6 +27,8 @@ struct RunMessage: Sendable {
     /// An event of the run came since the entry's last change and since the link was opened, so the outbox already knows that the
     /// gateway has the message.
     private var isHeard = false
+    /// The gateway had refused to run the message, so that only an answer of its own shows a run of it.
+    private(set) var wasRefused = false
     /// The agent was seen at work on the message.
     private(set) var wasSeenAtWork = false
     /// The message's row, seen while the gateway could still refuse the message. It becomes proof of delivery once the agent is
@@ -44,7 +46,8 @@ struct RunMessage: Sendable {
     mutating func follow(_ known: KnownRun.Message?) {
         words = known.map { Words($0.text) }
         clockSkewMs = known?.clockSkewMs ?? clockSkewMs
-        awaitsDelivery = known.map { $0.delivery != .over } ?? false
+        awaitsDelivery = known.map { $0.delivery == .open || $0.delivery == .lost } ?? false
+        wasRefused = known?.delivery == .refused
     }
 
     mutating func sent() { (awaitsDelivery, isSenderHere, isAnnounced) = (true, true, false) }

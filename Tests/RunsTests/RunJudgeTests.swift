@@ -45,6 +45,7 @@ import Testing
     ]
 
     private static let doubtful = [
+        Case("refused, and no answer of its own", .drop) { $0.wasRefused = true },
         Case("stopped, perhaps behind its answer", .read) { $0.isStopInDoubt = true },
         Case("no doubt about it", .leave) { ($0.hasBegun, $0.isSessionIdle, $0.isEndShown) = (true, true, true) },
         Case("at work", .hear) { ($0.isDoubtful, $0.isInFlight, $0.isEndShown) = (true, true, true) },

@@ -76,6 +76,17 @@ struct UnseenRunTests {
         #expect(tracker.run(own) == nil)
     }
 
+    /// 2026.6.11, seen live: the words were read with the next message, and a run that never was had been told as cut off.
+    @Test func `a refused message that was read with a later one has no run`() {
+        var tracker = RunTracker()
+        tracker.followUnseen(own, session: main, text: "hi", sentAt: now, delivery: .refused, goneAt: now)
+        let user = #"{"role":"user","content":"hi","timestamp":1795000000010,"idempotencyKey":"\#(own):user"}"#
+        let rows = ([user] + turn(other, "Both.", at: 9_000)).joined(separator: ",")
+        let changes = tracker.receive(history: json(#"{"messages":[\#(rows)]}"#), session: main, now: now)
+        #expect(published(changes).filter { !$0.hasPrefix("proven") } == ["dropped"])
+        #expect(tracker.run(own) == nil)
+    }
+
     @Test func `a message whose run nobody has seen is no run yet`() {
         var tracker = RunTracker()
         tracker.profile = GatewayProfile(.april)

@@ -102,7 +102,7 @@ struct KnownRuns: Sendable {
     }
 
     static func lacksRun(_ entry: OutboxEntry, _ tables: StoreTables) throws -> Bool {
-        try entry.kind == .message && !entry.wasReadWithAnother && tables.runs.state(id: entry.run) == nil
+        try entry.kind == .message && tables.runs.state(id: entry.run) == nil
     }
 }
 
@@ -121,7 +121,9 @@ extension KnownRun {
 
 extension KnownRun.Message {
     fileprivate init(_ entry: OutboxEntry, _ text: String) {
-        let delivery: Delivery = entry.state == .retrying ? .lost : entry.state.isTerminal ? .over : .open
+        let delivery: Delivery =
+            entry.isDeliveredThoughRefused
+            ? .refused : entry.state == .retrying ? .lost : entry.state.isTerminal ? .over : .open
         let sentAt = entry.firstDispatchAt ?? entry.createdAt
         self.init(text, sentAt: sentAt, clockSkewMs: entry.dispatchSkewMs, delivery: delivery)
     }

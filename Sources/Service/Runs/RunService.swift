@@ -360,7 +360,7 @@ package final class RunService {
     /// Whether the message's run was never seen. Also true for a waiting run whose message the transcript already has:
     /// the run may have begun and ended while the link was down.
     private func isUnseen(_ entry: OutboxEntry) -> Bool {
-        guard !entry.wasReadWithAnother, !tracker.isHidden(entry.run) else { return false }
+        guard !tracker.isHidden(entry.run) else { return false }
         guard let run = tracker.run(entry.run) else { return true }
         return run.state == .queued && [.history, .textMatch].contains(entry.proof)
     }
