@@ -61,7 +61,7 @@ package struct AddressPolicy: Sendable, Equatable {
     /// of its canvas and of its browsers.
     package func refusing(gateway port: UInt16) -> AddressPolicy {
         var copy = self
-        copy.ownPorts.formUnion(port == 443 ? [port] : Array(port...max(port, min(port, .max - 4) + 4)))
+        copy.ownPorts.formUnion(port...(port == 443 ? port : UInt16(clamping: Int(port) + 4)))
         return copy
     }
 

@@ -146,10 +146,14 @@ struct Delivery: Sendable {
         }
     }
 
+    /// The table's word on the facts.
+    private func decision(_ context: DispatcherContext) -> Decision { Decision(turn.verdict, context.traits) }
+
     /// Writes the entry as the table says, if the disk has it otherwise.
+    /// - Returns: whether it writes a change.
     @discardableResult
     private mutating func follow(_ sign: OutboxSign, _ context: inout DispatcherContext) -> Bool {
-        let decision = Decision(turn.verdict, context.traits)
+        let decision = decision(context)
         let sign = sign == .facts ? withdrawal.map(OutboxSign.withdrawal) ?? sign : sign
         let (now, vary) = (context.wall, context.vary())
         guard let change = context.rules.shown(entry, as: decision, by: sign, now: now, vary: vary) else {
@@ -192,13 +196,9 @@ struct Delivery: Sendable {
             run.answered(entry, outcome, context)
             note(outcome, &context)
             let (rules, now, vary) = (context.rules, context.wall, context.vary())
-            let place =
-                entry.kind.isIdempotent
-                ? outcome.placeOfControl : Decision(turn.verdict, context.traits).place
-            return writer.write(
-                rules.settle(entry, outcome, at: place, now: now, isFree: isFree, vary: vary),
-                &context
-            )
+            let place = entry.kind.isIdempotent ? outcome.placeOfControl : decision(context).place
+            let change = rules.settle(entry, outcome, at: place, now: now, isFree: isFree, vary: vary)
+            return writer.write(change, &context)
         }
         // Too late to end the attempt, but the acknowledgement still shows that the gateway has the message.
         guard case .acknowledged = outcome, attempt.key == entry.upstreamKey, entry.state == .unconfirmed else {
@@ -244,13 +244,18 @@ struct Delivery: Sendable {
             meet(.same)
             quietSinceMs = context.now.monotonicMs
         }
-        if turn.newest?.key != entry.keyGeneration { turn.take(.sent(key: entry.keyGeneration, contact: contact)) }
+        noteSent()
         turn.take(.answered(key: entry.keyGeneration, contact: contact, .taken))
+    }
+
+    /// A sign of the message at the gateway shows that its frame was sent, although its row in the database does not say so any more.
+    private mutating func noteSent() {
+        if turn.newest?.key != entry.keyGeneration { turn.take(.sent(key: entry.keyGeneration, contact: contact)) }
     }
 
     /// The transcript has the message's row. Where the gateway had refused to run the message, the row was found with its answer.
     private mutating func note(proof: OutboxProof) {
-        if turn.newest?.key != entry.keyGeneration { turn.take(.sent(key: entry.keyGeneration, contact: contact)) }
+        noteSent()
         // A row with the words of a message whose run was seen is no other client's.
         let isByWords = proof == .textMatch && !turn.verdict.marks.contains(.begun)
         let tie: Tie = isByWords ? .likely : .certain
@@ -449,8 +454,7 @@ struct Delivery: Sendable {
     /// Takes the table's next step for an entry that stays as it is after a page of the transcript that does not show it.
     private mutating func goOn(isWhole: Bool, _ context: inout DispatcherContext) {
         guard [.accepted, .unconfirmed].contains(entry.state) else { return }
-        let verdict = turn.verdict
-        if Decision(verdict, context.traits).next == .repeatKey, mayRepeat(context) {
+        if decision(context).next == .repeatKey, mayRepeat(context) {
             guard !context.writes.isResting, !context.queues.isOnWire(queue) else { return lookAgain(&context) }
             hasRepeated = true
             context.queues.enterWire(id, queue)
@@ -459,7 +463,7 @@ struct Delivery: Sendable {
         if !isWhole, search.readBack() { return context.searches.want(id) }
         let pause = search.pauseAfterNothing(entry.state, context.policy)
         let left = quietSinceMs + context.policy.unknownAfterMs - context.now.monotonicMs
-        let isDecidedThen = verdict.marks.contains(.fresh) && left > 0
+        let isDecidedThen = turn.verdict.marks.contains(.fresh) && left > 0
         search.wait(isDecidedThen ? pause.map { min($0, left) } : pause, id, &context)
     }
 

@@ -530,20 +530,3 @@ package struct OutboxRules: Sendable {
         return OutboxChange(expectedVersion: entry.version, entry: next, attempt: attempt)
     }
 }
-
-/// The sign on which an entry's change rests, in the words in which people are told of it.
-enum OutboxSign: Sendable, Equatable {
-    /// A page of the transcript, a new connection.
-    case facts
-    /// An event or an answer shows that the gateway has the message in memory.
-    case taken
-    /// The transcript has the message, which this run answers.
-    case proof(OutboxProof, run: String?)
-    case refusal(OutboxFault)
-    case withdrawal(Withdrawal)
-
-    fileprivate var proof: OutboxProof? { if case .proof(let proof, _) = self { proof } else { nil } }
-    fileprivate var run: String? { if case .proof(_, let run) = self { run } else { nil } }
-    fileprivate var refusal: OutboxFault? { if case .refusal(let fault) = self { fault } else { nil } }
-    fileprivate var withdrawal: Withdrawal? { if case .withdrawal(let reason) = self { reason } else { nil } }
-}

@@ -47,6 +47,7 @@ package final class EventHub: TurnEndWork {
 
     /// Delivers an event. Durable events arrive once their row is committed, in the order of their numbers.
     package func deliver(_ event: StreamEvent, on loop: isolated EventLoop) {
+        guard event.isLong else { return deliverOne(event, on: loop) }
         for piece in event.pieces { deliverOne(piece, on: loop) }
     }
 

@@ -119,9 +119,7 @@ enum ApprovalCommands {
             return
         }
         for line in ApprovalText(asked, invocation.time, io.errorStyle).question { io.writeError("  \(line)\n") }
-        io.writeError("Allow it? [y/N] ")
-        let answer = io.readLine()?.filter { !$0.isWhitespace }.lowercased() ?? ""
-        guard answer == "y" || answer == "yes" else {
+        guard io.confirms("Allow it?") else {
             throw CommandFailure(
                 .temporary,
                 "NOT_ALLOWED",

@@ -63,9 +63,7 @@ enum PairingCommands {
         }
         if named.isEmpty {
             if invocation.io.isInputTerminal, invocation.io.isErrorTerminal, !invocation.json {
-                invocation.io.writeError("Give it a token with them? [y/N] ")
-                let answer = invocation.io.readLine()?.filter { !$0.isWhitespace }.lowercased() ?? ""
-                guard answer == "y" || answer == "yes" else {
+                guard invocation.io.confirms("Give it a token with them?") else {
                     throw CommandFailure(
                         .temporary,
                         "NOT_APPROVED",

@@ -64,3 +64,12 @@ extension CommandIO {
     /// The width to which tables are fitted; nil if the output is not a terminal.
     var tableWidth: Int? { isOutputTerminal ? columns : nil }
 }
+
+extension CommandIO {
+    /// Whether a person at the terminal says yes; everything else is a no.
+    func confirms(_ question: String) -> Bool {
+        writeError("\(question) [y/N] ")
+        let answer = readLine()?.filter { !$0.isWhitespace }.lowercased() ?? ""
+        return answer == "y" || answer == "yes"
+    }
+}

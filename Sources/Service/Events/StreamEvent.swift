@@ -114,9 +114,12 @@ package final class StreamEvent {
     /// The most text of one delta, in bytes. Its escapes may take six times as many, and still fit into one event.
     private static let pieceBytes = 16 << 10
 
+    /// Whether the event is a delta whose text goes out as several deltas.
+    package var isLong: Bool { delta.map { $0.text.utf8.count > Self.pieceBytes } ?? false }
+
     /// A delta with a long text as several deltas that continue each other; any other event as it is.
     package var pieces: [StreamEvent] {
-        guard let delta, let deltaAt, delta.text.utf8.count > Self.pieceBytes else { return [self] }
+        guard isLong, let delta, let deltaAt else { return [self] }
         var pieces: [StreamEvent] = []
         var rest = delta.text[...]
         var offset = delta.offset
