@@ -295,7 +295,7 @@ package final class Services: ServiceEventReceiver {
         case .linkChanged(let status):
             if status.state != .online {
                 runs.linkLost()
-                messages.forgetTranscripts()
+                messages.linkLost(on: loop)
                 documents.linkClosed()
                 approvals.linkLost(on: loop)
                 questions.linkLost()
@@ -337,7 +337,7 @@ package final class Services: ServiceEventReceiver {
         case .framesLost:
             runs.framesLost(on: loop)
             approvals.framesLost(on: loop)
-            messages.forgetTranscripts()
+            messages.linkLost(on: loop)
             sessionModel.invalidate()
             questions.framesLost(on: loop)
             automations.framesLost(on: loop)

@@ -278,6 +278,63 @@ struct MessageRestartTests {
         }
     }
 
+    /// Another client began a session while the link was away, and the gateway tells nobody of it afterwards.
+    @Test(arguments: Release.allCases)
+    func `what others said in a session that Ladle never saw comes once the link is back`(release: Release) async throws
+    {
+        try await withServices { bench, loop in
+            let den = "agent:main:den"
+            try await release.open(bench, on: loop)
+            try await foreignTurn("run-1", "one", "answer one", at: 0, release, bench, on: loop)
+            try await bench.advance(600_000, on: loop)
+            let old = release.user("older", at: 9)
+            try await bench.drop(on: loop)
+            bench.gateway.rows[den] = [old, release.user("two", at: 604), release.assistant("answer two", at: 605)]
+            bench.gateway.rows["agent:main:quiet"] = [old]
+            let (recent, early) = (Self.start + 605_000, Self.start + 9_000)
+            bench.gateway.next(
+                "sessions.list",
+                ok(
+                    #"{"sessions":[{"key":"\#(den)","updatedAt":\#(recent)},"#
+                        + #"{"key":"agent:main:quiet","updatedAt":\#(early)}]}"#
+                )
+            )
+            try await bench.advance(5_000, on: loop)
+            try await release.open(bench, on: loop)
+            try await bench.advance(1_000, on: loop)
+            #expect(try await said(bench) == ["one sent", "answer one sent", "two sent", "answer two sent"])
+            let read = bench.gateway.requests("chat.history").filter { $0.params["sessionKey"]?.string != Self.main }
+            #expect(read.allSatisfy { $0.params["sessionKey"]?.string == den }, "the quiet session need not be read")
+        }
+    }
+
+    /// Another client said the same words before ours were sent.
+    @Test(arguments: [Release.middle, .oldest])
+    func `a page that is older than the sending of a message shows no row of it`(release: Release) async throws {
+        try await withServices { bench, loop in
+            try await release.open(bench, on: loop)
+            try await foreignTurn("run-1", "one", "answer one", at: 0, release, bench, on: loop)
+            try await bench.drop(on: loop)
+            let id = try await bench.accept("hello", on: loop) ?? ""
+            bench.gateway.rows[Self.main]? += [release.user("hello", at: 3), release.assistant("Hello, other.", at: 4)]
+            try await bench.advance(5_000, on: loop)
+            try await release.open(bench, on: loop)
+            try await bench.advance(1_000, on: loop)
+            let at = loop.wallClock.milliseconds
+            try await bench.event("agent", Frame.start(id, at: at), on: loop)
+            let second = (at - Self.start) / 1_000
+            bench.gateway.rows[Self.main]? += [
+                release.user("hello", at: second), release.assistant("Hello you.", at: second + 1),
+            ]
+            try await bench.event("chat", Frame.final(id, 9, "Hello you."), on: loop)
+            try await bench.advance(5_000, on: loop)
+            let told = Array(try await said(bench).dropFirst(2))
+            #expect(
+                told == ["hello sending", "hello sent", "Hello, other. sent", "hello sent", "Hello you. sent"]
+            )
+        }
+    }
+
     /// Ladle reads so many sessions at once, and the others when their messages have been answered.
     @Test func `what others said before waiting messages comes in however many sessions they wait`() async throws {
         try await withLinkedServices { bench, loop in

@@ -3,6 +3,8 @@ package import JSONBytes
 package struct SessionsList: GatewayCall {
     package static let method = "sessions.list"
     package var limit: Int?
+    /// Only sessions that changed in the last so many minutes.
+    package var activeMinutes: Int?
     package var agentId: String?
     package var includeDerivedTitles: Bool?
     package var includeLastMessage: Bool?
@@ -11,12 +13,14 @@ package struct SessionsList: GatewayCall {
 
     package init(
         limit: Int? = nil,
+        activeMinutes: Int? = nil,
         agentId: String? = nil,
         includeDerivedTitles: Bool? = nil,
         includeLastMessage: Bool? = nil,
         search: String? = nil
     ) {
         self.limit = limit.map { max($0, 1) }
+        self.activeMinutes = activeMinutes.map { max($0, 1) }
         self.agentId = agentId
         self.includeDerivedTitles = includeDerivedTitles
         self.includeLastMessage = includeLastMessage
@@ -25,6 +29,7 @@ package struct SessionsList: GatewayCall {
 
     package func writeParams(to writer: inout JSONWriter) {
         writer.member("limit", limit)
+        writer.member("activeMinutes", activeMinutes)
         writer.member("agentId", agentId)
         writer.member("includeDerivedTitles", includeDerivedTitles)
         writer.member("includeLastMessage", includeLastMessage)

@@ -21,6 +21,8 @@ package final class MessageService {
     private static let mostUnread = 16
     /// The most sessions searched for missed messages at once after a break.
     private static let mostReloaded = 16
+    /// The most sessions of which a gateway is asked whether they changed during a break.
+    private static let mostListed = 200
     /// All messages that such searches can show: a forgotten one would be published twice.
     private static let remembered = mostReloaded * rowsAfterRun
 
@@ -203,7 +205,7 @@ package final class MessageService {
         on loop: isolated EventLoop,
         then use: @escaping (Result<Page, Fault>) -> Void
     ) {
-        let keys = SentEntries.keys(of: output.rows)
+        let (keys, readAt) = (SentEntries.keys(of: output.rows), loop.wallClock)
         feed.read(on: loop) { tables in
             var sent = try SentEntries.read(tables, session: session, keys: keys)
             try sent.readRowless(tables)
@@ -212,7 +214,7 @@ package final class MessageService {
             switch result {
             case .failure(let error): use(.failure(.store(error)))
             case .success(let sent):
-                let page = page(output, session, sent, on: loop)
+                let page = page(output, session, sent, readAt: readAt, on: loop)
                 let isCut = page.rowCount >= rows || output.byteCount >= ChatHistory.wholeBytes
                 complete(Page(page: page, hasOlder: output.hasMore ?? isCut, sent: sent), session, on: loop) {
                     use(.success($0))
@@ -246,9 +248,10 @@ package final class MessageService {
         _ history: ChatHistory.Output,
         _ session: String,
         _ sent: SentEntries,
+        readAt: Timestamp,
         on loop: isolated EventLoop
     ) -> MessagePage {
-        let own = sent.messages(rows: rows, clockSkewMs: gateway.clockSkewMs(on: loop))
+        let own = sent.messages(rows: rows, readAt: readAt, clockSkewMs: gateway.clockSkewMs(on: loop))
         let page = runs.reading { tracker in
             MessagePage(
                 history,
@@ -383,12 +386,13 @@ package final class MessageService {
             let key = event.sessionKey
         else { return }
         let session = runs.canonical(key)
-        let keys = SentEntries.keys(of: [row])
+        let (keys, readAt) = (SentEntries.keys(of: [row]), loop.wallClock)
         feed.read(on: loop) { tables in
             try SentEntries.read(tables, session: session.text, keys: keys)
         } completion: { [weak self] result in
             guard let self, case .success(let sent) = result else { return }
-            let own = sent.messages(rows: self.rows, clockSkewMs: self.gateway.clockSkewMs(on: loop))
+            let skewMs = self.gateway.clockSkewMs(on: loop)
+            let own = sent.messages(rows: self.rows, readAt: readAt, clockSkewMs: skewMs)
             let found = self.runs.reading { tracker in
                 MessagePage.message(row, session: session, tracker: tracker, sent: own, now: loop.wallClock)
             }
@@ -401,12 +405,15 @@ package final class MessageService {
 
     func forgetTranscript(_ session: String, on loop: isolated EventLoop) { transcripts.changed(session, on: loop) }
 
-    /// Drops the kept transcripts after events may have been lost.
-    func forgetTranscripts() { transcripts.forget() }
+    /// Called when the link is lost, or frames of it: kept transcripts may be outdated, and messages missed.
+    func linkLost(on loop: isolated EventLoop) {
+        transcripts.forget()
+        said.linkLost(gatewayTime: gateway.gatewayTime(on: loop))
+    }
 
     /// Publishes missed messages from any sender, after a start, a break of the link, or lost frames. A turn in progress
-    /// is published at its end.
-    /// - Parameter waiting: the sessions in which entries of ours wait. Those that are not read now are read when a run of theirs ends.
+    /// is published at its end. Sessions that are not read now are read when a run of theirs ends.
+    /// - Parameter waiting: the sessions in which entries of ours wait.
     func catchUp(waiting: [SessionKey], on loop: isolated EventLoop) {
         let isFirst = said.start == nil
         said.linkOpened(gatewayTime: gateway.gatewayTime(on: loop), clockSkewMs: gateway.clockSkewMs(on: loop))
@@ -420,10 +427,28 @@ package final class MessageService {
             miss(session)
             reload(session, on: loop)
         }
+        reloadChanged(besides: known, room: Self.mostReloaded - sessions.count, on: loop)
         let (earlierRuns, ended) = (unanswered, unread)
         (unanswered, unread) = ([], [])
         for run in earlierRuns { lookForAnswer(of: run, on: loop) }
         for run in ended { lookAfter(run, isLast: false, on: loop) }
+    }
+
+    /// Finds the sessions that only others used during the break.
+    private func reloadChanged(besides known: Set<SessionKey>, room: Int, on loop: isolated EventLoop) {
+        guard said.hasGap, let since = said.start else { return }
+        let minutes = (gateway.gatewayTime(on: loop).milliseconds - since.milliseconds) / 60_000 + 2
+        let call = SessionsList(limit: Self.mostListed, activeMinutes: Int(max(minutes, 1)))
+        gateway.call(call, on: loop) { [weak self] result in
+            guard let self, case .success(let rows) = result else { return }
+            self.said.sessionsFound()
+            var known = known
+            let changed = rows.filter { $0.updatedAt.map { $0 >= since.milliseconds } ?? false }
+                .compactMap { $0.key.map { self.runs.canonical($0) } }
+                .filter { known.insert($0).inserted }
+            for session in changed { self.miss(session) }
+            for session in changed.prefix(room) { self.reload(session, on: loop) }
+        }
     }
 
     /// The tracker does not know the run, so its answer is found by its text behind the last answer on the stream.

@@ -8,6 +8,8 @@ import Store
 struct SaidMessages: Sendable {
     /// The longest time from a run's end to the publication of its messages: a busy gateway takes long to return the transcript.
     private static let lookMilliseconds: Int64 = 60_000
+    /// The longest time for which a link may have been silent before it counts as lost.
+    private static let silenceMilliseconds: Int64 = 120_000
 
     /// The states in which messages were published, by message.
     private var states: RecentValues<String, ChatMessage.State>
@@ -20,9 +22,11 @@ struct SaidMessages: Sendable {
     private(set) var unansweredRuns: [Run] = []
     /// All messages published since this time are known here; earlier ones may have been forgotten.
     private var begun: Timestamp?
-    /// In a session without recent events, messages from after this time count as missed. The time of the log's last event; nil for
-    /// a new log before the first link.
+    /// In a session without recent events, messages from after this time count as missed. At first the time of the log's last event,
+    /// then that of the last loss of the link; nil for a new log before the first link.
     private(set) var start: Timestamp?
+    /// Sessions that changed since `start` may not have been found yet.
+    private(set) var hasGap = false
     /// Whether these times are on the gateway's clock; until the first link they are on ours.
     private var isAligned = false
 
@@ -37,6 +41,7 @@ struct SaidMessages: Sendable {
         self.init(atLeast: least)
         guard let end = try tables.events.newestTime() else { return }
         start = end
+        hasGap = true
         let newest = try tables.said.newest(least)
         for said in newest.reversed() { add(said.message, in: said.session) }
         let first = newest.count < least ? 0 : newest.last?.sequence ?? 0
@@ -68,6 +73,15 @@ struct SaidMessages: Sendable {
     }
 
     // MARK: Missed messages
+
+    mutating func linkLost(gatewayTime: Timestamp) {
+        guard !hasGap, let start else { return }
+        self.start = max(start, gatewayTime.adding(milliseconds: -Self.silenceMilliseconds))
+        hasGap = true
+    }
+
+    /// The sessions that changed since `start` have been found.
+    mutating func sessionsFound() { hasGap = false }
 
     /// The place up to which the stream has the session's transcript.
     func place(in session: SessionKey) -> MessageCursor? {

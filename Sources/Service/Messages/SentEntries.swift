@@ -59,8 +59,9 @@ struct SentEntries: Sendable {
 
     /// - Parameters:
     ///   - rows: the rows in which messages were found before, by entry.
+    ///   - readAt: when the rows came, by our clock. The entries were read later and may have been sent in between.
     ///   - clockSkewMs: the milliseconds by which the gateway's clock is ahead of ours, for entries without their own.
-    func messages(rows: RecentValues<String, String>, clockSkewMs: Int64) -> [SentMessage] {
+    func messages(rows: RecentValues<String, String>, readAt: Timestamp, clockSkewMs: Int64) -> [SentMessage] {
         let own = entries.reversed().compactMap { entry -> SentMessage? in
             guard entry.kind == .message else { return nil }
             return SentMessage(
@@ -68,7 +69,8 @@ struct SentEntries: Sendable {
                 keys: [entry.upstreamKey] + (entry.runID.map { [$0] } ?? []),
                 text: entry.text,
                 attachments: attachments(of: entry.id),
-                written: Self.written(entry, entry.dispatchSkewMs ?? clockSkewMs),
+                written: entry.firstDispatchAt.map { $0 < readAt } ?? true
+                    ? Self.written(entry, entry.dispatchSkewMs ?? clockSkewMs) : nil,
                 row: rows[entry.id],
                 isToBeSent: entry.state == .queued || entry.state == .retrying,
                 failure: ChatMessage.State(entry.state) == .failed ? entry.fault?.detail : nil
