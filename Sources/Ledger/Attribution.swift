@@ -30,7 +30,8 @@ package struct Attribution: Sendable {
         },
         Rule("start", .certain, of: .usersRows, unless: .hasKey) { turn, row, _ in turn.start(of: row) },
         Rule("words", .likely, of: .usersRows, unless: .hasRow) { turn, row, page in
-            row.shows(turn) && turn.mayHaveWritten(row) && (row.mayLackKey || !page.showsKeys) ? .once : nil
+            guard row.shows(turn), turn.mayHaveWritten(row), row.mayLackKey || !page.showsKeys else { return nil }
+            return turn.sent(before: row)
         },
         Rule("seenAtWork", .likely, of: .usersRows, unless: .hasRow) { turn, row, page in
             guard let seen = turn.seenAt, turn.words == nil else { return nil }
@@ -177,6 +178,12 @@ package struct Attribution: Sendable {
             }
             return near.map { Claim(mark: $0.offset, distance: abs(at.milliseconds - $0.element.milliseconds)) }
                 .min { $0.distance < $1.distance }
+        }
+
+        /// A row that seems older than the message is more likely that of an earlier one with the same words.
+        fileprivate func sent(before row: Row) -> Claim {
+            guard let sentAt, let at = row.at, !ClockWindow.row(sentAt: sentAt).contains(at) else { return .once }
+            return Claim(mark: 0, distance: sentAt.milliseconds - at.milliseconds)
         }
 
         fileprivate func wasAtWork(_ row: Row) -> Bool {

@@ -23,7 +23,9 @@ package struct RowSearch: Sendable {
         aheadMs: ClosedRange<Int64> = 0...0
     ) {
         self.since = .row(dispatchedAt: since)
-        message = Attribution.Claimant(key, keys: [key], words: words, written: self.since)
+        var message = Attribution.Claimant(key, keys: [key], words: words, written: self.since)
+        message.sentAt = since
+        self.message = message
         self.others = others.filter { Words($0.text ?? "") == words }
             .map { Attribution.Claimant($0, words, aheadMs: aheadMs) }
     }
@@ -74,6 +76,7 @@ extension Attribution.Claimant {
         }
         self.init(other.id, keys: [other.upstreamKey], words: words, written: written)
         resumed = again
+        sentAt = sent
     }
 }
 

@@ -53,7 +53,7 @@ package struct MessagePage: Sendable {
     ) -> (message: ChatMessage, isOurs: Bool)? {
         let turns = HistoryTurn.split([row])
         let runs = tracker.owners(of: turns, session: session)
-        let own = sent.found(in: turns, runs: runs)
+        let own = sent.map { $0.asShown(in: row) }.found(in: turns, runs: runs)
         var builder = MessageBuilder(session: session, tracker: tracker, now: now)
         for (place, turn) in turns.enumerated() { builder.add(turn, run: runs[place], sent: own[place]) }
         return builder.finished().last.map { ($0, own[0]?.isKept ?? false) }

@@ -46,6 +46,14 @@ package struct SentMessage: Sendable {
     /// number as its key.
     func owns(_ key: String) -> Bool { key == id || keys.contains(key) || key.hasPrefix(id + "-r") }
 
+    /// A message whose row is known does not claim another row by its words.
+    func asShown(in row: HistoryRow) -> SentMessage {
+        guard let known = self.row, known != row.identity else { return self }
+        var message = self
+        message.written = nil
+        return message
+    }
+
     private var words: Words? { text.map { Words($0) } }
 
     fileprivate var claimant: Attribution.Claimant {
