@@ -15,7 +15,7 @@ package struct GatewayProfile: Sendable, Equatable {
         case april
         /// From 2026.5, known by protocol 4. Recorded: 2026.6.11.
         case june
-        /// From 2026.9, known by `server.bootId`. Read in the source of 2026.9.7, not recorded.
+        /// From 2026.9, known by `server.bootId` or `features.capabilities`. Read in the source of 2026.9.5 and 2026.9.7, not recorded.
         case autumn
 
         package static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
@@ -28,7 +28,7 @@ package struct GatewayProfile: Sendable, Equatable {
 
     package init(_ hello: Hello) {
         let generation: Generation =
-            if hello.bootID != nil {
+            if hello.bootID != nil || hello.capabilities != nil {
                 .autumn
             } else if hello.protocolVersion >= 4 {
                 .june
@@ -90,6 +90,8 @@ package struct GatewayProfile: Sendable, Equatable {
     package var takesLongTexts: Bool { generation >= .april }
     /// `usage.cost` counts days in a named time zone (2026.9). Only the version shows that.
     package var countsInTimeZones: Bool { generation >= .june && Self.isRelease(version, from: (2026, 9)) }
+    /// `chat.send` takes a mode for the queue of a busy session. Without one, Autumn puts the message into the run at work. Read.
+    package var takesQueueModes: Bool { generation >= .autumn }
     /// It names the missing agent instead of accepting a message for it.
     package var refusesUnlistedAgents: Bool { generation >= .june }
     /// Its answer to `cron.run` comes before the run ends.
@@ -107,10 +109,21 @@ package struct GatewayProfile: Sendable, Equatable {
     /// Asked about a run, it answers `failed` only after the last try, which comes within seconds. April answers so already in the pause
     /// before the next try, which takes up to a minute; the last try ends with an event. `provider-429.v2026.4.26`.
     package var saysFailedAfterTheLastTry: Bool { generation == .march }
+    /// Whether its answer shows that the run is in the hands of the present process. `refused-rows-merged`; Autumn: read.
+    package func isInHand(_ answer: AgentWait.Output) -> Bool {
+        answer == .queued || (answer == .draining && generation <= .june)
+    }
     /// Its pages of a transcript say which run is under way. Gateways without this are asked about each run. `poll-cost.v2026.6.11`.
     package var pagesTellRuns: Bool { generation >= .june }
     /// Rows of users have our key: `<key>:user`. All recordings of June; no earlier one.
     package var keysInRows: Bool { generation >= .june }
+    /// Its rows name the run that wrote them, which need not be the run of the message's key. Read.
+    package var rowsNameTheirRun: Bool { generation >= .autumn }
+    /// The error that it sends with the state of a run is about a first try too, which then ran nothing. Earlier gateways send such an
+    /// error only for a key that they remember. Read.
+    package var saysWhenSetUpFails: Bool { generation >= .autumn }
+    /// It may acknowledge a message, write the row, and not run it. `init-conflict.v2026.6.11`, `refused-rows-merged`.
+    package var mayRefuseStoredMessages: Bool { generation == .june }
     /// A message that comes during a run waits behind it, and is run under an id of the gateway's own. `busy-sends`. Autumn: read.
     var hasOwnIDForQueued: Bool { generation != .june }
     /// After a run, a message to its session that arrives within milliseconds is put behind later ones and answered with an empty

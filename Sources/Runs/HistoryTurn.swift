@@ -12,6 +12,9 @@ struct HistoryTurn: Sendable {
     /// The last answer before the turn.
     private var before: HistoryRow?
 
+    /// The run that wrote the rows, where they name it.
+    var writer: String? { rows.lazy.compactMap(\.writer).first }
+
     var time: Timestamp? { user?.time ?? rows.lazy.compactMap(\.time).first }
 
     var callIDs: [String] {

@@ -32,7 +32,7 @@ struct PageReader: Sendable {
         // The session's last end is only about the run of the last turn.
         let lastEnd = Ending.How(page.lastRunEnd)
         for id in found.rows.keys where memory[id]?.message.isStored == true {
-            memory.prove(id, byRow: .row, mayBeOfRefused: profile.pagesTellRuns, to: &changes)
+            memory.prove(id, byRow: .row, mayBeOfRefused: profile.mayRefuseStoredMessages, to: &changes)
         }
         for id in memory[session: session]?.active ?? [] {
             // After our clock was set back, an event from before the question may seem to come from the future.
@@ -90,6 +90,8 @@ struct PageReader: Sendable {
         let others = memory[session: session]?.active.contains { $0 != id && memory[$0]?.hasBegun == true } ?? false
         guard !text.isEmpty || !others else { return id }
         if memory[id] == nil { memory.make(id, session: session, now: now) }
+        // So our own message may wait behind a run of which nothing was seen.
+        guard !text.isEmpty || memory[id]?.mayWait == false else { return id }
         memory[id]?.began(at: now)
         memory[id]?.take(snapshot: text)
         memory.publish(id, to: &changes)

@@ -114,6 +114,12 @@ struct RunReducer: Sendable {
         time.adding(milliseconds: message.clockSkewMs ?? aheadMs)
     }
 
+    /// None of the run's work was seen, so a run with an id of the gateway's own may do it.
+    var mayBeAnotherRun: Bool { !isClosed && !message.wasSeenAtWork && steps.isEmpty }
+
+    /// Our message may wait behind another run: nothing of its own run was seen.
+    var mayWait: Bool { message.words != nil && !hasBegun && !publication.isFromDisk }
+
     /// An earlier process of Ladle handed our message to the gateway, and nothing of its run has been seen since.
     var isUnseen: Bool { publication.isFromDisk && message.words != nil && !hasBegun }
 

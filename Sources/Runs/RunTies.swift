@@ -7,7 +7,7 @@ import Ledger
 struct RunTies: Sendable {
     /// How far the gateway's clock is ahead of ours now.
     let clockSkewMs: Int64
-    let pagesTellRuns: Bool
+    let profile: GatewayProfile
 
     /// - Parameter areNew: the rows came as events, so the gateway has just written them.
     func tie(
@@ -19,6 +19,7 @@ struct RunTies: Sendable {
     ) {
         if areNew { answerStopped(turns, session: session, in: &memory, to: &changes) }
         answerInterrupted(turns, session: session, in: &memory, to: &changes)
+        answerByName(turns, in: &memory, to: &changes)
         answerDeferred(turns, session: session, in: &memory, to: &changes)
     }
 
@@ -39,6 +40,51 @@ struct RunTies: Sendable {
         return Attribution(rows, claimants, beginsInside: beginsInside).owners.mapValues(\.turn)
     }
 
+    /// Finds the runs that answer messages of ours under an id of the gateway's own: the message's row has its key, and the rows behind
+    /// it name the run, or it was written when that run began.
+    private func answerByName(_ turns: [HistoryTurn], in memory: inout RunMemory, to changes: inout [RunChange]) {
+        guard profile.rowsNameTheirRun else { return }
+        for turn in turns {
+            guard let key = turn.key, let id = memory.run(named: key), let waiting = memory[id],
+                waiting.message.words != nil, waiting.mayBeAnotherRun,
+                let answer = turn.writer ?? begun(with: turn, instead: waiting, in: memory), id != answer
+            else { continue }
+            guard memory.has(answer) else {
+                // Ladle saw nothing of that run, so the message's run stands for it.
+                memory.alias(answer, to: id)
+                continue
+            }
+            handOver(waiting, answeredBy: answer, isShared: turn.messages.count > 1, in: &memory, to: &changes)
+        }
+    }
+
+    /// The message of `run` is answered by another run, whose other name the run's id becomes.
+    private func handOver(
+        _ run: RunReducer,
+        answeredBy answer: String,
+        isShared: Bool,
+        in memory: inout RunMemory,
+        to changes: inout [RunChange]
+    ) {
+        memory[answer]?.message.goesOn(with: run.message)
+        // This change comes before the end, so that a client that waits for the answer does not take that end for it.
+        changes.append(.reassigned(from: run.id, to: answer, isShared: isShared))
+        if run.publication.isStartPublished {
+            memory[run.id]?.end(.continued(as: answer))
+            memory.publish(run.id, to: &changes)
+        }
+        memory.alias(run.id, to: answer)
+    }
+
+    /// The one run of no known message that the gateway began when it wrote the turn's row. It runs one at a time in a session.
+    private func begun(with turn: HistoryTurn, instead waiting: RunReducer, in memory: RunMemory) -> String? {
+        let begun = memory[session: waiting.session]?.all.filter { other in
+            guard let run = memory[other], mayAnswerAnother(run), run.message.isUnknown else { return false }
+            return run.times.starts.contains { turn.isWritten(in: .row(startedAt: $0)) }
+        }
+        return begun?.count == 1 ? begun?.first : nil
+    }
+
     /// Finds the runs that answer deferred messages. The user's row of such a run has the message's words and the time of the run's
     /// start. The gateway answers equal messages one by one, and messages that it joined into one turn together.
     private func answerDeferred(
@@ -49,7 +95,7 @@ struct RunTies: Sendable {
     ) {
         guard let runs = memory[session: session] else { return }
         // An earlier process of Ladle may have sent a message without noting whether the gateway deferred it.
-        let unseen = pagesTellRuns ? [] : runs.active.filter { memory[$0]?.isUnseen ?? false }
+        let unseen = profile.pagesTellRuns ? [] : runs.active.filter { memory[$0]?.isUnseen ?? false }
         let waiting = (runs.deferred + unseen.filter { !runs.deferred.contains($0) }).compactMap { id in
             memory[id].map { Attribution.Claimant(id, words: $0.message.words, written: waitingSince($0)) }
         }
@@ -67,9 +113,7 @@ struct RunTies: Sendable {
             let (turn, id) = (turns[said[index].0], found.turn)
             guard let answer = owners[said[index].0]?.turn, let run = memory[id] else { continue }
             let isShared = turn.messages.count > 1 || turn.messages.contains { runs.haveOthersSaid($0) }
-            memory.alias(id, to: answer)
-            memory[answer]?.message.words = run.message.words
-            changes.append(.reassigned(from: id, to: answer, isShared: isShared))
+            handOver(run, answeredBy: answer, isShared: isShared, in: &memory, to: &changes)
         }
     }
 
@@ -86,16 +130,12 @@ struct RunTies: Sendable {
             else { continue }
             let stop = stopped.onGatewayClock(stopped.contact.heardAt, aheadMs: clockSkewMs)
             let answers = (memory[session: session]?.active ?? []).filter { other in
-                guard let run = memory[other], mayAnswerAnother(run) else { return false }
+                // A run whose own message was seen answers that one.
+                guard let run = memory[other], mayAnswerAnother(run), run.message.isUnknown else { return false }
                 return run.times.starts.contains { ClockWindow.row(sentAt: stop).contains($0) }
             }
             guard let answer = answers.first, answers.count == 1 else { continue }
-            memory[answer]?.message.goesOn(with: stopped.message)
-            // This change comes before the end, as for a run that a restart interrupted.
-            changes.append(.reassigned(from: id, to: answer, isShared: false))
-            memory[id]?.end(.continued(as: answer))
-            memory.publish(id, to: &changes)
-            memory.alias(id, to: answer)
+            handOver(stopped, answeredBy: answer, isShared: false, in: &memory, to: &changes)
         }
     }
 
@@ -222,7 +262,9 @@ struct RunTies: Sendable {
             let isBefore =
                 user.resumesUnnamedTurn || reducer.wasStopped
                 ? owned[place - 1] == id : owned.contains { $0.key < place && $0.value == id }
-            if isBefore || replaces(id, turn, runs, in: memory) { found[place] = id }
+            // Where the user's row still stands, the prompt is in place of another one.
+            let mayReplace = !owned.contains { turns[$0.key].user != nil && $0.value == id }
+            if isBefore || (mayReplace && replaces(id, turn, runs, in: memory)) { found[place] = id }
         }
         return found
     }

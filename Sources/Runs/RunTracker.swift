@@ -35,7 +35,7 @@ package struct RunTracker: Sendable {
     }
 
     private var looks: RunLooks { RunLooks(seesAllToolEvents: seesAllToolEvents, sendsRows: profile.sendsRows) }
-    private var ties: RunTies { RunTies(clockSkewMs: clockSkewMs, pagesTellRuns: profile.pagesTellRuns) }
+    private var ties: RunTies { RunTies(clockSkewMs: clockSkewMs, profile: profile) }
     private var reader: PageReader { PageReader(ties: ties, profile: profile) }
 
     // MARK: Reading
@@ -244,12 +244,25 @@ package struct RunTracker: Sendable {
         // It says that our message waits; the gateway already answers it in a run with an id of its own.
         if state == .final, event.message == nil, let id = known(event), id != event.runId { return }
         if let id = known(event), let reducer = memory[id], reducer.message.words != nil {
+            // The gateway had said that it stopped the message. It waits all the same, and runs later under another id.
+            if reducer.wasStopped, !reducer.beganAfterStop, state == .final, event.message == nil, !profile.keysInRows {
+                memory[session: reducer.session]?.defer(id)
+            }
             if !reducer.hasBegun, state == .final, event.message == nil {
                 return deferred(id, now: now, to: &changes)
             }
             if !reducer.hasBegun || reducer.message.mayBeRefused, state == .error, event.isSessionConflict {
                 return refuse(id, event.errorMessage ?? "", now: now, to: &changes)
             }
+        }
+        if state != .delta, profile.rowsNameTheirRun, let id = known(event), let run = memory[id],
+            run.message.words != nil, !run.hasBegun
+        {
+            // Another run may have answered the message; the rows name that run. What the event says holds if they name none.
+            memory[id]?.take(event, triesAgain: false, now: now)
+            let until = now.adding(milliseconds: Self.holdMilliseconds)
+            if memory[id]?.holdEnd(until: until) == true { return wantRows(id) }
+            return memory.publish(id, to: &changes)
         }
         if state == .final, event.message != nil, let id = known(event), profile.saysAnswersAgain,
             memory[id]?.isAnswerDoubtful == true
@@ -267,6 +280,9 @@ package struct RunTracker: Sendable {
             wantRows(id)
         }
         memory.publish(id, to: &changes)
+        if profile.rowsNameTheirRun, let run = memory[id], run.isClosed, run.message.words == nil {
+            for waiting in memory[session: run.session]?.deferred ?? [] { wantRows(waiting) }
+        }
     }
 
     /// The outbox learned that the gateway did not run our message.
@@ -295,8 +311,7 @@ package struct RunTracker: Sendable {
             memory[id]?.finishCommand(at: now)
             return memory.publish(id, to: &changes)
         }
-        guard memory[session: reducer.session]?.deferred.contains(id) == false else { return }
-        memory[session: reducer.session]?.deferred.append(id)
+        guard memory[session: reducer.session]?.defer(id) == true else { return }
         changes.append(.deferred(id, session: reducer.session))
         // The event may come after the row and even the end of the run that answers, so the row is read once more.
         if ties.mayBeAnswered(id, in: memory) { wantRows(id) }
@@ -363,7 +378,7 @@ package struct RunTracker: Sendable {
         if event.beginsConversation { memory[session: session]?.hasTranscript = false }
         guard memory[session: session]?.hasTranscript == true else { return }
         for id in found.rows.keys {
-            memory.prove(id, byRow: .rowEvent, mayBeOfRefused: profile.pagesTellRuns, to: &changes)
+            memory.prove(id, byRow: .rowEvent, mayBeOfRefused: profile.mayRefuseStoredMessages, to: &changes)
         }
     }
 
@@ -459,7 +474,8 @@ package struct RunTracker: Sendable {
         case .failed(let error) where reducer.message.mayBeRefused && GatewayError.isSessionConflict(error):
             refuse(id, error ?? "", now: now, to: &changes)
         // The run is in the gateway's memory. Its row is no proof yet: the gateway may still refuse the message.
-        case .running: memory[id]?.heard(at: now)
+        case _ where profile.isInHand(answer): memory[id]?.heard(at: now)
+        case .queued, .draining: break
         case _ where profile.pagesTellRuns && answer != .unknown:
             if reducer.message.isStored { memory.prove(id, byRow: .row, mayBeOfRefused: false, to: &changes) }
         // The gateway gives the same answer about a message that still waits.

@@ -33,6 +33,14 @@ struct SessionRuns: Sendable {
         ended.append(id)
     }
 
+    /// - Returns: false if the gateway has deferred it already.
+    @discardableResult
+    mutating func `defer`(_ id: String) -> Bool {
+        guard !deferred.contains(id) else { return false }
+        deferred.append(id)
+        return true
+    }
+
     mutating func interrupt(_ id: String) {
         if !interrupted.contains(id) { interrupted.append(id) }
     }

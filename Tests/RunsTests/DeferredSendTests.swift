@@ -96,6 +96,26 @@ struct DeferredSendTests {
     }
 
     /// The other client's run ended before our message was sent.
+    /// 2026.4.26, seen live: the gateway had said that it stopped the message, put it aside, and ran it 18 s later.
+    @Test func `a stopped message that the gateway puts aside all the same is tied to the run that answers it`() {
+        var tracker = RunTracker()
+        tracker.profile = GatewayProfile(.april)
+        tracker.sent("one", session: main, text: "tell it", now: now)
+        _ = tracker.receive(event: "chat", payload: ChatFrame.make("one", 1, "aborted"), now: after(9_000))
+        #expect(tracker.run("one")?.state == .aborted)
+        _ = tracker.receive(event: "chat", payload: ChatFrame.final("one", 2, nil), now: after(22_000))
+        _ = tracker.receive(event: "agent", payload: start("g1", at: 25_000), now: after(25_000))
+        let begun = tracker.receive(
+            event: "session.message",
+            payload: message(row("tell it", at: 25_001)),
+            now: after(25_010)
+        )
+        #expect(begun.contains(.reassigned(from: "one", to: "g1")), "the stop can follow it")
+        let corrected = begun.compactMap { if case .corrected(let run) = $0 { run } else { nil } }
+        #expect(corrected.map(\.continuedAs) == ["g1"])
+        #expect(corrected.map(\.state) == [.aborted])
+    }
+
     @Test func `a run from before a message was sent does not answer it`() {
         var tracker = RunTracker()
         tracker.profile = GatewayProfile(.april)

@@ -81,6 +81,18 @@ struct LostStopTests: EvidenceScene {
         #expect(!changes.contains { if case .reassigned = $0 { true } else { false } }, "\(changes)")
     }
 
+    /// 2026.6.11, seen live: the same words were sent again after the stop, and a restart cut that run off.
+    @Test func `a prompt in place of a later message's row leaves the stopped run as it is`() {
+        var tracker = remembered()
+        tracker.relink(process: .other, startedAt: after(9_000), now: after(20_000))
+        let rows = [
+            user("story", at: 0, key: "k"), user("else", at: 4_000), answer("Other.", at: 5_000),
+            takenUp("story", at: 12_000), answer("Whole.", at: 15_000),
+        ]
+        #expect(corrected(tracker.receive(history: page(rows), session: main, now: after(20_100))) == nil)
+        #expect(tracker.run("k")?.state != .completed)
+    }
+
     @Test func `a stopped run of the same process is over`() {
         var tracker = stopped()
         tracker.relink(process: .same, now: after(6_000))

@@ -126,6 +126,28 @@ struct RunTrackerTests {
         #expect(tracker.run("mine")?.state == .queued)
     }
 
+    /// 2026.6.11, seen live: Ladle had just started and sent a message while another client's run was at work.
+    @Test func `a send that waits behind a run of which nothing was seen does not get that run's answer`() {
+        var tracker = RunTracker()
+        tracker.sent("own", session: main, text: "mine", now: now)
+        let page = json(#"{"messages":[],"inFlightRun":{"runId":"own","text":""}}"#)
+        #expect(tracker.receive(history: page, session: main, now: now.adding(milliseconds: 500)).isEmpty)
+        #expect(tracker.run("own")?.state == .queued)
+        let answer = json(
+            #"""
+            {"sessionKey":"agent:main:main","message":{"role":"assistant","timestamp":1795000000700,
+            "stopReason":"stop","content":[{"type":"text","text":"About another"}]}}
+            """#
+        )
+        _ = tracker.receive(event: "session.message", payload: answer, now: now.adding(milliseconds: 700))
+        let refusal = "Error: reply session initialization conflicted for agent:main:main"
+        let error = json(
+            #"{"runId":"own","sessionKey":"agent:main:main","seq":1,"state":"error","errorMessage":"\#(refusal)"}"#
+        )
+        let changes = tracker.receive(event: "chat", payload: error, now: now.adding(milliseconds: 900))
+        #expect(!changes.contains { if case .ended = $0 { true } else { false } }, "\(changes)")
+    }
+
     @Test func `a send that waits behind the run at work has not begun, though the page names it`() {
         var tracker = RunTracker()
         for id in ["a", "b"] { tracker.sent(id, session: main, text: id, now: now) }

@@ -159,6 +159,18 @@ struct StoppedInVainTests {
         #expect(!changes.contains { if case .reassigned = $0 { true } else { false } })
     }
 
+    /// 2026.6.11, seen live: another client's message ran instead, and the gateway then wrote the stopped message's row.
+    @Test func `a run whose own message was seen is not the stopped message's`() {
+        var (tracker, _) = stopped(begins: false)
+        let start = AgentFrame.start("other", later(60).milliseconds)
+        _ = tracker.receive(event: "agent", payload: start, now: later(60))
+        let own = row("user", "say it", at: 61, #","idempotencyKey":"other:user""#)
+        _ = tracker.receive(event: "session.message", payload: event(own), now: later(62))
+        let user = row("user", "tell it", at: 10, #","idempotencyKey":"one:user""#)
+        let changes = tracker.receive(event: "session.message", payload: event(user), now: later(700))
+        #expect(!changes.contains { if case .reassigned = $0 { true } else { false } })
+    }
+
     /// The gateway is killed while it works on the run, and goes on with it under an id of its own.
     @Test func `the run with which a restarted gateway goes on is tied to it, so that the stop can follow`() {
         var (tracker, _) = stopped()

@@ -7,15 +7,17 @@ package struct AgentWait: GatewayCall {
         /// failed.
         case ended
         case failed(String?)
-        /// The run is in the hands of this process: at work, or waiting for its turn. Older releases never say so.
-        case running
-        /// The gateway does not know the run. Older releases answer the same for a run that is still going on.
+        /// The message is in the queue of this process, which the newest releases also say while its turn is at work.
+        case queued
+        /// June: the run is at work, or waits for its turn. Newer releases say this only of an answer that a restart cut off.
+        case draining
+        /// Nothing about the run: it is at work, or the gateway does not know it. June says this only of a run that it does not know.
         case unknown
     }
 
     package static let method = "agent.wait"
-    /// The phase of every run in the gateway's hands; one that it does not know is in the phase `queue`.
-    private static let activePhase = "gateway_draining"
+    /// June: the phase of every run in the gateway's hands; one that it does not know is in the phase `queue`.
+    private static let drainingPhase = "gateway_draining"
     package var runId: String
 
     package init(runId: String) { self.runId = runId }
@@ -30,7 +32,10 @@ package struct AgentWait: GatewayCall {
         switch payload["status"]?.string {
         case "ok": .ended
         case "error": .failed(payload["error"]?.string)
-        case "timeout" where payload["timeoutPhase"]?.string == activePhase: .running
+        case "pending": .queued
+        // An error after which the gateway may try again.
+        case "timeout" where payload["pendingError"]?.bool == true: .queued
+        case "timeout" where payload["timeoutPhase"]?.string == drainingPhase: .draining
         default: .unknown
         }
     }

@@ -37,6 +37,8 @@ package struct Hello: Sendable {
     package let mainSessionKey: String?
     /// A hint only: callable methods may be missing from it.
     package let methods: Set<String>
+    /// The promises of the newest gateways beside their methods; nil from an earlier one.
+    package let capabilities: Set<String>?
 
     /// Nil if the payload is not a hello.
     package init?(_ payload: JSONValue?, requested: [String]) {
@@ -47,6 +49,7 @@ package struct Hello: Sendable {
         serverVersion = payload["server"]?["version"]?.string
         bootID = payload["server"]?["bootId"]?.wholeIdentifier
         methods = Set(payload["features"]?["methods"]?.elements.compactMap(\.string) ?? [])
+        capabilities = payload["features"]?["capabilities"].map { Set($0.elements.compactMap(\.string)) }
         let snapshot = payload["snapshot"]
         uptimeMs = snapshot?["uptimeMs"]?.int.flatMap { Policy.uptimes.contains($0) ? $0 : nil }
         let defaults = snapshot?["sessionDefaults"]

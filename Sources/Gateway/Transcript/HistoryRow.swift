@@ -19,6 +19,8 @@ package struct HistoryRow: Sendable {
     /// The key of the send that caused the row, which is also its run's id. Nil if the gateway does not name it or
     /// masked it.
     package let runKey: String?
+    /// The run that wrote the row, as the newest gateways name it. It need not be the run of the message's key.
+    package let writer: String?
     package let blocks: [HistoryBlock]
     package let stopReason: StopReason?
     package let errorMessage: String?
@@ -32,6 +34,8 @@ package struct HistoryRow: Sendable {
     private static let failureNotice = "⚠️ Agent failed before reply:"
     /// The end of a text that the gateway has cut after thousands of characters.
     static let cutMark = "\n...(truncated)..."
+    /// The kind of the row that the newest gateways write about such a run.
+    private static let failureKind = "run-failed-before-reply"
     private static let fewestShown = 1_000
     /// The start of a row that the gateway left out of its answer.
     private static let omission = "[chat.history omitted"
@@ -44,6 +48,7 @@ package struct HistoryRow: Sendable {
         case "assistant": self.role = .assistant
         case "toolresult", "tool_result", "tool": self.role = .toolResult
         case "system": self.role = .system
+        case "custom" where value["customType"]?.equals(Self.failureKind) == true: self.role = .assistant
         default: self.role = .other
         }
         let own = value["__openclaw"]
@@ -61,10 +66,12 @@ package struct HistoryRow: Sendable {
             value["openclawAbort"]?["runId"]?.identifier ?? value["runId"]?.identifier
             ?? value["idempotencyKey"]?.identifier ?? own?["idempotencyKey"]?.identifier
         runKey = written.flatMap { MaskedKey($0) == nil ? Self.bareKey($0) : nil }
+        writer = self.role == .user ? nil : own?["runId"]?.identifier
     }
 
     /// The gateway's own words in a message that stands in the place of an answer; nil for an answer.
     static func failure(_ message: JSONValue, _ text: String?) -> String? {
+        if message["customType"]?.equals(failureKind) == true { return text ?? "" }
         guard message["model"]?.equals(gatewayModel) == true, let text, text.hasPrefix(failureNotice) else {
             return nil
         }

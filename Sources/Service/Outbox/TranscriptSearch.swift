@@ -44,7 +44,7 @@ final class TranscriptSearch {
                 isWhole: Self.isWhole(page, rowsBefore: rowsBefore),
                 hasActiveRun: page.inFlightRunId != nil || page.hasActiveRun == true
             )
-            if let row = found.row, !entry.isSlashCommand {
+            if let row = found.row, !entry.isSlashCommand, gateway.profile?.mayRefuseStoredMessages != false {
                 return judge(row, found, page, on: loop, then: answer)
             }
             rowsBefore = page.messageCount
@@ -68,9 +68,9 @@ final class TranscriptSearch {
             case .success(.failed(let reason?)) where GatewayError.isSessionConflict(reason):
                 answer(.refused(reason: reason))
             // A run that will be refused is shown as running for a moment.
-            case .success(.running) where Self.isUnrun(row, page):
+            case .success(.draining) where Self.isUnrun(row, page):
                 answer(.report(SearchReport(isComplete: false, hasActiveRun: true)))
-            case .success(.ended), .success(.failed), .success(.running): answer(.report(found))
+            case .success(.ended), .success(.failed), .success(.draining), .success(.queued): answer(.report(found))
             case .success(.unknown): answer(Self.finding(row, found, page))
             case .failure(.gateway(let error, _)) where error.retryable != true: answer(Self.finding(row, found, page))
             case .failure: answer(.report(.failed))
