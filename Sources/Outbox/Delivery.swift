@@ -214,6 +214,7 @@ struct Delivery: Sendable {
         let key = entry.keyGeneration
         switch outcome {
         case .acknowledged(let answer):
+            context.goesOn()
             if answer.status.isOfEarlierRun {
                 search.rowShouldBeThere()
                 run.ended()
@@ -225,8 +226,13 @@ struct Delivery: Sendable {
             hasRepeated = false
             turn.take(.unsent(key: key, contact: contact))
             meet(.same)
+            if rejection.reason == .paused { context.paused(rejection.message, forMs: rejection.retryAfterMs) }
             let pause = context.rules.pause(after: rejection, of: entry, vary: context.vary())
             search.repeatRefused(pauseMs: pause)
+        case .rejected(let rejection) where rejection.reason == .paused:
+            context.paused(rejection.message, forMs: rejection.retryAfterMs)
+            turn.take(.unsent(key: key, contact: contact))
+            meet(.same)
         case .notDispatched:
             hasRepeated = false
             turn.take(.unsent(key: key, contact: contact))
@@ -310,7 +316,7 @@ struct Delivery: Sendable {
             return writer.write(context.rules.expired(entry, now: context.wall), &context)
         }
         if let due = dueAtMs, due > context.now.monotonicMs { return }
-        guard !context.writes.isResting else { return }
+        guard !context.writes.isResting, !context.pause.isUnderWay else { return }
         switch context.link {
         case .online(let profile, _):
             if !queue.isControl {

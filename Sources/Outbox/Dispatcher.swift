@@ -26,6 +26,8 @@ package struct Dispatcher: Sendable {
         case .blocked(let reason): reason
         case .offline(let detail): holds ? "gateway offline: \(detail)" : nil
         case .connecting: holds ? "connecting to the gateway" : nil
+        case .online where context.pause.isUnderWay:
+            "the gateway takes nothing for the moment: \(context.pause.detail ?? "it is paused")"
         case .online: reasonOfSession(session)
         }
     }
@@ -98,6 +100,8 @@ package struct Dispatcher: Sendable {
         case .refusedByRun(let key, let fault): apply(.refusedByRun(key: key, fault), toEntryOf: key)
         case .refuses(let session): context.refuses(session)
         case .refusesNoMore: context.refusesNoMore()
+        case .paused(let detail): context.paused(detail, forMs: nil)
+        case .goesOn: context.goesOn()
         case .searched(let number, let report):
             if let search = context.searches.finish(number) {
                 with(search.entry) { $0.searched(number, key: search.key, report, &$1) }
@@ -266,6 +270,7 @@ package struct Dispatcher: Sendable {
             case .entry(let id): with(id) { $0.wake(&$1) }
             case .queue(let queue): context.queues.markChanged(queue)
             case .storage: storageMayWork()
+            case .pause: context.pauseMayBeOver()
             }
         }
         while let id = context.timers.popDate(context.now) { with(id) { $0.dateHasCome(&$1) } }

@@ -19,6 +19,7 @@ struct DispatcherContext: Sendable {
     var runs = BusySessions()
     var timers = DispatcherTimers()
     var writes = DispatcherWrites()
+    private(set) var pause = GatewayPause()
     var searches = HistorySearches()
     /// Pages of transcripts that were read for entries in doubt.
     var pages = 0
@@ -59,6 +60,7 @@ struct DispatcherContext: Sendable {
             searches.removeAll()
             queues.forgetOverLimit()
         }
+        pause.end()
         link = condition
         process = if case .online(_, let process) = condition { process } else { nil }
         connectedAtMs = now.monotonicMs
@@ -66,6 +68,24 @@ struct DispatcherContext: Sendable {
         guard isOnline else { return }
         connection += 1
         runs.linkOpened(atMs: now.monotonicMs)
+    }
+
+    /// The gateway takes nothing for a while.
+    mutating func paused(_ detail: String, forMs milliseconds: Int64?) {
+        timers.wake(.pause, atMs: pause.begin(detail, forMs: milliseconds, nowMs: now.monotonicMs))
+    }
+
+    /// The pause may be over: the next message shows whether it is.
+    mutating func pauseMayBeOver() {
+        pause.tryAgain(nowMs: now.monotonicMs)
+        queues.markAllChanged()
+    }
+
+    /// The gateway says that its pause is over.
+    mutating func goesOn() {
+        guard pause.detail != nil else { return }
+        pause.end()
+        queues.markAllChanged()
     }
 
     mutating func heard(_ run: String, in session: String) {

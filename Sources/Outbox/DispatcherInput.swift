@@ -27,6 +27,9 @@ package enum DispatcherInput: Sendable, Equatable {
     case refuses(session: String)
     /// The gateway runs the messages of all sessions again.
     case refusesNoMore
+    /// The gateway says that it takes nothing for a while, and why.
+    case paused(detail: String)
+    case goesOn
     case searched(SearchID, SearchReport)
     /// The session leads to another conversation than when its waiting entries were accepted, for example after a reset. Nil stands
     /// for all sessions.

@@ -43,7 +43,8 @@ struct DispatcherStartup: Sendable {
             return ([], refuseCommands())
         case .cancel(_, _, _, let token), .retry(_, _, let token):
             return ([], fault != nil || !keep(input) ? [refusal(token)] : [])
-        case .enqueued, .routeChanged, .stopped, .mayRunAgain, .nothingToStop, .refusedByRun, .refuses, .refusesNoMore:
+        case .enqueued, .routeChanged, .stopped, .mayRunAgain, .nothingToStop, .refusedByRun, .refuses, .refusesNoMore,
+            .paused, .goesOn:
             _ = keep(input)
             return ([], [])
         case .taken, .evidence:

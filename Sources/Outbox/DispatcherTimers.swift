@@ -7,6 +7,7 @@ struct DispatcherTimers: Sendable {
         case entry(String)
         case queue(QueueKey)
         case storage
+        case pause
     }
 
     /// The wall clock may jump, so it is read at least this often while a date is pending.

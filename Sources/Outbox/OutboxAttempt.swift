@@ -129,12 +129,28 @@ package struct AttemptID: Sendable, Hashable {
 
 /// The parts of an error frame that the outbox judges.
 package struct GatewayRejection: Sendable, Equatable {
+    package enum Reason: Sendable, Equatable {
+        case refused
+        /// Something on which the call was based had changed: nothing was taken, and the same key may go again.
+        case outdated
+        /// The gateway takes nothing for a while: it starts, suspends, drains or is busy.
+        case paused
+    }
+
+    package var reason: Reason
     package var code: String
     package var message: String
     package var retryable: Bool?
     package var retryAfterMs: Int64?
 
-    package init(code: String, message: String, retryable: Bool? = nil, retryAfterMs: Int64? = nil) {
+    package init(
+        code: String,
+        message: String,
+        retryable: Bool? = nil,
+        retryAfterMs: Int64? = nil,
+        reason: Reason = .refused
+    ) {
+        self.reason = reason
         self.code = code
         self.message = message
         self.retryable = retryable
@@ -144,6 +160,7 @@ package struct GatewayRejection: Sendable, Equatable {
     /// Whether to try again. `retryable: false` wins over any code. `retryable: true` is ignored for scope and
     /// validation codes. Unknown errors are tried again.
     package var isTransient: Bool {
+        if reason != .refused { return true }
         if retryable == false || isDefinite { return false }
         if retryable == true { return true }
         return !Self.terminalCodes.contains(normalisedCode)
@@ -151,7 +168,7 @@ package struct GatewayRejection: Sendable, Equatable {
 
     /// Whether the gateway may answer a repeat of the same key from its memory of this refusal. Limits and start-up are
     /// checked before that memory.
-    var mayBeRemembered: Bool { !Self.limitCodes.contains(normalisedCode) }
+    var mayBeRemembered: Bool { reason == .refused && !Self.limitCodes.contains(normalisedCode) }
 
     /// Whether the command itself is invalid or forbidden, so that the same command can never succeed.
     private var isDefinite: Bool {

@@ -158,7 +158,7 @@ package struct OutboxEntry: Sendable, Equatable {
     }
 
     /// Whether, as far as known, no earlier dispatch under the present key reached the gateway.
-    var isFirstUnderKey: Bool { lastClass != .ambiguous && lastClass != .accepted }
+    package var isFirstUnderKey: Bool { lastClass != .ambiguous && lastClass != .accepted }
 
     /// Takes a new key: the gateway may remember its refusal under the old key for minutes.
     mutating func renewKey() {

@@ -86,7 +86,8 @@ package struct OutboxRules: Sendable {
             return unconfirmed(entry, now: now, fault: .unreachable(detail), attempted: true)
         case (_, .rejected(let rejection)):
             let fault = OutboxFault(code: rejection.code, detail: rejection.message)
-            return unconfirmed(entry, now: now, fault: fault, attempted: true)
+            if rejection.reason == .paused { entry.attemptCount = max(0, entry.attemptCount - 1) }
+            return unconfirmed(entry, now: now, fault: fault, attempted: rejection.reason != .paused)
         }
     }
 
@@ -184,6 +185,7 @@ package struct OutboxRules: Sendable {
         vary: Double
     ) -> OutboxChange {
         let fault = OutboxFault(code: rejection.code, detail: rejection.message)
+        if rejection.reason == .paused { return held(entry, fault, now: now) }
         guard rejection.isTransient else {
             let attempt = OutboxAttempt(of: entry, at: now, .rejectedTerminal, fault)
             return change(entry, now: now, attempt: attempt) { entry in
@@ -206,6 +208,18 @@ package struct OutboxRules: Sendable {
         change.entry.forgetDispatch()
         if rejection.mayBeRemembered { change.entry.renewKey() }
         return change
+    }
+
+    /// The gateway takes nothing for a while. The entry waits for that to end, and the attempt does not count.
+    private func held(_ entry: OutboxEntry, _ fault: OutboxFault, now: Timestamp) -> OutboxChange {
+        change(entry, now: now) { entry in
+            entry.state = .queued
+            entry.attemptCount = max(0, entry.attemptCount - 1)
+            entry.nextAttemptAt = nil
+            entry.fault = fault
+            entry.runID = nil
+            entry.forgetDispatch()
+        }
     }
 
     /// A failed attempt: the next one follows after the schedule's wait, or there is none.

@@ -43,11 +43,20 @@ package struct ChatSend: GatewayCall {
         }
     }
 
+    /// The treatment of the message where its session is busy.
+    package enum QueueMode: String, Sendable {
+        /// It gets a run of its own, after the one at work.
+        case followup
+        /// The run at work reads it, and it gets none of its own.
+        case steer
+    }
+
     package static let method = "chat.send"
     package var sessionKey: String
     package var message: String
     package var idempotencyKey: String
     package var thinking: String?
+    package var queueMode: QueueMode?
     package var attachments: [Attachment]
 
     package init(
@@ -55,12 +64,14 @@ package struct ChatSend: GatewayCall {
         message: String,
         idempotencyKey: String,
         thinking: String? = nil,
+        queueMode: QueueMode? = nil,
         attachments: [Attachment] = []
     ) {
         self.sessionKey = sessionKey
         self.message = message
         self.idempotencyKey = idempotencyKey
         self.thinking = thinking
+        self.queueMode = queueMode
         self.attachments = attachments
     }
 
@@ -69,6 +80,7 @@ package struct ChatSend: GatewayCall {
         writer.member("message", message)
         writer.member("idempotencyKey", idempotencyKey)
         writer.member("thinking", thinking)
+        writer.member("queueMode", queueMode?.rawValue)
         guard !attachments.isEmpty else { return }
         writer.array("attachments") { writer in
             for attachment in attachments {

@@ -40,6 +40,24 @@ package struct GatewayError: Error, Sendable {
     package var detailsCode: String? { details?["code"]?.string }
     package var detailsReason: String? { details?["reason"]?.string }
 
+    /// The call was refused for the moment, and nothing of it was done: what it was based on had changed, and it may go again as it is.
+    package var isOutdated: Bool {
+        code == "INVALID_REQUEST"
+            && (detailsReason.map(Self.outdatedReasons.contains) ?? false || message.hasSuffix("Retry."))
+    }
+    private static let outdatedReasons: Set<String> = [
+        "session-routing-changed", "active-leaf-changed", "session-settings-changed",
+    ]
+    /// The gateway takes nothing for a while: it starts, suspends, drains, reads its files or is busy. Nothing of the call was done.
+    package var isPause: Bool { code == "UNAVAILABLE" && retryable == true && retryAfterMs != nil }
+    /// The gateway has kept the message of an earlier call with the same key, and says why it does not take it now.
+    package var isAboutKeptMessage: Bool {
+        code == "UNAVAILABLE" && Self.keptMessageMarks.contains { message.containsText($0) }
+    }
+    private static let keptMessageMarks = [
+        "already admitted", "accepted chat turn recovery", "ownership changed; automatic retry stopped",
+    ]
+
     /// The id of the request that an operator of the gateway must approve.
     package var pairingRequestId: String? { details?["requestId"]?.string }
     /// Whether the gateway would accept this device's token beside the shared one that it refused.

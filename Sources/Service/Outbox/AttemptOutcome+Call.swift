@@ -1,12 +1,13 @@
 import Gateway
+import Ledger
 import Outbox
 import Upstream
 
 extension AttemptOutcome {
-    /// - Parameter kind: the kind of the entry that was sent.
-    init(_ outcome: CallOutcome, of kind: OutboxKind) {
+    /// - Parameter entry: the entry that was sent.
+    init(_ outcome: CallOutcome, of entry: OutboxEntry, at profile: GatewayProfile?) {
         switch outcome {
-        case .ok(let payload) where kind == .abort:
+        case .ok(let payload) where entry.kind == .abort:
             self = .acknowledged(Acknowledgement(status: ChatAbort.Output(payload).aborted ? .started : .nothingRan))
         case .ok(let payload):
             let answer = ChatSend.Output(payload)
@@ -17,6 +18,10 @@ extension AttemptOutcome {
                 case .finished: .finished
                 }
             self = .acknowledged(Acknowledgement(status: status, runID: answer.runId))
+        // The gateway may have the message from before; what it has of it decides.
+        case .failed(let error, _) where error.isAboutKeptMessage: self = .noAnswer(detail: error.message)
+        case .failed(let error, .some) where profile?.saysWhenSetUpFails == true && entry.isFirstUnderKey:
+            self = .rejected(GatewayRejection(code: error.code, message: error.message, retryable: true))
         case .failed(let error, let payload):
             if let run = ChatSend.failedRun(payload) {
                 self = .acknowledged(Acknowledgement(status: .failed, runID: run))
@@ -44,7 +49,8 @@ extension GatewayRejection {
             code: error.detailsCode ?? error.code,
             message: error.message,
             retryable: error.retryable,
-            retryAfterMs: error.retryAfterMs
+            retryAfterMs: error.retryAfterMs,
+            reason: error.isOutdated ? .outdated : error.isPause ? .paused : .refused
         )
     }
 }

@@ -10,7 +10,8 @@ struct OutboxRequest {
     let params: [UInt8]
 
     /// Nil for a kind that this version does not know; such an entry fails visibly.
-    init?(_ entry: OutboxEntry, key: String, _ payload: OutboxTable.Payload) {
+    /// - Parameter takesQueueModes: without a mode, a newer gateway puts a message to a busy session into the run at work.
+    init?(_ entry: OutboxEntry, key: String, _ payload: OutboxTable.Payload, takesQueueModes: Bool) {
         switch entry.kind {
         case .message:
             let extras = payload.body.flatMap { try? JSONDocument(parsing: $0).root }
@@ -19,6 +20,7 @@ struct OutboxRequest {
                 message: payload.text ?? entry.text ?? "",
                 idempotencyKey: key,
                 thinking: extras?["thinking"]?.string,
+                queueMode: takesQueueModes ? .followup : nil,
                 attachments: (extras?["attachments"]?.elements).map { $0.compactMap(Self.attachment) } ?? []
             )
             method = ChatSend.method

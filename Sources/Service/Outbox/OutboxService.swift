@@ -22,6 +22,8 @@ package final class OutboxService {
     /// Calls given up as unanswered whose answer may still come over the same connection.
     private var overdue: [CallID: AttemptID] = [:]
     private var resets = PendingResets()
+    /// The connected gateway is older than the queue modes that its hello lets expect.
+    private var refusesQueueModes = false
     /// The time that the reference client waits for an answer.
     private static let answerMilliseconds: Int64 = 30_000
     private static let adoptAgainMilliseconds: Int64 = 1_000
@@ -110,6 +112,7 @@ package final class OutboxService {
 
     func linkIs(_ condition: LinkCondition, on loop: isolated EventLoop) {
         overdue.removeAll()
+        refusesQueueModes = false
         give(.link(condition), on: loop)
     }
 
@@ -171,9 +174,10 @@ package final class OutboxService {
 
     /// The answer to a call that had timed out.
     package func learned(_ outcome: CallOutcome, of call: CallID, on loop: isolated EventLoop) {
-        guard let attempt = overdue.removeValue(forKey: call) else { return }
-        // An abort in doubt is repeated at once, so only a message is waited for.
-        give(.outcome(attempt, AttemptOutcome(outcome, of: .message)), on: loop)
+        guard let attempt = overdue.removeValue(forKey: call), let entry = dispatcher.entry(id: attempt.entry) else {
+            return
+        }
+        give(.outcome(attempt, AttemptOutcome(outcome, of: entry, at: gateway.profile)), on: loop)
     }
 
     /// Whether an entry of ours ordered this reset of the session. The entries after that one are meant for the new
@@ -334,10 +338,13 @@ package final class OutboxService {
     }
 
     private func dispatch(_ order: DispatchOrder, on loop: isolated EventLoop) {
+        let takesQueueModes = gateway.profile?.takesQueueModes == true && !refusesQueueModes
         // The request is made on the store's queue, because a large payload takes time.
         feed.read(on: loop) { tables -> (request: OutboxRequest?, text: String?)? in
             guard let payload = try tables.outbox.payload(id: order.entry.id) else { return nil }
-            return (OutboxRequest(order.entry, key: order.attempt.key, payload), payload.text)
+            let entry = order.entry
+            let key = order.attempt.key
+            return (OutboxRequest(entry, key: key, payload, takesQueueModes: takesQueueModes), payload.text)
         } completion: { [weak self] result in
             guard let self else { return }
             guard let made = try? result.get() else {
@@ -380,7 +387,13 @@ package final class OutboxService {
             on: loop
         ) { [weak self] outcome in
             guard let self else { return }
-            let result = AttemptOutcome(outcome, of: order.entry.kind)
+            if case .failed(let error, _) = outcome, error.refusesMember, error.message.contains("queueMode"),
+                !self.refusesQueueModes
+            {
+                self.refusesQueueModes = true
+                return self.dispatch(order, on: loop)
+            }
+            let result = AttemptOutcome(outcome, of: order.entry, at: self.gateway.profile)
             if case .ambiguous(.timedOut) = outcome, order.entry.kind.startsRun, let call {
                 self.overdue[call] = order.attempt
             }
