@@ -1,7 +1,7 @@
 #include "copenapi.h"
 
 // `openapi/embed` makes openapi.json and the next line, the SHA-256 of the two files one after the other.
-// 8b8b75f456264192a24d7661a2d69b42718c49496f65255e4a3f34ee50ef9f56
+// 2e49e5e509dd1c255b968b60dc98fff74bc86c1c63c5eab2c253099eba228843
 
 static const uint8_t yaml[] = {
 #embed "../../openapi/openapi.yaml"

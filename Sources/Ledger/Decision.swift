@@ -153,6 +153,16 @@ extension Decision {
         ),
         row("dropped for equal words", at: .here, { v, _ in v.delivery == .joined }, .watch),
 
+        row(
+            "withdrawn at the gateway",
+            at: .over,
+            { v, _ in
+                v.receipt == .cancelled && v.will == .run && [.taken, .inFlight, .absent].contains(v.delivery)
+                    && v.work == .none && v.marks.contains(.fresh)
+            },
+            .nothing
+        ) { _, _ in Statement(.cancelled) },
+
         // The process that got the message is gone, and the transcript does not have the message.
         row(
             "lost",
@@ -188,6 +198,7 @@ extension Decision {
 
         // Nothing is in the transcript yet.
         row("named at work", at: nil, { v, _ in v.marks.contains(.active) }, .watch),
+        row("kept by the gateway", at: .held, { v, _ in v.receipt == .queued && v.delivery == .taken }, .watch),
         // The message never arrived, or an earlier stop ended it and its answer was lost.
         row(
             "not there, and stopped",

@@ -117,6 +117,8 @@ package struct GatewayProfile: Sendable, Equatable {
     package var pagesTellRuns: Bool { generation >= .june }
     /// Rows of users have our key: `<key>:user`. All recordings of June; no earlier one.
     package var keysInRows: Bool { generation >= .june }
+    /// It keeps a message on its disk until the transcript has it, and says so. Read.
+    package var keepsMessages: Bool { generation >= .autumn }
     /// Its rows name the run that wrote them, which need not be the run of the message's key. Read.
     package var rowsNameTheirRun: Bool { generation >= .autumn }
     /// The error that it sends with the state of a run is about a first try too, which then ran nothing. Earlier gateways send such an

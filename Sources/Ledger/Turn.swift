@@ -116,13 +116,18 @@ package struct Turn: Sendable, Hashable {
         verdict.marks = marks(newest, answer?.best)
         if lastContact == contact, answer != nil { verdict.marks.insert(.heardHere) }
         verdict.delivery = answer?.best.delivery ?? .inFlight
+        // Whichever process got the message, the present one has it.
+        if holdsMessage, [.inFlight, .taken].contains(verdict.delivery) {
+            (verdict.delivery, verdict.process) = (.taken, .same)
+            verdict.marks.insert(.heardHere)
+        }
         if isRefusedByDrain(newest) { verdict.delivery = .refused }
         if ends.values.contains(.empty) { verdict.work = .queued }
         readRows(into: &verdict)
         let isMissing = verdict.delivery != .stored && !verdict.marks.contains(.shared)
         readRuns(into: &verdict)
         if wasStopped, verdict.work != .answered { verdict.work = .stopped }
-        verdict.receipt = page?.receipt
+        if let page, page.contact == contact { verdict.receipt = page.receipt }
         // The message may be absent even if its run was seen at work: in a new session the gateway has nothing on disk before the
         // first answer is complete.
         if isMissing, verdict.marks.contains(.fresh), verdict.process == .other, verdict.work != .answered,
@@ -132,6 +137,9 @@ package struct Turn: Sendable, Hashable {
         }
         return verdict
     }
+
+    /// The gateway says over the present contact that it keeps the message and will run it.
+    private var holdsMessage: Bool { page?.receipt == .queued && page?.contact == contact }
 
     private func marks(_ newest: Attempt, _ answer: Fact.Answer?) -> Verdict.Marks {
         var marks: Verdict.Marks = []

@@ -5,11 +5,16 @@ package import JSONBytes
 package enum LinkState: String, Sendable, CaseIterable {
     case connecting
     case online
+    /// Connected, but the gateway takes nothing for a while: it starts, suspends or drains.
+    case paused
     case waitingForApproval = "waiting_for_approval"
     /// The link stays refused until something changes at the gateway or in the configuration.
     case refused
     /// The link is down and will be tried again.
     case offline
+
+    /// Whether there is a connection over which the gateway reports events.
+    package var isConnected: Bool { self == .online || self == .paused }
 }
 
 /// The link's state with everything a person needs to act on it.
@@ -33,6 +38,8 @@ package struct LinkStatus: Sendable, Equatable, JSONWritable {
     /// The features of the connected gateway; empty while there is no link.
     package var features: [String] = []
     package var retryAt: Timestamp?
+    /// When the gateway asked to try again; nil if it did not say.
+    package var until: Timestamp?
     package var requestId: String?
     /// How far the gateway's clock is ahead of ours, in whole seconds; nil if the clocks agree well enough.
     package var clockSkewMs: Int64?
@@ -59,6 +66,7 @@ package struct LinkStatus: Sendable, Equatable, JSONWritable {
             writer.array("scopes", of: scopes)
             writer.array("features", of: features)
             writer.member("retryAt", retryAt)
+            writer.member("until", until)
             writer.member("requestId", requestId)
             writer.member("clockSkewMs", clockSkewMs)
         }

@@ -443,12 +443,13 @@ struct Delivery: Sendable {
                     // A run in progress may be the message's own, under an id that the gateway chose.
                     isWhole: report.isComplete && !report.hasActiveRun,
                     activity: report.hasActiveRun ? .other : .idle,
+                    receipt: report.receipt,
                     knew: knew
                 )
             )
         )
         if isQuiet(context), !mayRepeat(context) { turn.take(.waited(contact: contact)) }
-        if !follow(.facts, &context) { goOn(isWhole: report.isComplete, &context) }
+        if !follow(report.receipt == .queued ? .taken : .facts, &context) { goOn(isWhole: report.isComplete, &context) }
     }
 
     /// Whether a gateway at rest would have shown the message by now.
@@ -460,6 +461,8 @@ struct Delivery: Sendable {
     /// Takes the table's next step for an entry that stays as it is after a page of the transcript that does not show it.
     private mutating func goOn(isWhole: Bool, _ context: inout DispatcherContext) {
         guard [.accepted, .unconfirmed].contains(entry.state) else { return }
+        // The next search shows whether the gateway has dropped it.
+        if decision(context).next == .discard { context.order(.discard(entry)) }
         if decision(context).next == .repeatKey, mayRepeat(context) {
             guard !context.writes.isResting, !context.queues.isOnWire(queue) else { return lookAgain(&context) }
             hasRepeated = true

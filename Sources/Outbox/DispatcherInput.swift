@@ -73,6 +73,8 @@ package enum DispatcherAction: Sendable, Equatable {
     case persist(PersistID, OutboxChange)
     /// Write the command to the link and report its outcome once.
     case dispatch(DispatchOrder)
+    /// Ask the gateway to drop a message that it keeps and does not run.
+    case discard(OutboxEntry)
     /// Search the session's transcript and report with `searched`.
     case search(SearchOrder)
     /// The answer to `cancel` or `retry`; its change is already durable.

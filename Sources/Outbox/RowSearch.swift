@@ -108,6 +108,8 @@ package struct SearchReport: Sendable, Equatable {
     package var isShared = false
     /// A run is in progress in the session: the row may not be in the transcript yet.
     package var hasActiveRun: Bool
+    /// The word of a gateway that keeps messages on this one.
+    package private(set) var receipt: Fact.Receipt?
     /// The request itself failed, so nothing is known.
     var hasFailed = false
 
@@ -116,6 +118,15 @@ package struct SearchReport: Sendable, Equatable {
         self.row = row
         self.isComplete = isComplete
         self.hasActiveRun = hasActiveRun
+    }
+
+    /// Whether older rows can add nothing.
+    package var isSettled: Bool { proof == .history || proof == .gatewayReceipt || receipt == .queued }
+
+    /// Notes the gateway's word on the message. A message that it ran together with others has no row of its own.
+    package mutating func note(_ receipt: Fact.Receipt?) {
+        if receipt == .consumed, proof == nil { proof = .gatewayReceipt }
+        self.receipt = receipt
     }
 
     package static let failed = {

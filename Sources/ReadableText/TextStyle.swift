@@ -19,7 +19,7 @@ package struct TextStyle: Sendable {
         switch name {
         case "online", "completed", "delivered", "allowed": good(name)
         case "failed", "offline", "refused", "expired", "denied": bad(name)
-        case "pending", "unconfirmed", "retrying", "connecting", "waiting_for_approval": warning(name)
+        case "pending", "unconfirmed", "retrying", "connecting", "paused", "waiting_for_approval": warning(name)
         default: bold(name)
         }
     }

@@ -206,7 +206,7 @@ package struct RunTracker: Sendable {
         case .sessionsChanged(let event): receive(event, now: now, to: &changes)
         case .sessionMessage(let event): receive(event, now: now, to: &changes)
         case .approval(let event): receive(event, now: now, to: &changes)
-        case .question, .cron, .presence, .pairing, .challenge, .shutdown, .tick, .other: break
+        case .question, .cron, .presence, .pairing, .challenge, .shutdown, .suspension, .tick, .other: break
         }
         return changes + memory.takeEvictedEnds()
     }

@@ -293,7 +293,7 @@ package final class Services: ServiceEventReceiver {
         defer { glance.changed(on: loop) }
         switch event {
         case .linkChanged(let status):
-            if status.state != .online {
+            if !status.state.isConnected {
                 runs.linkLost()
                 messages.linkLost(on: loop)
                 documents.linkClosed()
@@ -302,7 +302,8 @@ package final class Services: ServiceEventReceiver {
                 devicePairing.linkLost()
             }
             feed.pass(StreamEvent(transient: "link", at: loop.wallClock) { $0.member("link", status) }, on: loop)
-            if status.state != .online { outbox.linkIs(LinkCondition(status), on: loop) }
+            if !status.state.isConnected { outbox.linkIs(LinkCondition(status), on: loop) }
+            outbox.pauseIs(status, on: loop)
             notifications.linkChanged(status, on: loop)
         case .linkOpened(let hello):
             lists.linkOpened()
@@ -314,6 +315,7 @@ package final class Services: ServiceEventReceiver {
             questions.linkOpened(on: loop)
             if let profile = gateway.profile, let process = runs.process {
                 outbox.linkIs(.online(profile, process), on: loop)
+                outbox.pauseIs(gateway.status, on: loop)
             }
             sessionModel.linkOpened(on: loop)
             automations.linkOpened(hello, on: loop)
@@ -382,7 +384,7 @@ package final class Services: ServiceEventReceiver {
 extension LinkCondition {
     init(_ status: LinkStatus) {
         switch status.state {
-        case .connecting, .online: self = .connecting
+        case .connecting, .online, .paused: self = .connecting
         case .waitingForApproval, .refused: self = .blocked(reason: status.code ?? status.detail)
         case .offline: self = .offline(detail: status.detail)
         }

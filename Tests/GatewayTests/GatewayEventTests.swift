@@ -30,6 +30,7 @@ struct GatewayEventTests {
                     case .pairing: "pairing"
                     case .challenge: "connect.challenge"
                     case .shutdown: "shutdown"
+                    case .suspension: "suspension"
                     case .tick: "tick"
                     case .other: "other"
                     }

@@ -190,6 +190,14 @@ import Testing
             taken + [.told(Statement(.unknown), number: 1)] + restarted(),
             told: Statement(.lost)
         ),
+        Case("kept by the gateway", "read", .autumn, taken + restarted(receipt: .queued), .watch),
+        Case(
+            "withdrawn at the gateway",
+            "read",
+            .autumn,
+            taken + restarted(receipt: .cancelled),
+            told: Statement(.cancelled)
+        ),
         Case(
             "kept by the gateway, and stopped",
             "read",
@@ -259,7 +267,7 @@ import Testing
             "waits for its turn", "refused", "refused over this contact", "dropped for equal words",
             "dropped for equal words that ended", "absent",
         ],
-        .held: ["at work", "named at work", "stopped", "failed"],
+        .held: ["at work", "kept by the gateway", "named at work", "stopped", "failed"],
         .inDoubt: [
             "asked again", "cut off, to be read", "doubtful", "kept by the gateway, and stopped",
             "taken by the gateway",
@@ -269,7 +277,7 @@ import Testing
         .over: [
             "absent, and stopped", "cancelled before it was sent", "dropped for equal words, and stopped", "lost",
             "not there, and stopped", "refused, and stopped", "still cancelled",
-            "stopped, and the gateway stops cleanly", "turned away",
+            "stopped, and the gateway stops cleanly", "turned away", "withdrawn at the gateway",
         ],
     ]
 

@@ -149,7 +149,7 @@ struct Simulation {
             case .persist(let id, let change): write(.change(id, change))
             case .dispatch(let order): dispatch(order)
             case .search(let order): soon(2...200, .looked(connection: connection ?? -1, order))
-            case .answer: break
+            case .answer, .discard: break
             case .arm(let time): tickAtMs = time
             }
         }

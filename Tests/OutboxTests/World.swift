@@ -88,6 +88,7 @@ struct World {
         case .search(let order):
             searches.append(order)
             return []
+        case .discard: return []
         case .answer(let token, let result):
             answers[token] = result
             return []

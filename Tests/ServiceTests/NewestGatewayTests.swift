@@ -4,6 +4,7 @@ import EventStream
 import Gateway
 import JSONBytes
 import Ledger
+import Observability
 import Outbox
 import Runs
 import Store
@@ -209,5 +210,167 @@ struct NewestGatewayTests {
             #expect(entry?.state == .accepted)
             #expect(try await told(bench).allSatisfy { !$0.hasPrefix("run.ended") })
         }
+    }
+
+    // MARK: Messages that the gateway keeps
+
+    /// The members of a page about a message that the gateway keeps.
+    private func kept(_ id: String, _ receipt: String, _ state: String? = nil) -> String {
+        let items = state.map { #"{"id":"p-1","runId":"\#(id)","state":"\#($0)"}"# } ?? ""
+        return #","hasMore":false,"pendingInputs":{"items":[\#(items)],"total":1},"#
+            + #""inputReceipts":[{"runId":"\#(id)"\#(receipt)}],"sessionInfo":{"hasActiveRun":false}"#
+    }
+
+    /// A message was acknowledged, and then the gateway was killed.
+    private func killed(_ bench: ServiceBench, on loop: isolated EventLoop) async throws -> String {
+        try await open(bench, on: loop)
+        let id = try await bench.accept("hello", on: loop) ?? ""
+        try await bench.advance(100, on: loop)
+        try await bench.drop(on: loop)
+        return id
+    }
+
+    private func entry(_ id: String, _ bench: ServiceBench) async throws -> OutboxEntry? {
+        try await bench.journal.read { try $0.outbox.entry(id: id) }
+    }
+
+    @Test func `a message that the next process has in its queue is not sent again`() async throws {
+        try await withServices { bench, loop in
+            let id = try await killed(bench, on: loop)
+            bench.gateway.historyMembers = kept(id, #","state":"pending","queued":true"#, "queued")
+            try await open(bench, boot: "boot-2", on: loop)
+            try await bench.advance(3_600_000, on: loop)
+            #expect(bench.gateway.sentKeys == [id])
+            #expect(try await entry(id, bench)?.state == .accepted)
+            #expect(bench.gateway.requests("chat.history").contains { $0.params["inputRunIds"]?[0]?.string == id })
+        }
+    }
+
+    @Test func `a message that its process left behind goes again with the same parameters`() async throws {
+        try await withServices { bench, loop in
+            let id = try await killed(bench, on: loop)
+            bench.gateway.historyMembers = kept(id, #","state":"pending""#, "interrupted")
+            try await open(bench, boot: "boot-2", on: loop)
+            try await bench.advance(10_000, on: loop)
+            let sends = bench.gateway.requests("chat.send").map { "\($0.params)" }
+            #expect(sends.count == 2 && Set(sends).count == 1, "a repeat with other parameters is a conflict")
+            #expect(try await entry(id, bench)?.state == .accepted)
+        }
+    }
+
+    @Test func `a message that the gateway will not take up again is dropped there and sent anew`() async throws {
+        try await withServices { bench, loop in
+            let id = try await killed(bench, on: loop)
+            bench.gateway.historyMembers = kept(id, #","state":"pending""#, "interrupted")
+            let words = "Error: Pending input ownership ended; submit a new turn to continue"
+            let payload = json(#"{"runId":"\#(id)","status":"error","summary":"\#(words)"}"#)
+            let error = GatewayError(json(#"{"code":"UNAVAILABLE","message":"\#(words)"}"#))
+            bench.gateway.next("chat.send", .failed(error, payload: payload))
+            try await open(bench, boot: "boot-2", on: loop)
+            try await bench.advance(10_000, on: loop)
+            #expect(bench.gateway.sentKeys == [id, id, "\(id)-r2"])
+            let dropped = bench.gateway.requests("chat.abort")
+            #expect(dropped.map { $0["runId"] } == [id])
+            #expect(dropped.first?.params["discardPendingInput"]?.bool == true)
+            #expect(try await entry(id, bench)?.state == .accepted)
+        }
+    }
+
+    @Test func `a message that was stopped while the gateway kept it is dropped there and never sent`() async throws {
+        try await withServices { bench, loop in
+            let id = try await killed(bench, on: loop)
+            bench.gateway.historyMembers = kept(id, #","state":"pending""#, "interrupted")
+            bench.services.outbox.stopped(run: id, on: loop)
+            bench.gateway.responder = { [weak bench] request in
+                guard request.method == "chat.abort", request.params["discardPendingInput"]?.bool == true else {
+                    return nil
+                }
+                bench?.gateway.historyMembers = self.kept(id, #","state":"pending","cancelled":true"#, "cancelled")
+                return .now(ok(#"{"ok":true,"aborted":true,"runIds":[]}"#))
+            }
+            try await open(bench, boot: "boot-2", on: loop)
+            try await bench.advance(60_000, on: loop)
+            #expect(bench.gateway.sentKeys == [id])
+            #expect(bench.gateway.requests("chat.abort").count == 1)
+            #expect(try await entry(id, bench)?.state == .cancelled)
+        }
+    }
+
+    @Test(arguments: [("consumed", OutboxState.delivered), ("cancelled", .cancelled)])
+    func `what became of a message at the gateway is told`(receipt: String, state: OutboxState) async throws {
+        try await withServices { bench, loop in
+            let id = try await killed(bench, on: loop)
+            let word =
+                receipt == "consumed"
+                ? #","state":"consumed","consumedByEventId":"e-30""# : #","state":"pending","cancelled":true"#
+            bench.gateway.historyMembers = kept(id, word)
+            try await open(bench, boot: "boot-2", on: loop)
+            try await bench.advance(10_000, on: loop)
+            #expect(bench.gateway.sentKeys == [id])
+            #expect(try await entry(id, bench)?.state == state)
+        }
+    }
+
+    // MARK: Pauses and who we are
+
+    @Test func `a paused link keeps runs and holds messages until it goes on`() async throws {
+        try await withServices { bench, loop in
+            try await open(bench, on: loop)
+            try await bench.event("agent", Frame.start("other"), on: loop)
+            bench.gateway.status.state = .paused
+            bench.gateway.status.detail = "Connected, but the gateway is paused."
+            bench.services.events.notify(.linkChanged(bench.gateway.status), on: loop)
+            let id = try await bench.accept("hello", on: loop) ?? ""
+            try await bench.advance(20, on: loop)
+            #expect(bench.gateway.sentKeys.isEmpty)
+            #expect(bench.services.outbox.blockedReason(session: Self.main)?.contains("paused") == true)
+            #expect(bench.services.runs.run("other")?.state == .running)
+            bench.gateway.status.state = .online
+            bench.services.events.notify(.linkChanged(bench.gateway.status), on: loop)
+            try await bench.event("chat", Frame.final("other", 9, "Done."), on: loop)
+            try await bench.advance(1_000, on: loop)
+            #expect(bench.gateway.sentKeys == [id])
+        }
+    }
+
+    @Test func `a page that the gateway cannot read yet is asked for again`() async throws {
+        try await withServices { bench, loop in
+            try await open(bench, on: loop)
+            bench.gateway.rows[Self.main] = [user("hello", key: "k", at: 0)]
+            let more = #","retryable":true,"retryAfterMs":250,"details":{"method":"chat.history"}"#
+            let words = "session rows are initializing; reload the conversation"
+            let asked = bench.gateway.requests("chat.history").count
+            bench.gateway.next("chat.history", refused("UNAVAILABLE", words, more: more))
+            var rows: Int?
+            bench.services.transcript.read(Self.main, rows: 50, on: loop) { rows = (try? $0.get())?.rows.count }
+            try await bench.advance(1_000, on: loop)
+            #expect(rows == 1)
+            #expect(bench.gateway.requests("chat.history").count == asked + 2)
+        }
+    }
+
+    @Test func `the end of a conversation that another one has replaced deletes nothing`() async throws {
+        try await withServices { bench, loop in
+            try await open(bench, on: loop)
+            let row = #"{"reason":"create","sessionKey":"agent:main:den","sessionId":"new","updatedAt":5}"#
+            try await bench.event("sessions.changed", row, on: loop)
+            let gone = #"{"reason":"delete","sessionKey":"agent:main:den","sessionId":"old"}"#
+            try await bench.event("sessions.changed", gone, on: loop)
+            #expect(bench.services.sessionModel["agent:main:den"] != nil)
+            try await bench.event("sessions.changed", gone.replacing("old", with: "new"), on: loop)
+            #expect(bench.services.sessionModel["agent:main:den"] == nil)
+        }
+    }
+
+    @Test(arguments: [
+        (["operator.sessions.write"], ["operator.sessions.read", "operator.sessions.write"]),
+        (["operator.sessions.read"], ["operator.sessions.read"]), (["operator.read"], ["operator.read"]),
+        (["operator.write"], ["operator.read", "operator.write"]),
+    ])
+    func `a grant counts with what it includes`(granted: [String], scopes: [String]) throws {
+        let list = granted.map { "\"\($0)\"" }.joined(separator: ",")
+        let text = #"{"type":"hello-ok","protocol":4,"auth":{"scopes":[\#(list)]}}"#
+        let hello = try #require(Hello(json(text), requested: ["operator.read", "operator.write"]))
+        #expect(hello.scopes == scopes)
     }
 }

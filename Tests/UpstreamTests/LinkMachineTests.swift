@@ -264,6 +264,36 @@ struct LinkMachineTests {
         #expect(link.machine.status.code == nil && link.machine.status.detail == "Connected.")
     }
 
+    @Test func `a gateway that is suspended is shown as paused until it says that it goes on`() throws {
+        var link = try LinkHarness()
+        link.goOnline()
+        func say(_ phase: String) -> String {
+            #"{"type":"event","event":"gateway.suspension","payload":{"phase":"\#(phase)"}}"#
+        }
+        link.say(say("draining"))
+        #expect(link.machine.status.state == .paused && link.machine.isOnline)
+        link.call(1, timeoutMs: 600_000)
+        link.answerConnect(#""ok":true,"payload":{}"#)
+        #expect(link.machine.status.state == .paused, "an approval may still be answered")
+        link.say(say("accepting"))
+        #expect(link.machine.status.state == .online && link.machine.status.code == nil)
+    }
+
+    @Test func `a gateway that refuses because it starts is shown as paused until it carries out a call`() throws {
+        var link = try LinkHarness()
+        link.goOnline()
+        link.call(1, timeoutMs: 600_000)
+        link.answerConnect(
+            #""ok":false,"error":{"code":"UNAVAILABLE","message":"not yet","retryable":true,"retryAfterMs":500,"#
+                + #""details":{"reason":"startup-sidecars","method":"chat.send"}}"#
+        )
+        #expect(link.machine.status.state == .paused)
+        #expect(link.machine.status.until == link.now.wall.adding(milliseconds: 500))
+        link.call(2, timeoutMs: 600_000)
+        link.answerConnect(#""ok":true,"payload":{}"#)
+        #expect(link.machine.status.state == .online && link.machine.status.until == nil)
+    }
+
     @Test func `a gateway that works on an answer for long is not stalled`() throws {
         var link = try LinkHarness()
         link.goOnline()

@@ -204,6 +204,12 @@ struct RejectionTests {
         (1012, "service restart", .offline, "GATEWAY_RESTARTING", .retry),
         (1013, "gateway starting", .offline, "GATEWAY_STARTING", .retryAfter(milliseconds: 500)),
         (4001, "device removed", .offline, "DEVICE_REMOVED", .dropDeviceToken),
+        (4001, "client invalidated: device token rotated", .offline, "DEVICE_REMOVED", .dropDeviceToken),
+        (4001, "", .offline, "DEVICE_REMOVED", .dropDeviceToken),
+        (4001, "gateway auth changed", .offline, "GATEWAY_AUTH_CHANGED", .retry),
+        (4001, "client invalidated: operator role changed", .offline, "OPERATOR_ROLE_CHANGED", .retry),
+        (4001, "operator access denied", .offline, "OPERATOR_ACCESS_DENIED", .retryAfter(milliseconds: 60_000)),
+        (4001, "agent runtime authority closed", .offline, "LINK_DROPPED", .retry),
         (4999, "who knows", .offline, "LINK_DROPPED", .retry),
     ]
 
@@ -218,7 +224,7 @@ struct RejectionTests {
     static let statuses: [(Int, Int?, String, Int64)] = [
         (503, nil, "GATEWAY_RESTARTING", 2_000), (503, 20, "GATEWAY_RESTARTING", 20_000),
         (503, 99_999_999, "GATEWAY_RESTARTING", 600_000), (429, nil, "UPGRADE_REFUSED", 5_000),
-        (404, nil, "UPGRADE_REFUSED", 30_000),
+        (404, nil, "UPGRADE_REFUSED", 30_000), (302, nil, "PROXY_SIGN_IN", 60_000), (401, nil, "PROXY_SIGN_IN", 60_000),
     ]
 
     @Test(arguments: statuses)
@@ -229,7 +235,7 @@ struct RejectionTests {
         let rejection = Rejection(failure, url: try GatewayURL("ws://127.0.0.1"))
         #expect(rejection.state == .offline && rejection.code == row.shown)
         #expect(rejection.next == .retryAfter(milliseconds: row.wait))
-        #expect((rejection.hint == nil) == (row.status != 404))
+        #expect((rejection.hint == nil) == [503, 429].contains(row.status))
     }
 
     @Test func `a cut request id in a close reason is not offered as a command`() {
@@ -240,6 +246,31 @@ struct RejectionTests {
         )
         let cut = "pairing required: device asks for more (requestId: 99848416-92ce-4a7f-aa72-6c7272491"
         #expect(Rejection(WebSocketClose(1008, cut), online: false).hint == "openclaw devices list")
+    }
+
+    @Test(arguments: [("req-7", "openclaw devices approve req-7"), ("a:b.c_1", "openclaw devices approve a:b.c_1")])
+    func `a request id of any allowed form is offered if it is whole`(id: String, hint: String) {
+        #expect(Rejection(WebSocketClose(1008, "pairing required (requestId: \(id))"), online: false).hint == hint)
+        let cut = Rejection(WebSocketClose(1008, "pairing required (requestId: \(id)"), online: false)
+        #expect(cut.hint == "openclaw devices list")
+    }
+
+    @Test func `a lock-out lasts as long as the gateway says, and named roles are no matter of pairing`() {
+        let context = Rejection.Context(hasSharedSecret: true)
+        func error(_ text: String) -> GatewayError { GatewayError(try? JSONDocument(parsing: Array(text.utf8)).root) }
+        let locked = Rejection(
+            error(
+                #"{"code":"INVALID_REQUEST","message":"x","retryable":true,"retryAfterMs":61000,"#
+                    + #""details":{"code":"AUTH_RATE_LIMITED"}}"#
+            ),
+            context
+        )
+        #expect(locked.next == .retryAfter(milliseconds: 61_000) && locked.detail.contains("2 min"))
+        let roles = Rejection(
+            error(#"{"code":"NOT_PAIRED","message":"x","details":{"code":"AUTH_VERIFIED_USER_REQUIRED"}}"#),
+            context
+        )
+        #expect(roles.state == .refused && roles.requestId == nil && roles.hint?.contains("token") == true)
     }
 
     @Test func `a gateway's message becomes one short line`() {

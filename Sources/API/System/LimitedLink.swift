@@ -13,6 +13,7 @@ extension LinkStatus {
         status.features = features
         status.protocolVersion = protocolVersion
         status.retryAt = retryAt
+        status.until = until
         return status
     }
 }
@@ -22,6 +23,7 @@ extension LinkState {
         switch self {
         case .connecting: "Connecting."
         case .online: "Connected."
+        case .paused: "Connected, but the gateway takes nothing for the moment."
         case .waitingForApproval: "The gateway has not let Ladle in yet."
         case .refused: "The gateway does not let Ladle in."
         case .offline: "The gateway cannot be reached."
@@ -30,7 +32,9 @@ extension LinkState {
 }
 
 extension StreamEvent {
-    private static let shownMembers: Set<String> = ["state", "since", "protocol", "scopes", "features", "retryAt"]
+    private static let shownMembers: Set<String> = [
+        "state", "since", "protocol", "scopes", "features", "retryAt", "until",
+    ]
 
     /// The shortened `link` event for a limited caller; every other event is returned unchanged.
     func shown(to caller: Caller) -> StreamEvent {

@@ -111,6 +111,18 @@ package struct ChatHistory: GatewayCall {
         case completed, failed, aborted
     }
 
+    /// The state of a message at a gateway that keeps messages on its disk before it runs them.
+    package enum Receipt: Sendable, Hashable {
+        /// It waits in the gateway's process, or is about to begin.
+        case queued
+        /// The process that had it is gone. It does not run by itself.
+        case interrupted
+        /// It was withdrawn at the gateway.
+        case cancelled
+        /// A row of the transcript has it, perhaps together with other messages.
+        case consumed
+    }
+
     package struct Output: Sendable {
         package let rows: [HistoryRow]
         /// The number of messages in the answer, including those that are not rows.
@@ -119,6 +131,8 @@ package struct ChatHistory: GatewayCall {
         package let byteCount: Int
         /// The conversation of the rows; a reset starts another one.
         package let conversation: String?
+        /// The newest gateways: what they keep of the messages that were asked for, by key.
+        package let receipts: [String: Receipt]
         /// Newer gateways: whether older messages are left.
         package let hasMore: Bool?
         /// Newer gateways: the current run, and its text so far.
@@ -139,6 +153,7 @@ package struct ChatHistory: GatewayCall {
             messageCount = messages?.count ?? 0
             byteCount = payload.raw.count
             conversation = payload["sessionId"]?.identifier
+            receipts = Self.receipts(payload)
             hasMore = payload["hasMore"]?.bool
             let run = payload["inFlightRun"]
             inFlightRunId = run?["runId"]?.string
@@ -155,6 +170,30 @@ package struct ChatHistory: GatewayCall {
                 default: nil
                 }
         }
+
+        /// A message that waits no more keeps its receipt; its item in the list says what became of it.
+        private static func receipts(_ payload: JSONValue) -> [String: Receipt] {
+            guard let listed = payload["inputReceipts"] else { return [:] }
+            var states: [String: String] = [:]
+            if let waiting = payload["pendingInputs"]?["items"] {
+                for item in waiting.elements {
+                    if let run = item["runId"]?.string { states[run] = item["state"]?.string }
+                }
+            }
+            var receipts: [String: Receipt] = [:]
+            for receipt in listed.elements {
+                guard let run = receipt["runId"]?.string else { continue }
+                switch receipt["state"]?.string {
+                case "consumed": receipts[run] = .consumed
+                case "pending":
+                    let isCancelled = receipt["cancelled"]?.bool == true || states[run] == "cancelled"
+                    let isWaiting = receipt["queued"]?.bool == true || states[run] != "interrupted"
+                    receipts[run] = isCancelled ? .cancelled : isWaiting ? .queued : .interrupted
+                default: break
+                }
+            }
+            return receipts
+        }
     }
 
     /// The numbers of rows that a gateway can return at once.
@@ -170,8 +209,12 @@ package struct ChatHistory: GatewayCall {
     package var limit: Int?
     /// The longest text to return. The oldest supported release refuses this member.
     package var maxChars: Int?
+    /// Keys of messages of which the newest gateways say what they keep. Earlier ones refuse this member.
+    package var inputRunIds: [String]
+    private static let mostInputs = 50
 
-    package init(sessionKey: String, limit: Int? = nil, maxChars: Int? = nil) {
+    package init(sessionKey: String, limit: Int? = nil, maxChars: Int? = nil, inputRunIds: [String] = []) {
+        self.inputRunIds = Array(inputRunIds.prefix(Self.mostInputs))
         self.sessionKey = sessionKey
         self.limit = limit.map { min(max($0, Self.limits.lowerBound), Self.limits.upperBound) }
         self.maxChars = maxChars
@@ -181,6 +224,8 @@ package struct ChatHistory: GatewayCall {
         writer.member("sessionKey", sessionKey)
         writer.member("limit", limit)
         writer.member("maxChars", maxChars)
+        guard !inputRunIds.isEmpty else { return }
+        writer.array("inputRunIds") { writer in for id in inputRunIds { writer.string(id) } }
     }
 
     package static func output(from payload: JSONValue) throws(GatewayShapeError) -> Output {
@@ -206,15 +251,19 @@ package struct ChatAbort: GatewayCall {
     package static let method = "chat.abort"
     package var sessionKey: String
     package var runId: String?
+    /// Also drop the message if the gateway only keeps it. Gateways that keep none refuse this member.
+    package var discardsInput: Bool
 
-    package init(sessionKey: String, runId: String?) {
+    package init(sessionKey: String, runId: String?, discardsInput: Bool = false) {
         self.sessionKey = sessionKey
         self.runId = runId
+        self.discardsInput = discardsInput
     }
 
     package func writeParams(to writer: inout JSONWriter) {
         writer.member("sessionKey", sessionKey)
         writer.member("runId", runId)
+        if discardsInput { writer.member("discardPendingInput", true) }
     }
 
     package static func output(from payload: JSONValue) throws(GatewayShapeError) -> Output {

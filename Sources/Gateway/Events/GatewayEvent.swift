@@ -34,6 +34,8 @@ package enum GatewayEventPayload: Sendable {
     case pairing(PairingEvent)
     case challenge(nonce: String?, timestampMs: Int64?)
     case shutdown(restartExpectedMs: Int64?)
+    /// The gateway's host is about to freeze it, or lets it go on.
+    case suspension(phase: String)
     case tick(timestampMs: Int64?)
     case other
 
@@ -63,6 +65,7 @@ package enum GatewayEventPayload: Sendable {
         case ("connect.challenge", _):
             self = .challenge(nonce: payload?["nonce"]?.string, timestampMs: payload?["ts"]?.int)
         case ("shutdown", _): self = .shutdown(restartExpectedMs: payload?["restartExpectedMs"]?.int)
+        case ("gateway.suspension", let payload?): self = .suspension(phase: payload["phase"]?.string ?? "")
         default: self = .other
         }
     }

@@ -50,10 +50,17 @@ package struct GatewayError: Error, Sendable {
     ]
     /// The gateway takes nothing for a while: it starts, suspends, drains, reads its files or is busy. Nothing of the call was done.
     package var isPause: Bool { code == "UNAVAILABLE" && retryable == true && retryAfterMs != nil }
+    /// The gateway's host is about to freeze it, or has; or the gateway ends its work before a restart.
+    package var isSuspending: Bool { detailsReason == "gateway-suspending" || detailsReason == "gateway-restarting" }
     /// The gateway has kept the message of an earlier call with the same key, and says why it does not take it now.
     package var isAboutKeptMessage: Bool {
         code == "UNAVAILABLE" && Self.keptMessageMarks.contains { message.containsText($0) }
     }
+    /// The gateway kept the message of an earlier call with this key, and will not run it any more.
+    package var hasGivenUpMessage: Bool {
+        code == "UNAVAILABLE" && Self.givenUpMarks.contains { message.containsText($0) }
+    }
+    private static let givenUpMarks = ["Pending input ownership ended", "Pending input idempotency key conflicts"]
     private static let keptMessageMarks = [
         "already admitted", "accepted chat turn recovery", "ownership changed; automatic retry stopped",
     ]

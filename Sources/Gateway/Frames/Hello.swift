@@ -32,6 +32,8 @@ package struct Hello: Sendable {
     package let scopes: [String]
     package let deviceToken: DeviceToken?
     package let uptimeMs: Int64?
+    /// The newest gateways: how far their host is with a suspension.
+    package let suspension: String?
     package let defaultAgentId: String?
     package let mainKey: String?
     package let mainSessionKey: String?
@@ -52,6 +54,7 @@ package struct Hello: Sendable {
         capabilities = payload["features"]?["capabilities"].map { Set($0.elements.compactMap(\.string)) }
         let snapshot = payload["snapshot"]
         uptimeMs = snapshot?["uptimeMs"]?.int.flatMap { Policy.uptimes.contains($0) ? $0 : nil }
+        suspension = snapshot?["suspension"]?["phase"]?.string
         let defaults = snapshot?["sessionDefaults"]
         defaultAgentId = defaults?["defaultAgentId"]?.string
         mainKey = defaults?["mainKey"]?.string
@@ -59,7 +62,12 @@ package struct Hello: Sendable {
         let auth = payload["auth"]
         let granted = auth?["scopes"].map { $0.elements.compactMap(\.string) }
         // Older gateways send `auth` only with a new token; without it, the requested scopes are in effect.
-        scopes = granted.map { grant in requested.filter { Scopes.covers(grant, $0) } } ?? requested
+        // A grant that is narrower than what was requested still lets the person's own sessions be read or written.
+        scopes =
+            granted.map { grant in
+                let covered = requested.filter { Scopes.covers(grant, $0) }
+                return covered + Scopes.ofSessions.filter { Scopes.covers(grant, $0) && !Scopes.covers(covered, $0) }
+            } ?? requested
         deviceToken = auth?["deviceToken"]?.string.flatMap { token in
             token.isEmpty ? nil : DeviceToken(token: token, scopes: granted ?? [], issuedAtMs: auth?["issuedAtMs"]?.int)
         }

@@ -7,9 +7,28 @@ package enum Scopes {
     package static let pairing = "operator.pairing"
     package static let questions = "operator.questions"
 
-    /// Whether a grant includes `scope`: write implies read, admin implies all.
+    /// The newest gateways: what a person may do with the sessions that are his own.
+    static let sessionsRead = "operator.sessions.read"
+    static let sessionsWrite = "operator.sessions.write"
+    private static let sessionsArchive = "operator.sessions.archive"
+    private static let talk = "operator.talk"
+
+    /// The narrow scopes.
+    static let ofSessions = [sessionsRead, sessionsWrite]
+
+    /// The scopes that another one includes; admin includes all.
+    private static func included(in scope: String) -> [String] {
+        switch scope {
+        case write: [read, sessionsRead, sessionsWrite, sessionsArchive, talk]
+        case read: [sessionsRead]
+        case sessionsWrite: [sessionsRead]
+        default: []
+        }
+    }
+
+    /// Whether a grant includes `scope`.
     package static func covers(_ granted: [String], _ scope: String) -> Bool {
-        granted.contains(scope) || granted.contains(admin) || (scope == read && granted.contains(write))
+        granted.contains { $0 == scope || $0 == admin || included(in: $0).contains(scope) }
     }
 
     /// The command that grants the link a missing scope: request it, or add it to the approved ones.

@@ -52,7 +52,7 @@ package final class GatewayEvents: UpstreamLinkHandler {
         guard isNews, status.state != .connecting else { return }
         logged = status
         // Ladle itself closes the link when it stops.
-        let isExpected = status.state == .online || status.code == LinkStatus.stoppedCode
+        let isExpected = status.state.isConnected || status.code == LinkStatus.stoppedCode
         log.write(
             isExpected ? .notice : .warning,
             "link.\(status.state.rawValue)",

@@ -9,6 +9,8 @@ package enum GatewayFault: Error {
         package let message: String
         package let retryable: Bool?
         package let retryAfterMs: Int64?
+        /// The gateway takes nothing for a while.
+        package var isPause = false
         /// The call itself is wrong, independent of the gateway's state.
         package let isInvalid: Bool
         /// The named agent does not exist.
@@ -19,6 +21,15 @@ package enum GatewayFault: Error {
         package let automation: CronRefusal?
         /// The reason why a node did not act.
         package var node: NodeRefusal? = nil
+    }
+
+    /// The gateway cannot be asked now, and what is known from before stands in.
+    var isAbsence: Bool {
+        switch self {
+        case .notConnected, .unanswered: true
+        case .refused(let refusal): refusal.isPause
+        default: false
+        }
     }
 
     /// The link lacks a scope; `hint` is the command that grants it.
@@ -45,6 +56,7 @@ package enum GatewayFault: Error {
                     message: error.message,
                     retryable: error.retryable,
                     retryAfterMs: error.retryAfterMs,
+                    isPause: error.isPause,
                     isInvalid: error.code == "INVALID_REQUEST",
                     isUnknownAgent: error.message.contains("unknown agent") || error.code == "NOT_FOUND",
                     session: error.sessionRefusal,

@@ -124,9 +124,10 @@ final class KeptList<Row: Sendable> {
     func failed(_ fault: GatewayFault, on loop: isolated EventLoop) {
         isAsking = false
         for waiter in takeWaiters() {
-            switch fault {
-            case .notConnected, .unanswered: readKept(on: loop, completion: waiter)
-            default: waiter(.failure(.gateway(fault)))
+            if fault.isAbsence {
+                readKept(on: loop, completion: waiter)
+            } else {
+                waiter(.failure(.gateway(fault)))
             }
         }
     }

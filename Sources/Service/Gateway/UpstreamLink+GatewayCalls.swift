@@ -9,7 +9,7 @@ extension UpstreamLink: GatewayCalls {
     package func writeMetrics(to page: inout MetricsPage, on loop: isolated EventLoop) {
         let state = status.state
         let counters = counters
-        page.gauge("ladle_link_up", "1 while the gateway is connected.", state == .online ? 1 : 0)
+        page.gauge("ladle_link_up", "1 while the gateway is connected.", state.isConnected ? 1 : 0)
         page.gauges(
             "ladle_link_state",
             "1 for the state the link is in.",

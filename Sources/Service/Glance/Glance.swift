@@ -122,7 +122,7 @@ package struct Glance: Sendable, Equatable {
     }
 
     package var state: State {
-        if link != .online { return .offline }
+        if !link.isConnected { return .offline }
         if (approvals ?? 0) + (questions ?? 0) + (outbox?.troubled ?? 0) > 0 { return .attention }
         return active > 0 ? .working : .idle
     }

@@ -198,7 +198,7 @@ package final class GlanceService {
         let link = gateway.status.state
         var glance = Glance(
             link: link,
-            headline: link == .online ? view.headline : "offline",
+            headline: link == .online ? view.headline : link == .paused ? "paused" : "offline",
             active: view.runs.count
         )
         glance.top = top(view.runs)

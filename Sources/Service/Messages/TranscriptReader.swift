@@ -13,8 +13,12 @@ package final class TranscriptReader {
         var rows = 0
         /// Whether a waiting reader wants long texts, if the gateway can return them.
         var wantsLongTexts = false
+        /// Keys of messages of which the gateway is asked what it keeps.
+        var inputs: [String] = []
         /// The question is asked a second time, because the first page showed a conversation that the session had left.
         var isRepeated = false
+        /// How often the gateway asked for a moment, as it does after its start.
+        var pauses = 0
         var completions: [(Page) -> Void] = []
     }
 
@@ -23,6 +27,9 @@ package final class TranscriptReader {
     private let conversations: Conversations
     private var waiting: [SessionKey: Questions] = [:]
     private var underWay: Set<SessionKey> = []
+    /// The most such moments for one question, and the longest one.
+    private static let mostPauses = 4
+    private static let longestPauseMs: Int64 = 1_000
     /// The gateway that refused the parameter for long texts.
     private var refusing: GatewayProfile?
 
@@ -33,16 +40,19 @@ package final class TranscriptReader {
     }
 
     /// At least `rows` of the newest rows, if the session has them; the gateway returns at most 1,000.
+    /// - Parameter input: the key of a message of which a gateway that keeps messages is asked what it has.
     package func read(
         _ session: String,
         rows: Int,
         longTexts: Bool = false,
+        input: String? = nil,
         on loop: isolated EventLoop,
         completion: @escaping (Page) -> Void
     ) {
         var questions = waiting[session] ?? Questions()
         questions.rows = max(questions.rows, rows)
         questions.wantsLongTexts = questions.wantsLongTexts || longTexts
+        if let input, !questions.inputs.contains(input) { questions.inputs.append(input) }
         questions.completions.append(completion)
         waiting[session] = questions
         if underWay.insert(SessionKey(canonical: session)).inserted { askNext(session, on: loop) }
@@ -62,13 +72,22 @@ package final class TranscriptReader {
         let call = ChatHistory(
             sessionKey: session,
             limit: questions.rows,
-            maxChars: asksLong ? ChatHistory.longText : nil
+            maxChars: asksLong ? ChatHistory.longText : nil,
+            inputRunIds: gateway.profile?.keepsMessages == true ? questions.inputs : []
         )
         gateway.call(call, on: loop) { [weak self] page in
             guard let self else { return }
             if asksLong, case .failure(.gateway(let error, _)) = page, error.message.containsText("maxChars") {
                 self.refusing = self.gateway.profile
                 return self.ask(session, questions, on: loop)
+            }
+            if case .failure(.gateway(let error, _)) = page, error.isPause, questions.pauses < Self.mostPauses,
+                let wait = error.retryAfterMs, wait <= Self.longestPauseMs
+            {
+                var again = questions
+                again.pauses += 1
+                loop.after(milliseconds: wait) { [weak self] in self?.ask(session, again, on: loop) }
+                return
             }
             if case .success(let output) = page, let id = output.conversation {
                 var again = questions

@@ -43,7 +43,7 @@ final class LinkWatch {
         guard state != status.state else { return }
         switch status.state {
         case .connecting: break
-        case .online:
+        case .online, .paused:
             stop(on: loop)
             told = []
             restartEnd = 0

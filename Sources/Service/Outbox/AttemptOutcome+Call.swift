@@ -20,7 +20,8 @@ extension AttemptOutcome {
             self = .acknowledged(Acknowledgement(status: status, runID: answer.runId))
         // The gateway may have the message from before; what it has of it decides.
         case .failed(let error, _) where error.isAboutKeptMessage: self = .noAnswer(detail: error.message)
-        case .failed(let error, .some) where profile?.saysWhenSetUpFails == true && entry.isFirstUnderKey:
+        case .failed(let error, .some)
+        where profile?.saysWhenSetUpFails == true && (entry.isFirstUnderKey || error.hasGivenUpMessage):
             self = .rejected(GatewayRejection(code: error.code, message: error.message, retryable: true))
         case .failed(let error, let payload):
             if let run = ChatSend.failedRun(payload) {

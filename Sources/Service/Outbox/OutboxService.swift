@@ -3,6 +3,7 @@ package import EventLoops
 package import Gateway
 import JSONBytes
 import Ledger
+import Observability
 package import Outbox
 import Runs
 import Store
@@ -114,6 +115,15 @@ package final class OutboxService {
         overdue.removeAll()
         refusesQueueModes = false
         give(.link(condition), on: loop)
+    }
+
+    /// The gateway takes nothing while the link is paused.
+    func pauseIs(_ status: LinkStatus, on loop: isolated EventLoop) {
+        switch status.state {
+        case .paused: give(.paused(detail: status.detail), on: loop)
+        case .online: give(.goesOn, on: loop)
+        case .connecting, .waitingForApproval, .refused, .offline: break
+        }
     }
 
     package func run(_ run: String, in session: String, _ phase: RunPhase, on loop: isolated EventLoop) {
@@ -260,6 +270,7 @@ package final class OutboxService {
         case .persist(let id, let change): persist(id, change, on: loop)
         case .dispatch(let order): dispatch(order, on: loop)
         case .search(let order): search(order, on: loop)
+        case .discard(let entry): discard(entry, on: loop)
         case .answer(let token, let result): answers.removeValue(forKey: token)?(result)
         case .arm(let time): arm(time, on: loop)
         }
@@ -393,6 +404,7 @@ package final class OutboxService {
                 self.refusesQueueModes = true
                 return self.dispatch(order, on: loop)
             }
+            if case .failed(let error, _) = outcome, error.hasGivenUpMessage { self.discard(order.entry, on: loop) }
             let result = AttemptOutcome(outcome, of: order.entry, at: self.gateway.profile)
             if case .ambiguous(.timedOut) = outcome, order.entry.kind.startsRun, let call {
                 self.overdue[call] = order.attempt
@@ -401,6 +413,12 @@ package final class OutboxService {
             if case .rejected = result { self.events.notify(.messageRefused(key: order.attempt.key), on: loop) }
             self.give(.outcome(order.attempt, result), on: loop)
         }
+    }
+
+    /// A message that was interrupted stays in the gateway's list of what waits, until it runs or is dropped.
+    private func discard(_ entry: OutboxEntry, on loop: isolated EventLoop) {
+        let call = ChatAbort(sessionKey: entry.session, runId: entry.upstreamKey, discardsInput: true)
+        gateway.call(call, on: loop) { _ in }
     }
 
     private func arm(_ time: Int64?, on loop: isolated EventLoop) {

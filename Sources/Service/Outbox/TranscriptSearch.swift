@@ -37,9 +37,10 @@ final class TranscriptSearch {
     }
 
     private func ask(on loop: isolated EventLoop, then answer: @escaping (Finding) -> Void) {
-        transcript.read(entry.session, rows: Self.pages[step], on: loop) { [self] result in
+        let key = entry.upstreamKey
+        transcript.read(entry.session, rows: Self.pages[step], input: key, on: loop) { [self] result in
             guard case .success(let page) = result else { return answer(.report(.failed)) }
-            let found = search.report(
+            var found = search.report(
                 on: Self.rows(page.rows),
                 isWhole: Self.isWhole(page, rowsBefore: rowsBefore),
                 hasActiveRun: page.inFlightRunId != nil || page.hasActiveRun == true
@@ -47,9 +48,10 @@ final class TranscriptSearch {
             if let row = found.row, !entry.isSlashCommand, gateway.profile?.mayRefuseStoredMessages != false {
                 return judge(row, found, page, on: loop, then: answer)
             }
+            found.note(page.receipts[key].map { Fact.Receipt($0) })
             rowsBefore = page.messageCount
             step += 1
-            if found.isComplete || found.proof == .history || step == Self.pages.count { return answer(.report(found)) }
+            if found.isComplete || found.isSettled || step == Self.pages.count { return answer(.report(found)) }
             ask(on: loop, then: answer)
         }
     }
@@ -109,5 +111,17 @@ final class TranscriptSearch {
 
     static func rows(_ rows: [HistoryRow]) -> [Attribution.Row] {
         rows.filter { [.user, .assistant, .toolResult].contains($0.role) }.map { Attribution.Row($0) }
+    }
+}
+
+extension Fact.Receipt {
+    fileprivate init(_ receipt: ChatHistory.Receipt) {
+        self =
+            switch receipt {
+            case .queued: .queued
+            case .interrupted: .interrupted
+            case .consumed: .consumed
+            case .cancelled: .cancelled
+            }
     }
 }

@@ -84,6 +84,8 @@ package final class SessionService {
         guard let written = event.sessionKey else { return model.invalidate() }
         let key = runs.canonical(written)
         let last = model[key.text]
+        // The event may be about a conversation that another one has replaced.
+        if event.reason == "delete", let gone = event.conversation, let now = last?.sessionID, gone != now { return }
         if event.reason == "delete" { return deleted(last ?? model.info(named: key), on: loop) }
         let info = model.merged(event.session, key)
         switch event.reason {

@@ -1,3 +1,4 @@
+import Basics
 package import Gateway
 package import Observability
 package import WebSocket
@@ -86,6 +87,8 @@ package struct Rejection: Sendable, Equatable {
     }
 
     /// The gateway locks a peer out for five minutes; an earlier attempt starts the five minutes again.
+    /// Answers of a proxy that wants to know who comes.
+    private static let signInStatuses: Set<Int> = [301, 302, 303, 307, 308, 401, 403]
     private static let rateLimitMs: Int64 = 300_000
     /// The next attempt when a person must change something elsewhere first.
     private static let slowMs: Int64 = 60_000
@@ -116,6 +119,8 @@ package struct Rejection: Sendable, Equatable {
         static let log = "openclaw logs --follow  (on the gateway's host)"
         static let upgrade = "update OpenClaw on the gateway's host, or Ladle here, so that both speak one protocol"
         static let devices = "openclaw devices list"
+        static let roles = "openclaw config get gateway.roles  (on the gateway's host)"
+        static let proxy = "ladle serve --gateway URL  (an address of the gateway that does not lead through the proxy)"
         static let origin = "remove the Origin header in the proxy"
 
         static func reach(_ url: GatewayURL) -> String {
@@ -175,9 +180,11 @@ package struct Rejection: Sendable, Equatable {
             if context.sentDeviceToken || context.hasStoredDeviceToken { return voidDeviceToken(code) }
             return refused(code, "The gateway does not know this device's token.", hint: Hint.token)
         case "AUTH_RATE_LIMITED":
+            let wait = error.retryAfterMs ?? rateLimitMs
+            let minutes = max(1, (wait + 59_999) / 60_000)
             let detail =
-                "The gateway has locked this address out after failed attempts; it opens again in five minutes."
-            return offline(code, detail, next: .retryAfter(milliseconds: rateLimitMs))
+                "The gateway has locked this address out after failed attempts; it opens again in \(minutes) min."
+            return offline(code, detail, next: .retryAfter(milliseconds: wait))
         default: return nil
         }
     }
@@ -234,9 +241,13 @@ package struct Rejection: Sendable, Equatable {
         case "CONTROL_UI_ORIGIN_NOT_ALLOWED":
             let detail = "The gateway saw an Origin header that Ladle does not send; a proxy in between adds it."
             return refused(code, detail, hint: Hint.origin)
+        case "AUTH_VERIFIED_USER_REQUIRED":
+            let detail =
+                "The gateway has named roles and wants to know which person signs in; a device's token does not say."
+            return refused(code, detail, hint: Hint.token)
         case "OPERATOR_ACCESS_DENIED":
             let detail = "The gateway does not admit this operator for now."
-            return offline(code, detail, hint: Hint.devices, next: .retryAfter(milliseconds: slowMs))
+            return offline(code, detail, hint: Hint.roles, next: .retryAfter(milliseconds: slowMs))
         case "AUTH_IDENTITY_HEADER_REQUIRED":
             let detail = "The gateway expects an identity from a trusted proxy."
             return refused(code, detail, hint: "openclaw config get gateway.auth.mode")
@@ -256,6 +267,7 @@ package struct Rejection: Sendable, Equatable {
             let next = Next.retryAfter(milliseconds: startingMs)
             return offline(error.detailsCode ?? "GATEWAY_STARTING", "The gateway is starting.", next: next)
         }
+        if error.isSuspending { return offline("GATEWAY_SUSPENDING", "The gateway's host suspends it.") }
         if error.code == "UNAVAILABLE" || error.retryable == true { return offline(code, said) }
         if error.message.hasPrefix("invalid connect params") || error.message.hasPrefix("invalid role") {
             return refused(code, said, hint: Hint.upgrade)
@@ -280,24 +292,43 @@ package struct Rejection: Sendable, Equatable {
         case WebSocketClose.tryAgainLater:
             let next = Next.retryAfter(milliseconds: Self.startingMs)
             self = Self.offline("GATEWAY_STARTING", "The gateway is starting.", next: next)
-        case 4001:
-            let detail = "The gateway removed or revoked this device\(said)."
-            self = Self.offline("DEVICE_REMOVED", detail, hint: Hint.devices, next: .dropDeviceToken)
+        case 4001: self = Self.invalidated(close.reason, said)
         default:
             let ended = online ? "The connection to the gateway ended" : "The gateway closed the handshake"
             self = Self.offline("LINK_DROPPED", "\(ended)\(said).")
         }
     }
 
+    /// The gateway ended what this connection was allowed. Only words about the device or its token make the stored token void.
+    private static func invalidated(_ reason: String, _ said: String) -> Rejection {
+        if reason.hasPrefix("gateway auth changed") {
+            return offline("GATEWAY_AUTH_CHANGED", "The gateway's secret or its way of signing in changed.")
+        }
+        if reason.containsText("role") {
+            return offline("OPERATOR_ROLE_CHANGED", "The gateway changed this operator's role\(said).")
+        }
+        if reason.containsText("access denied") {
+            let detail = "The gateway does not admit this operator for now\(said)."
+            return offline("OPERATOR_ACCESS_DENIED", detail, hint: Hint.roles, next: .retryAfter(milliseconds: slowMs))
+        }
+        if reason.containsText("authority closed") {
+            return offline("LINK_DROPPED", "The connection to the gateway ended\(said).")
+        }
+        let detail = "The gateway removed or revoked this device\(said)."
+        return offline("DEVICE_REMOVED", detail, hint: Hint.devices, next: .dropDeviceToken)
+    }
+
     /// The gateway cuts the reason to 120 bytes. An error answer before the close frame, if there was one, says more.
     private static func policyViolation(_ reason: String) -> Rejection {
         let said = "The gateway said: \(sentence(reason))"
         if reason.hasPrefix("pairing required") || reason.hasPrefix("device identity changed") {
-            let request = reason.firstRange(of: "requestId: ").flatMap { range in
-                shellSafe(String(reason[range.upperBound...].prefix { $0 != ")" }))
+            // A truncated id is useless: a complete one is a UUID, or ends before the text does.
+            let request = reason.firstRange(of: "requestId: ").flatMap { range -> String? in
+                let rest = reason[range.upperBound...]
+                let id = shellSafe(String(rest.prefix { $0 != ")" }))
+                return rest.contains(")") || id?.utf8.count == 36 ? id : nil
             }
-            // A truncated ID is useless, so only a complete UUID is offered.
-            return pending("PAIRING_REQUIRED", said, requestId: request.flatMap { $0.utf8.count == 36 ? $0 : nil })
+            return pending("PAIRING_REQUIRED", said, requestId: request)
         }
         if reason.hasPrefix("unauthorized") || reason.hasPrefix("origin not allowed") {
             return refused("UNAUTHORIZED", said, hint: Hint.newToken)
@@ -344,6 +375,10 @@ package struct Rejection: Sendable, Equatable {
         case .handshake(.refused(429, let retryAfter)):
             let next = Next.retryAfter(milliseconds: Self.asked(retryAfter, else: Self.throttledMs))
             self = Self.offline("UPGRADE_REFUSED", "The gateway's host answered HTTP 429.", next: next)
+        case .handshake(.refused(let status, _)) where Self.signInStatuses.contains(status):
+            let detail = "A proxy in front of the gateway asks for a sign-in (HTTP \(status))."
+            let next = Next.retryAfter(milliseconds: Self.slowMs)
+            self = Self.offline("PROXY_SIGN_IN", detail, hint: Hint.proxy, next: next)
         case .handshake(.refused(let status, _)):
             let detail = "\(url) answered HTTP \(status); is an OpenClaw gateway listening there?"
             self = Self.stranger("UPGRADE_REFUSED", detail, url)
@@ -419,7 +454,8 @@ package struct Rejection: Sendable, Equatable {
         let allowed = id.utf8.allSatisfy { byte in
             switch byte {
             case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "."):
+                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "."),
+                UInt8(ascii: ":"):
                 true
             default: false
             }

@@ -385,6 +385,7 @@ struct LinkMachine {
         // The subscription goes out before any snapshot request: otherwise changes between the two would be lost.
         if configuration.subscribesToSessions { actions += subscribe(now) }
         actions += report(shown.online(hello, profile, now: now))
+        if let phase = hello.suspension { actions += report(shown.suspension(phase, now: now)) }
         actions.append(.hello(hello))
         return actions
     }
@@ -408,9 +409,9 @@ struct LinkMachine {
     private mutating func received(_ response: GatewayResponse, _ now: LinkTime) -> [LinkAction] {
         switch requests.receive(response, now: now.milliseconds) {
         case .outcome(let id, .failed(let error, let payload)):
-            let lacking = error.missingScope.flatMap { shown.lacks($0) }
-            return report(lacking) + [.outcome(id, .failed(error, payload: payload))]
-        case .outcome(let id, let outcome): return [.outcome(id, outcome)]
+            let news = error.missingScope.flatMap { shown.lacks($0) } ?? shown.refused(error, now: now)
+            return report(news) + [.outcome(id, .failed(error, payload: payload))]
+        case .outcome(let id, let outcome): return report(shown.carriedOut()) + [.outcome(id, outcome)]
         case .late(let id, let outcome):
             counters.lateAnswers += 1
             return [.late(id, outcome)]
@@ -442,6 +443,7 @@ struct LinkMachine {
             // The event comes first: no events were missed before it.
             actions.append(.event(event))
             return actions + report(shown.failed(.restarting, retryAt: retryAt, now: now))
+        case .suspension(let phase): actions += report(shown.suspension(phase, now: now))
         default: break
         }
         actions.append(.event(event))

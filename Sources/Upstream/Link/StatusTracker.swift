@@ -68,6 +68,7 @@ struct StatusTracker {
     }
 
     mutating func online(_ hello: Hello, _ profile: GatewayProfile, now: LinkTime) -> LinkStatus? {
+        isPauseAnnounced = false
         var next = LinkStatus(state: .online, detail: "Connected.", since: now.wall, url: current.url)
         next.protocolVersion = hello.protocolVersion
         next.gatewayVersion = hello.serverVersion
@@ -117,6 +118,56 @@ struct StatusTracker {
         return show(next)
     }
 
+    // MARK: Pauses
+
+    private static let pausedCode = "GATEWAY_PAUSED"
+    /// The gateway said that it pauses, and will say when it goes on. Otherwise its next good answer shows that it does.
+    private var isPauseAnnounced = false
+
+    /// - Parameter phase: the gateway's word for what it does.
+    mutating func suspension(_ phase: String, now: LinkTime) -> LinkStatus? {
+        isPauseAnnounced = phase != "accepting"
+        guard isPauseAnnounced else { return goesOn() }
+        let doing =
+            switch phase {
+            case "preparing": "prepares to be suspended"
+            case "draining": "ends its work before it is suspended"
+            case "prepared": "may be suspended at any moment"
+            default: "is paused"
+            }
+        return paused("Connected, but the gateway \(doing) and takes nothing new.", until: nil, now: now)
+    }
+
+    /// The gateway refused a call because it takes nothing for a while.
+    mutating func refused(_ error: GatewayError, now: LinkTime) -> LinkStatus? {
+        guard error.isPause, error.isSuspending || error.isStartingUp, !isPauseAnnounced else { return nil }
+        let doing = error.isStartingUp ? "is still starting" : "ends its work before a suspension or restart"
+        let until = error.retryAfterMs.map { now.wall.adding(milliseconds: $0) }
+        return paused("Connected, but the gateway \(doing).", until: until, now: now)
+    }
+
+    private mutating func paused(_ detail: String, until: Timestamp?, now: LinkTime) -> LinkStatus? {
+        guard current.state.isConnected else { return nil }
+        var next = current
+        if next.state != .paused { next.since = now.wall }
+        next.state = .paused
+        (next.code, next.detail, next.until) = (Self.pausedCode, detail, until)
+        next.hint = "messages wait and go when the gateway takes them; openclaw gateway status shows what it does"
+        return show(next)
+    }
+
+    /// A call was carried out.
+    mutating func carriedOut() -> LinkStatus? { isPauseAnnounced ? nil : goesOn() }
+
+    private mutating func goesOn() -> LinkStatus? {
+        guard current.state == .paused else { return nil }
+        var next = current
+        next.state = .online
+        (next.code, next.detail, next.hint, next.until) = (nil, "Connected.", nil, nil)
+        nameMissingScopes(in: &next)
+        return show(next)
+    }
+
     private func notableSkewMs(at now: LinkTime) -> Int64? {
         let clockSkewMs = clockSkewMs(at: now)
         let half: Int64 = clockSkewMs > 0 ? 500 : -500
@@ -131,6 +182,7 @@ struct StatusTracker {
         current = next
         // A new time of the next attempt and the drift of the clocks are shown with the next change.
         old.retryAt = next.retryAt
+        old.until = next.until
         old.clockSkewMs = next.clockSkewMs
         return old == next ? nil : next
     }
