@@ -110,7 +110,7 @@ struct DemoAdmission {
     private var clientRules: [ParamsRule] {
         var ids = Self.clientIDs
         if release >= .june { ids += Self.laterClientIDs }
-        if release == .autumn { ids += Self.latestClientIDs }
+        if release >= .autumn { ids += Self.latestClientIDs }
         return [
             .choice("id", ids).required, .text("displayName"), .text("version").required, .text("platform").required,
             .text("deviceFamily"), .text("modelIdentifier"), .choice("mode", Self.clientModes).required,
@@ -233,7 +233,7 @@ struct DemoAdmission {
         } else if release >= .june {
             auth = ["role": asked.role, "scopes": granted]
         }
-        if release == .autumn {
+        if release >= .autumn {
             let method = byDeviceToken ? "device-token" : options.password == nil ? "token" : "password"
             auth = auth?.adding(["method": method])
         }
@@ -309,7 +309,7 @@ struct DemoAdmission {
                 "remediationHint": texts.hint, "deviceId": device.id, "requestedRole": asked.role,
                 "requestedScopes": asked.scopes, "approvedRoles": known?.roles,
                 "approvedScopes": known?.scopes.sorted(),
-                "recommendedNextStep": release == .autumn ? "wait_then_retry" : nil,
+                "recommendedNextStep": release >= .autumn ? "wait_then_retry" : nil,
             ]
         return .refused(
             Rejection(

@@ -223,7 +223,7 @@ final class DemoApprovals {
         )
         static func notOffered(_ release: DemoRelease) -> Refused {
             let cause =
-                release == .autumn ? "for this command" : "because the effective policy requires approval every time"
+                release >= .autumn ? "for this command" : "because the effective policy requires approval every time"
             return Refused(
                 message: "allow-always is unavailable \(cause)",
                 details: release >= .june ? ["reason": "APPROVAL_ALLOW_ALWAYS_UNAVAILABLE"] : nil

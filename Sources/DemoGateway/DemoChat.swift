@@ -53,25 +53,55 @@ final class DemoChat {
         if release >= .june, host.agents[agentID] == nil {
             return .invalid("Agent \"\(agentID)\" no longer exists in configuration")
         }
+        if let refusal = guardRefusal(request, canonical) { return refusal }
         if Self.isStop(text) { return .ok(abortResult(dispatcher.abortAll(in: sessions[canonical], reason: "stop"))) }
-        if let answer = dispatcher.answer(forKnown: key, in: canonical) { return answer }
+        if let answer = dispatcher.answer(forKnown: key, saying: text, in: canonical) { return answer }
+        let identity = Self.identity(of: request)
+        if let answer = dispatcher.answer(forStored: key, identity, in: sessions[canonical]) { return answer }
         let told = withNotices(text, in: canonical)
         var row = sessions.row(.user(key: key), (told.isEmpty ? [] : [.text(told)]) + attachments.blocks)
         row.media = attachments.media
-        accept(
-            DemoMessage(
-                key: key,
-                rawKey: rawKey,
-                text: text,
-                userRow: row,
-                owner: request.connection.id,
-                ownerDevice: request.connection.deviceID,
-                acceptedAt: clock.wallMs
-            ),
-            in: canonical,
-            from: request.connection.client.displayName
+        let client = request.connection.client
+        if release.namesRuns {
+            row.senders = [.init(id: client.id, mode: client.mode, displayName: client.displayName)]
+        }
+        var message = DemoMessage(
+            key: key,
+            rawKey: rawKey,
+            text: text,
+            userRow: row,
+            owner: request.connection.id,
+            ownerDevice: request.connection.deviceID,
+            acceptedAt: clock.wallMs
         )
-        return .ok(["runId": key, "status": "started"])
+        message.mode = request.string("queueMode").flatMap(QueueMode.init) ?? .steer
+        message.request = identity
+        let hasInterrupted = dispatcher.interrupt(for: message.mode, in: sessions[canonical])
+        accept(message, in: canonical, from: client.displayName)
+        return .ok([
+            "runId": key, "status": "started", "interruptedActiveRun": hasInterrupted ? true : nil,
+        ])
+    }
+
+    /// The refusal of a message whose sender has another conversation, or another end of it, before its eyes.
+    private func guardRefusal(_ request: DemoRequest, _ canonical: String) -> DemoReply? {
+        guard release.hasCustody, let session = sessions[canonical] else { return nil }
+        if let expected = request.string("sessionId"), expected != session.sessionID {
+            return .invalid("Session \"\(canonical)\" changed while starting work. Retry.")
+        }
+        guard let leaf = request.params?["expectedLeafEntryId"], leaf.string != session.rows.last?.id else {
+            return nil
+        }
+        let details: WireValue = ["reason": "active-leaf-changed"]
+        return .failed(DemoError("INVALID_REQUEST", "active branch changed; review and retry", details: details))
+    }
+
+    /// The parameters that a repeat has to have as well; the guards may differ.
+    private static func identity(of request: DemoRequest) -> String {
+        let guards: Set<String> = ["sessionId", "expectedLeafEntryId"]
+        let members = request.params?.members.filter { !guards.contains($0.key) } ?? []
+        let texts = members.map { "\($0.key)=\(String(decoding: $0.value.raw, as: UTF8.self))" }
+        return texts.sorted().joined(separator: "\n")
     }
 
     /// Control characters are removed, line ends and tabs stay.
@@ -100,6 +130,7 @@ final class DemoChat {
     /// Reports whether a run is over. An unknown run is also answered with `timeout`.
     func wait(_ request: DemoRequest) -> DemoReply {
         guard let run = request.string("runId") else { return .invalid("invalid agent.wait params") }
+        if release.hasCustody { return .ok(observed(run)) }
         return switch dispatcher.outcome(of: run) {
         case .completed?: .ok(["runId": run, "status": "ok"])
         case .failed(let error)?: .ok(["runId": run, "status": "error", "error": error])
@@ -108,6 +139,25 @@ final class DemoChat {
         case nil where dispatcher.isUnderWay(run):
             .ok(["runId": run, "status": "timeout", "timeoutPhase": "gateway_draining"])
         case nil: .ok(["runId": run, "status": "timeout", "timeoutPhase": "queue", "providerStarted": false])
+        }
+    }
+
+    /// The newest gateways say `pending` of a waiting message until its turn is over, and make no difference between a
+    /// run that is active and one they do not know.
+    private func observed(_ run: String) -> WireValue {
+        let endedAt = dispatcher.endedAt(of: run)
+        if dispatcher.isQueued(run) {
+            return ["runId": run, "status": "pending", "timeoutPhase": "queue", "providerStarted": false]
+        }
+        return switch dispatcher.outcome(of: run) {
+        case .completed?: ["runId": run, "status": "ok", "endedAt": endedAt]
+        case .failed(let error)?: ["runId": run, "status": "error", "error": error, "endedAt": endedAt]
+        case .aborted? where release.waitsEndInErrors:
+            [
+                "runId": run, "status": "error", "stopReason": "rpc", "error": "agent run aborted", "endedAt": endedAt,
+            ]
+        case .aborted?: ["runId": run, "status": "timeout", "stopReason": "rpc", "endedAt": endedAt]
+        case nil: ["runId": run, "status": "timeout"]
         }
     }
 
@@ -121,22 +171,29 @@ final class DemoChat {
                 || (run.ownerDevice != nil && run.ownerDevice == connection.deviceID)
         }
         if let runID = request.string("runId") {
-            if let run = dispatcher.runs[runID] {
+            let turn = dispatcher.runs.values.first { $0.inputs.contains(runID) }
+            if let run = dispatcher.runs[runID] ?? turn {
                 let isSame = release == .march ? run.rawKey == rawKey : run.session.key == sessions.canonical(rawKey)
                 guard isSame else { return .invalid("runId does not match sessionKey") }
                 guard mayAbort(run) else { return .invalid("unauthorized") }
                 run.abort(reason: "rpc")
                 return .ok(abortResult([runID]))
             }
-            let session = sessions.canonical(rawKey).flatMap { sessions[$0] }
-            let isAborted = session.map { dispatcher.abortWaiting(runID, in: $0, reason: "rpc") } ?? false
-            return .ok(abortResult(isAborted ? [runID] : []))
+            let discards = request.bool("discardPendingInput") == true
+            let isAborted = sessions.canonical(rawKey).flatMap { sessions[$0] }.map { session in
+                let isAborted = dispatcher.abortWaiting(runID, in: session, reason: "rpc")
+                if isAborted, discards { session.custody.discard(runID) }
+                return isAborted || dispatcher.withdraw(runID, in: session, discards: discards, reason: "rpc")
+            }
+            return .ok(abortResult(isAborted == true ? [runID] : []))
         }
         // Without a run id, March compares the key as it was sent; June accepts only the canonical key.
         let found = dispatcher.runs.values.first { run in
             (release == .march ? run.rawKey : run.session.key) == rawKey && mayAbort(run)
         }
-        return .ok(abortResult(dispatcher.abortAll(in: found?.session, reason: "rpc")))
+        let named = release.hasCustody ? sessions.canonical(rawKey).flatMap { sessions[$0] } : nil
+        let waiting = named?.run == nil ? named : nil
+        return .ok(abortResult(dispatcher.abortAll(in: found?.session ?? waiting, reason: "rpc")))
     }
 
     private func abortResult(_ runIDs: [String]) -> WireValue {
@@ -148,6 +205,7 @@ final class DemoChat {
     func history(_ request: DemoRequest) -> DemoReply {
         guard let rawKey = request.string("sessionKey") else { return .invalid("invalid chat.history params") }
         guard let canonical = sessions.canonical(rawKey) else { return .invalid("malformed session key: \(rawKey)") }
+        if release.hasCustody, let refusal = Self.historyRefusal(request) { return refusal }
         let found = sessions[canonical]
         let limit = Int(request.int("limit") ?? 200)
         var style = sessions.style
@@ -169,9 +227,39 @@ final class DemoChat {
                 "inFlightRun": active.map { wireObject(["runId": $0, "text": text ?? ""]) },
             ])
         }
-        if release == .autumn {
+        if release >= .autumn {
             result = result.adding(["hasMore": start > 0, "nextOffset": start > 0 ? rows.count - start : nil])
         }
+        if release.hasCustody, let found {
+            let shown = Set(rows[start..<end].map(\.id))
+            result = result.adding(inputs(request, in: found, shown, style))
+        } else if request.params?["inputRunIds"] != nil {
+            result = result.adding(["inputReceipts": [WireValue](), "inputConsumptions": [WireValue]()])
+        }
         return .ok(result)
+    }
+
+    private static func historyRefusal(_ request: DemoRequest) -> DemoReply? {
+        let hasMessage = request.params?["messageId"] != nil
+        if request.params?["sessionId"] != nil, !hasMessage { return .invalid("sessionId requires messageId") }
+        let isPlaced = hasMessage || request.params?["offset"] != nil
+        let isTwofold = isPlaced && request.params?["cursor"] != nil
+        return isTwofold ? .invalid("cursor cannot be used with offset or messageId") : nil
+    }
+
+    /// The members about inputs in custody, and the receipts that were asked for.
+    private func inputs(
+        _ request: DemoRequest,
+        in session: DemoSession,
+        _ shown: Set<String>,
+        _ style: TranscriptStyle
+    ) -> WireValue {
+        let asked = request.params?["inputRunIds"]?.elements.compactMap(\.string)
+        let isPlain = request.params?["messageId"] == nil
+        return [
+            "pendingInputs": session.custody.page(before: request.int("pendingBefore"), in: session, style),
+            "inputReceipts": asked.map { isPlain ? session.custody.receipts(of: $0, in: session) : [] },
+            "inputConsumptions": isPlain ? session.custody.consumptions(by: shown) : [],
+        ]
     }
 }

@@ -1,16 +1,19 @@
 /// Starts the runs of accepted messages, one at a time per session, and remembers the outcomes of their keys.
 final class DemoDispatcher {
-    private let host: DemoHost
+    let host: DemoHost
     private(set) var runs: [String: DemoRun] = [:]
     private var finishedKeys: FinishedKeys
+    /// Only in releases with queue modes.
+    var sentInputs = SentInputs()
     /// The first run after a restart takes longer to begin.
     private var isFresh: Bool
     /// Runs whose ends are not written yet.
     private var ending: Set<String> = []
 
-    private var shape: ReleaseShape { host.shape }
-    private var clock: DemoClock { host.clock }
-    private var sessions: DemoSessions { host.sessions }
+    var release: DemoRelease { host.release }
+    var shape: ReleaseShape { host.shape }
+    var clock: DemoClock { host.clock }
+    var sessions: DemoSessions { host.sessions }
 
     init(_ host: DemoHost) {
         self.host = host
@@ -25,12 +28,20 @@ final class DemoDispatcher {
 
     // MARK: - Keys
 
-    func forgetFinishedKeys() { finishedKeys = FinishedKeys(lifetimeMs: shape.repeats.lifetimeMs) }
+    func forgetFinishedKeys() {
+        finishedKeys = FinishedKeys(lifetimeMs: shape.repeats.lifetimeMs)
+        sentInputs = SentInputs()
+    }
 
     /// The outcome of a key's run, as long as it is remembered.
     func outcome(of key: String) -> FinishedKeys.Outcome? {
         guard case .outcome(let outcome, _)? = finishedKeys.memory(of: key, now: clock.wallMs) else { return nil }
         return outcome
+    }
+
+    func endedAt(of key: String) -> Int64? {
+        guard case .outcome(_, let time)? = finishedKeys.memory(of: key, now: clock.wallMs) else { return nil }
+        return time
     }
 
     func finish(_ key: String, _ outcome: FinishedKeys.Outcome) {
@@ -47,7 +58,8 @@ final class DemoDispatcher {
     }
 
     /// The answer for a key whose run is active or ended lately; the text of the repeat does not matter.
-    func answer(forKnown key: String, in canonical: String) -> DemoReply? {
+    func answer(forKnown key: String, saying text: String, in canonical: String) -> DemoReply? {
+        if case .byMode(let queueing) = shape.busySends { return answer(forKnown: key, saying: text, queueing) }
         if isUnderWay(key) { return .ok(["runId": key, "status": "in_flight"]) }
         switch finishedKeys.memory(of: key, now: clock.wallMs) {
         case nil: return nil
@@ -71,6 +83,7 @@ final class DemoDispatcher {
 
     func accept(_ message: DemoMessage, in session: DemoSession) {
         session.wasAborted = false
+        if case .byMode(let queueing) = shape.busySends { return accept(message, in: session, queueing) }
         if shape.announcesAccepted, !session.isNew {
             clock.after(ms: clock.paced(15)) { [sessions] in sessions.announceAccepted(message.userRow, in: session) }
         }
@@ -106,7 +119,7 @@ final class DemoDispatcher {
         }
     }
 
-    private func startLater(in session: DemoSession) {
+    func startLater(in session: DemoSession) {
         guard session.run == nil, !session.queue.isEmpty else { return }
         var delay = isFresh ? shape.firstStartMs : shape.startMs
         if session.queue.direct.isEmpty, case .loseKey(let late) = shape.busySends { delay = late.startMs }
@@ -123,7 +136,7 @@ final class DemoDispatcher {
             answerLate(in: session, afterMs: late.emptyFinalAtStartMs)
             if late.overtakes { session.queue.overtake() }
         }
-        guard let (message, keepsKey) = session.queue.takeNext() else { return }
+        guard let (message, keepsKey) = next(in: session) else { return }
         guard !isConflicted(session) else {
             refuse(message, in: session)
             return startLater(in: session)
@@ -142,6 +155,13 @@ final class DemoDispatcher {
         run.start()
     }
 
+    private func next(in session: DemoSession) -> (message: DemoMessage, keepsKey: Bool)? {
+        if case .byMode = shape.busySends, session.queue.direct.isEmpty {
+            return session.queue.takeTurn().map { ($0, false) }
+        }
+        return session.queue.takeNext()
+    }
+
     private func ended(_ run: DemoRun, _ ending: DemoRun.Ending, isRecovery: Bool) {
         let session = run.session
         runs[run.id] = nil
@@ -156,6 +176,8 @@ final class DemoDispatcher {
         case .failed(let summary): (outcome, isSilent) = (.failed(summary), false)
         case .dropped: (outcome, isSilent) = (.completed, true)
         }
+        session.lastRunID = run.id
+        if case .failed(let summary) = outcome { session.lastRunError = summary } else { session.lastRunError = nil }
         if isSilent {
             finish(run.id, outcome)
         } else {
@@ -164,6 +186,7 @@ final class DemoDispatcher {
             if case .aborted = ending { times = ReleaseShape.RunEnd() }
             tellEnd(of: run, outcome, times, keepsStates: isRecovery && shape.recovery?.keepsStates == true)
         }
+        settle(run.inputs, outcome, in: session)
         startLater(in: session)
     }
 
@@ -311,11 +334,12 @@ final class DemoDispatcher {
     /// Aborts the active run of a session and the messages that would run under their own keys.
     func abortAll(in session: DemoSession?, reason: String) -> [String] {
         guard let session else { return [] }
+        let withdrawn = withdrawAll(in: session, reason: reason)
         let waiting = session.queue.removeDirect()
         let run = session.run
         run?.abort(reason: reason)
         for message in waiting { abort(message, session, reason: reason) }
-        return (run.map { [$0.id] } ?? []) + waiting.map(\.key)
+        return (run.map { [$0.id] } ?? []) + waiting.map(\.key) + withdrawn
     }
 
     /// Aborts one message that waits for its run.
@@ -327,6 +351,7 @@ final class DemoDispatcher {
 
     private func abort(_ message: DemoMessage, _ session: DemoSession, reason: String) {
         finish(message.key, .aborted)
+        session.custody.cancel(message.key)
         if shape.announcesAccepted { startAborted(message, in: session) }
         host.connections.broadcastToReaders(
             "chat",

@@ -12,6 +12,14 @@ package struct DemoError: Error, Equatable {
         self.details = details
     }
 
+    /// The method was not done, and may be called again after a while.
+    static func later(_ ms: Int, _ message: String, details: WireValue) -> DemoError {
+        var error = DemoError("UNAVAILABLE", message, details: details)
+        error.isRetryable = true
+        error.retryAfterMs = ms
+        return error
+    }
+
     static func invalid(_ message: String) -> DemoError { DemoError("INVALID_REQUEST", message) }
 
     var wire: WireValue {

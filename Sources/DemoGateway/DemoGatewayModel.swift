@@ -227,17 +227,23 @@ package final class DemoGatewayModel: DemoGatewayCore {
     }
 
     private func refusalAtStartup(_ method: String) -> DemoReply? {
+        if host.isRestarted, case .initializing(let whole) = host.shape.startup, method == "chat.history",
+            clock.uptimeMs < Int64(clock.paced(whole))
+        {
+            return .failed(
+                .later(250, "session rows are initializing; reload the conversation", details: ["method": method])
+            )
+        }
         guard host.isRestarted, case .refusing(let whole) = host.shape.startup, Self.lateMethods.contains(method),
             clock.uptimeMs < Int64(clock.paced(whole))
         else { return nil }
-        var error = DemoError(
-            "UNAVAILABLE",
-            "\(method) unavailable during gateway startup",
-            details: ["reason": "startup-sidecars", "method": method]
+        return .failed(
+            .later(
+                500,
+                "\(method) unavailable during gateway startup",
+                details: ["reason": "startup-sidecars", "method": method]
+            )
         )
-        error.isRetryable = true
-        error.retryAfterMs = 500
-        return .failed(error)
     }
 
     // MARK: - Checks
@@ -317,6 +323,7 @@ package final class DemoGatewayModel: DemoGatewayCore {
         case "question.resolve": host.questions.resolve(request)
         case "sessions.reset": dispatcher.reset(request)
         case "sessions.list": host.sessions.list(request)
+        case "sessions.status": host.sessions.status(request)
         case "sessions.subscribe": host.sessions.subscribe(request)
         case "sessions.usage": usage.sessions(request)
         case "usage.cost": usage.cost(request)

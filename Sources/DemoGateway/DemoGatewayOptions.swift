@@ -38,13 +38,13 @@ package struct DemoGatewayOptions: Sendable, Equatable {
             default: throw .badValue(name: name, value: value, wanted: "3 or 4")
             }
         case "release":
-            if let found = DemoRelease(rawValue: value) {
+            if let found = DemoRelease(named: value) {
                 release = found
             } else if let (found, recorded) = ReleaseShape.recorded[value] {
                 release = found
                 shape = recorded
             } else {
-                let names = DemoRelease.allCases.map(\.rawValue) + ReleaseShape.recorded.keys.sorted()
+                let names = DemoRelease.names + ReleaseShape.recorded.keys.sorted()
                 throw .badValue(name: name, value: value, wanted: "one of " + names.joined(separator: ", "))
             }
         case "speed":

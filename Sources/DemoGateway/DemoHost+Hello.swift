@@ -7,7 +7,7 @@ extension DemoHost {
 
     func hello(_ connection: DemoConnection, auth: WireValue?, presence: [WireValue]) -> WireValue {
         let seesPaths = release == .march || connection.may("operator.admin")
-        let isAutumn = release == .autumn
+        let isAutumn = release >= .autumn
         let snapshot: WireValue = [
             "presence": presence, "health": health,
             "stateVersion": wireObject([
@@ -29,7 +29,10 @@ extension DemoHost {
             "server": wireObject([
                 "version": release.serverVersion, "bootId": isAutumn ? bootID : nil, "connId": connection.connID,
             ]),
-            "features": wireObject(["methods": DemoMethod.listed(for: release), "events": eventNames]),
+            "features": wireObject([
+                "methods": DemoMethod.listed(for: release), "events": eventNames,
+                "capabilities": release.capabilities,
+            ]),
             "snapshot": snapshot, "auth": auth,
             "policy": wireObject([
                 "maxPayload": Self.maximumPayload, "maxBufferedBytes": Self.maximumBuffered,

@@ -89,6 +89,8 @@ struct DemoMethod: Sendable {
                 .number("maxChars", from: 1, to: 500_000).since(.april), .number("offset").since(.autumn),
                 .text("messageId").since(.autumn), .text("sessionId").since(.autumn),
                 .text("cursor", atLeast: 0).since(.autumn), .number("maxBytes", from: 1_024).since(.autumn),
+                .number("pendingBefore", from: 1).since(.september),
+                ParamsRule(name: "inputRunIds", kind: .strings(atLeast: 1, atMost: 50), since: .september),
             ]
         ),
         DemoMethod(
@@ -96,6 +98,7 @@ struct DemoMethod: Sendable {
             scope: write,
             rules: [
                 .text("sessionKey").required, .text("runId"), laterAgentID, .flag("preserveSideRuns").since(.autumn),
+                .flag("discardPendingInput").since(.september),
             ]
         ),
         DemoMethod(
@@ -122,6 +125,15 @@ struct DemoMethod: Sendable {
                 .text("label", atMost: 512), .text("spawnedBy"), .text("agentId"), .text("search", atLeast: 0),
                 .number("offset").since(.june), .flag("configuredAgentsOnly").since(.june),
             ]
+        ),
+        DemoMethod(
+            name: "sessions.status",
+            scope: read,
+            rules: [
+                .text("key", atMost: 512).required, .text("agentId", atMost: 64), .text("sessionId", atMost: 128),
+                .text("expectedRunId", atMost: 256),
+            ],
+            since: .october
         ),
         DemoMethod(name: "sessions.subscribe", scope: read, rules: [], since: .april),
         DemoMethod(

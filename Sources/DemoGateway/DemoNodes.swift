@@ -109,7 +109,7 @@ final class DemoNodes {
             "connectedAtMs": device.isConnected ? device.connectedAt : nil,
             "approvalState": release >= .june ? "approved" : nil,
             "lastSeenAtMs": release >= .june ? device.connectedAt : nil,
-            "invocableCommands": release == .autumn ? device.commands.filter { $0 != "camera.clip" } : nil,
+            "invocableCommands": release >= .autumn ? device.commands.filter { $0 != "camera.clip" } : nil,
         ]
         return basics.adding(later)
     }

@@ -32,7 +32,7 @@ final class DemoPresence {
         host.connections.broadcast(
             "presence",
             ["presence": list],
-            scope: host.release == .autumn ? "operator.read" : nil,
+            scope: host.release >= .autumn ? "operator.read" : nil,
             withVersions: true
         )
     }

@@ -9,6 +9,22 @@ package enum DemoRelease: String, Sendable, CaseIterable, Comparable {
     case june
     /// Late 2026, still wire protocol 4: append-only deltas, hash guards, `FORBIDDEN`.
     case autumn
+    /// 2026.9.7: queue modes, inputs in custody, pauses. Read in its published code, not recorded.
+    case september
+    /// 2026.10.2: the same, and one end for each message. Read in tests of its source, not recorded.
+    case october
+
+    static let newest = DemoRelease.october
+
+    /// The names of releases on a command line.
+    static let names = allCases.map(\.rawValue) + ["newest"]
+
+    /// Releases that were not recorded also go by their versions.
+    init?(named name: String) {
+        let found = Self.allCases.last { $0.rawValue == name || $0 >= .september && $0.version == name }
+        guard let found = name == "newest" ? .newest : found else { return nil }
+        self = found
+    }
 
     package static func < (left: DemoRelease, right: DemoRelease) -> Bool { left.rank < right.rank }
 
@@ -18,6 +34,8 @@ package enum DemoRelease: String, Sendable, CaseIterable, Comparable {
         case .april: 1
         case .june: 2
         case .autumn: 3
+        case .september: 4
+        case .october: 5
         }
     }
 
@@ -28,7 +46,8 @@ package enum DemoRelease: String, Sendable, CaseIterable, Comparable {
         case .march: "2026.3.1"
         case .april: "2026.4.26"
         case .june: "2026.6.11"
-        case .autumn: "2026.10.2"
+        case .autumn, .october: "2026.10.2"
+        case .september: "2026.9.7"
         }
     }
 
@@ -60,18 +79,42 @@ package enum DemoRelease: String, Sendable, CaseIterable, Comparable {
     var needsReadScopeForEvents: Bool { self >= .june }
     var hasSubscriptions: Bool { self >= .april }
     /// Later chat deltas carry only the appended text.
-    var appendsOnly: Bool { self == .autumn }
-    var hasHashGuards: Bool { self == .autumn }
+    var appendsOnly: Bool { self >= .autumn }
+    var hasHashGuards: Bool { self >= .autumn }
     /// A missing scope is `FORBIDDEN` with details; earlier releases send `INVALID_REQUEST` with the scope in the
     /// message.
-    var hasForbiddenCode: Bool { self == .autumn }
+    var hasForbiddenCode: Bool { self >= .autumn }
     /// The tool of a command that needs an approval waits for it; in earlier releases it answers at once.
     var waitsForApprovals: Bool { self >= .june }
     var approvalLifeMs: Int { self == .march ? 120_000 : 1_800_000 }
     /// Approvals are sent only to clients that declare that they can ask somebody.
-    var gatesApprovalsByCap: Bool { self == .autumn }
+    var gatesApprovalsByCap: Bool { self >= .autumn }
     /// Agents can ask people; otherwise their tool answers at once.
-    var hasQuestions: Bool { self == .autumn }
+    var hasQuestions: Bool { self >= .autumn }
+    /// Rows name the run that wrote them, and who sent them; session rows name the active and the last run.
+    var namesRuns: Bool { self >= .september }
+    /// A failed run is reported once and leaves a row of its own kind; June and autumn report it twice.
+    var reportsFailuresOnce: Bool { self >= .september }
+    /// Inputs are stored before they are answered, and the history tells of them.
+    var hasCustody: Bool { self >= .september }
+    /// The custody of a single input ends when its row is written; otherwise it stays as consumed.
+    var dropsSingleInputs: Bool { self == .september }
+    /// `agent.wait` reports a cancelled run as an error; otherwise as a time-out with its end.
+    var waitsEndInErrors: Bool { self == .october }
+    /// Scopes for sessions alone.
+    var hasSessionScopes: Bool { self >= .september }
+    /// The scope for events about runs and sessions.
+    var eventScope: String { hasSessionScopes ? "operator.sessions.read" : "operator.read" }
+    /// The host may pause the gateway.
+    var hasPauses: Bool { self >= .september }
+    /// `features.capabilities`. Those of 2026.9.5; the list of 2026.9.7 is not established.
+    var capabilities: [String]? {
+        guard self >= .september else { return nil }
+        return [
+            "chat-send-routing-contract", "profile-binding-v1", "published-model-catalog", "session-settings-cas-v1",
+            "session-unread-ack-contract", "session-goal-start-v1",
+        ]
+    }
     /// Schema checks list every failure; otherwise they stop at the first missing field.
     var reportsAllFailures: Bool { self == .march }
 }

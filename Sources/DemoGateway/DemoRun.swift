@@ -22,6 +22,8 @@ final class DemoRun {
     let rawKey: String
     /// The connections that sent this message, or one waiting behind it: they get the run's tool events.
     private(set) var recipients: Set<DemoConnectionID>
+    /// The keys of the messages that it answers under an id of the gateway's own.
+    let inputs: [String]
 
     private unowned let host: DemoHost
     private let frames: RunFrames
@@ -57,14 +59,15 @@ final class DemoRun {
         self.session = session
         self.host = host
         self.onEnd = onEnd
-        frames = RunFrames(id, session, host)
+        inputs = message.inputs.map(\.key)
+        frames = RunFrames(id, session, host, endIDs: Self.endIDs(id, inputs, host.shape))
         text = StreamedText(frames, host)
-        transcript = RunTranscript(message, session, host)
+        transcript = RunTranscript(message, session, host, runID: id)
         tools = RunTools(frames, transcript, session, host)
         failures = RunFailures(frames, transcript, session, host)
         ownerDevice = message.ownerDevice
         rawKey = message.rawKey
-        recipients = [message.owner]
+        recipients = Set([message.owner] + message.inputs.map(\.owner))
         acceptedAt = message.acceptedAt
         let agentID = session.agentID
         // A resumed run only has the end of its answer left to send.
@@ -73,6 +76,12 @@ final class DemoRun {
             ? DemoScript.greeting(message.text)
             : DemoScript.matching(message.text) { host.agents.text(of: $0, agent: agentID) }
         timeline = RunTimeline(script, callID: host.newCallID)
+    }
+
+    /// Whether the chat events of the run's own id have an end is not established for a turn that answers others.
+    private static func endIDs(_ id: String, _ inputs: [String], _ shape: ReleaseShape) -> [String] {
+        if case .byMode(let queueing) = shape.busySends, !queueing.endsEarly, !inputs.isEmpty { return inputs }
+        return [id]
     }
 
     func start() { playLater() }
@@ -119,6 +128,22 @@ final class DemoRun {
         case .end: return complete()
         }
         playLater()
+    }
+
+    // MARK: - Steering
+
+    /// Takes another message into the run: its row is written now, and the answer will mention it. False if the run
+    /// has not begun or is about to end.
+    func steer(_ message: DemoMessage) -> Bool {
+        let noted = " Noted: \(message.text.prefix(DemoScript.repeatLimit))."
+        guard startedAt != nil, !isOver, timeline.sayAtEnd(noted, from: place) else { return false }
+        recipients.insert(message.owner)
+        var row = message.userRow
+        row.runID = id
+        row.recordedAt = clock.wallMs
+        transcript.commitUserRow()
+        host.sessions.append(row, to: session)
+        return true
     }
 
     private func begin() {
@@ -241,7 +266,7 @@ final class DemoRun {
             "phase": "end", "endedAt": clock.wallMs, "stopReason": "toolUse", "aborted": true,
             "livenessState": "blocked", "replayInvalid": false,
         ])
-        frames.chat(["state": "final", "stopReason": "toolUse"])
+        frames.chatEnd(["state": "final", "stopReason": "toolUse"])
         end(.completed)
     }
 
@@ -308,10 +333,11 @@ final class DemoRun {
         let april: WireValue = ["livenessState": "working", "replayInvalid": usedTools ? true : nil]
         let later: WireValue = [
             "stopReason": "stop", "aborted": false, "livenessState": "working", "replayInvalid": usedTools,
+            "executionSettled": release.namesRuns ? true : nil,
         ]
         frames.lifecycle(release >= .june ? later.adding(base) : release == .april ? base.adding(april) : base)
         text.flushChat()
-        frames.chat([
+        frames.chatEnd([
             "state": "final", "stopReason": release >= .june ? "stop" : nil,
             "message": isSilent || text.shown.isEmpty ? nil : frames.message(text.shown),
         ])
@@ -335,13 +361,16 @@ final class DemoRun {
     func abort(reason: String) {
         let number = frames.nextSeq()
         let partial = text.aborted
-        host.connections.broadcastToReaders(
-            "chat",
-            [
-                "runId": id, "sessionKey": release == .march ? rawKey : session.key, "seq": number,
-                "state": "aborted", "stopReason": reason, "message": partial.isEmpty ? nil : frames.message(partial),
-            ]
-        )
+        for id in frames.endIDs {
+            host.connections.broadcastToReaders(
+                "chat",
+                [
+                    "runId": id, "sessionKey": release == .march ? rawKey : session.key, "seq": number,
+                    "state": "aborted", "stopReason": reason,
+                    "message": partial.isEmpty ? nil : frames.message(partial),
+                ]
+            )
+        }
         let blocks = takeThinking() + (text.block.isEmpty ? [] : [.text(text.block)])
         let abort = RunAbort(
             RunAbort.Moment(
@@ -361,6 +390,7 @@ final class DemoRun {
                 [
                     "phase": "end", "status": "cancelled", "aborted": true, "stopReason": reason,
                     "startedAt": startedAt ?? acceptedAt, "endedAt": clock.wallMs,
+                    "executionSettled": release.namesRuns ? true : nil,
                 ],
                 seq: number
             )

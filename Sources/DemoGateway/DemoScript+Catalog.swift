@@ -83,7 +83,7 @@ extension DemoScript {
     }
 
     /// `ask Which colour? red | green`, `ask 5s …` or `ask secret …`: a question to a person, which only the newest
-    /// release has.
+    /// releases have.
     static func ask(_ message: String) -> DemoScript {
         var rest = message.drop { $0 == " " }.dropFirst(3).drop { $0 == " " || $0 == "\n" }
         let life = takeLife(&rest)

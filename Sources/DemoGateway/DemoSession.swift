@@ -28,6 +28,10 @@ final class DemoSession {
 
     var run: DemoRun?
     var queue = MessageQueue()
+    var custody = InputCustody()
+    /// The run that ended last, and its error.
+    var lastRunID: String?
+    var lastRunError: String?
     /// The end of its last run on the monotonic clock.
     var lastEnd: UInt64?
     /// Whether an earlier process ended during a run of the session, and no run has begun since.
@@ -51,10 +55,16 @@ final class DemoSession {
 
     func removeLastRow() { rows.removeLast() }
 
+    /// Whether the transcript has the user's row of a key.
+    func hasRow(of key: String) -> Bool {
+        rows.contains { if case .user(let found) = $0.kind { found == key } else { false } }
+    }
+
     /// Drops the state that a process holds only in memory.
     func loseMemory() {
         run = nil
         queue = MessageQueue()
+        custody.interrupt()
         notices = []
         lastEnd = nil
         isInterrupted = false
@@ -71,6 +81,7 @@ final class DemoSession {
         inputTokens = 0
         outputTokens = 0
         wasAborted = false
+        (lastRunID, lastRunError) = (nil, nil)
         messagesSinceFound = 0
     }
 
@@ -101,8 +112,19 @@ final class DemoSession {
         let runtime: WireValue =
             isLater ? Self.fastMode.adding(["agentRuntime": Self.agentRuntime, "hasActiveRun": isActive]) : [:]
         let marks: WireValue =
-            release == .autumn ? ["archived": isArchived, "pinned": isPinned, "unread": isUnread] : [:]
-        return head.adding(summary(release)).adding(models).adding(runtime).adding(marks)
+            release >= .autumn ? ["archived": isArchived, "pinned": isPinned, "unread": isUnread] : [:]
+        return head.adding(summary(release)).adding(models).adding(runtime).adding(marks).adding(runs(release))
+    }
+
+    /// The ids of the active run, or of the one about to begin: the whole set. Waiting turns are no runs yet.
+    var activeRunIDs: [String] { (run.map { [$0.id] } ?? []) + queue.direct.map(\.key) }
+
+    private func runs(_ release: DemoRelease) -> WireValue {
+        guard release.namesRuns else { return [:] }
+        return [
+            "activeRunIds": activeRunIDs, "lastRunId": lastRunID, "lastRunError": lastRunError,
+            "activeLeafEntryId": rows.last?.id,
+        ]
     }
 
     /// Whether the session has had no run, and no process has found it on disk.

@@ -98,7 +98,7 @@ final class DemoSessions {
     func announce(_ row: TranscriptRow, at seq: Int, in session: DemoSession) {
         switch row.kind {
         case .toolResult, .compaction: return
-        case .user, .assistant, .injected: break
+        case .user, .assistant, .injected, .failedRun: break
         }
         announceMessage(style.wire(row, seq: seq, isEvent: true), id: row.id, at: seq, in: session)
     }
@@ -136,7 +136,8 @@ final class DemoSessions {
     func announceChange(of session: DemoSession, phase: String, runID: String) {
         guard release.hasSubscriptions else { return }
         let change: WireValue = [
-            "phase": phase, "runId": runID, "ts": clock.wallMs, "session": session.row(release),
+            "phase": phase, "reason": release.namesRuns && phase == "start" ? "agent.run.started" : nil,
+            "runId": runID, "ts": clock.wallMs, "session": session.row(release),
         ]
         connections.send(
             "sessions.changed",
@@ -148,7 +149,9 @@ final class DemoSessions {
     /// Announces another change of a session.
     func announceChange(of session: DemoSession, reason: String) {
         guard release.hasSubscriptions else { return }
-        let change: WireValue = ["reason": reason, "ts": clock.wallMs]
+        let change: WireValue = [
+            "reason": reason, "ts": clock.wallMs, "session": release.namesRuns ? session.row(release) : nil,
+        ]
         let later: WireValue =
             release >= .june ? DemoSession.fastMode.adding(["hasActiveRun": session.isActive]) : [:]
         connections.send(
@@ -199,6 +202,24 @@ final class DemoSessions {
     func subscribe(_ request: DemoRequest) -> DemoReply {
         request.connection.subscribesToSessions = true
         return .ok(["subscribed": true])
+    }
+
+    /// Whether a certain run was the session's last one, and how it ended.
+    func status(_ request: DemoRequest) -> DemoReply {
+        let expected = request.string("sessionId")
+        let run = request.string("expectedRunId")
+        if run != nil, expected == nil { return .invalid("expectedRunId requires sessionId") }
+        guard let session = request.string("key").flatMap({ canonical($0) }).flatMap({ sessions[$0] }),
+            expected == nil || expected == session.sessionID
+        else { return .ok(["observedAt": clock.wallMs, "session": WireValue.null]) }
+        let isMatch = run != nil && run == session.lastRunID && !session.isActive
+        let matched: WireValue = ["runId": run, "status": session.status, "endedAt": session.endedAt]
+        let row: WireValue = [
+            "key": session.key, "agentId": session.agentID, "sessionId": session.sessionID, "status": session.status,
+            "hasActiveRun": session.isActive, "updatedAt": session.updatedAt,
+            "matchedRun": isMatch ? matched : WireValue.null,
+        ]
+        return .ok(["observedAt": clock.wallMs, "session": row])
     }
 
     func list(_ request: DemoRequest) -> DemoReply {

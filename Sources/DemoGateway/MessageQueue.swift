@@ -1,5 +1,23 @@
+/// The wish of a message to a busy session.
+enum QueueMode: String, CaseIterable {
+    /// Joins the active run.
+    case steer
+    /// Waits for a turn of its own.
+    case followup
+    /// Waits for a turn together with others of the same mode.
+    case collect
+    /// Ends the active run.
+    case interrupt
+}
+
 /// An accepted message, which starts a run or waits for one.
 struct DemoMessage {
+    /// A message that is answered by a turn under another id.
+    struct Input {
+        let key: String
+        let owner: DemoConnectionID
+    }
+
     let key: String
     /// The session key as the sender wrote it.
     let rawKey: String
@@ -11,6 +29,36 @@ struct DemoMessage {
     let acceptedAt: Int64
     /// Whether the message resumes a run that an earlier process left.
     var isRecovery = false
+    /// Only in releases with queue modes, as the next two.
+    var mode: QueueMode?
+    /// All parameters of its request.
+    var request = ""
+    /// The messages that its turn answers under an id of the gateway's own; none if it runs under its own key.
+    var inputs: [Input] = []
+
+    /// The message that a turn of the gateway's own begins with: these, in one row.
+    static func turn(of messages: [DemoMessage]) -> DemoMessage? {
+        guard var first = messages.first else { return nil }
+        let inputs = messages.map { Input(key: $0.key, owner: $0.owner) }
+        if messages.count > 1 {
+            let list = messages.enumerated().map { "\($0.offset + 1). \($0.element.text)" }
+            var row = first.userRow
+            row.kind = .user(key: nil)
+            row.blocks = [.text("[Queued messages while agent was busy]\n\n" + list.joined(separator: "\n"))]
+            row.senders = messages.flatMap(\.userRow.senders)
+            first = DemoMessage(
+                key: first.key,
+                rawKey: first.rawKey,
+                text: messages.map(\.text).joined(separator: "\n"),
+                userRow: row,
+                owner: first.owner,
+                ownerDevice: first.ownerDevice,
+                acceptedAt: first.acceptedAt
+            )
+        }
+        first.inputs = inputs
+        return first
+    }
 }
 
 /// One session's messages without a run.
@@ -69,5 +117,18 @@ struct MessageQueue {
         defer { if direct.isEmpty { isOrdered = false } }
         if !direct.isEmpty { return (direct.removeFirst(), true) }
         return late.isEmpty ? nil : (late.removeFirst().message, false)
+    }
+
+    /// Takes the waiting messages of the next turn: one, or several that are to be collected.
+    mutating func takeTurn() -> DemoMessage? {
+        guard let first = late.first?.message else { return nil }
+        let count = first.mode == .collect ? late.prefix { $0.message.mode == .collect }.count : 1
+        let taken = late.prefix(count).map(\.message)
+        late.removeFirst(count)
+        return DemoMessage.turn(of: taken)
+    }
+
+    mutating func removeLate(_ key: String) -> DemoMessage? {
+        late.firstIndex { $0.message.key == key }.map { late.remove(at: $0).message }
     }
 }

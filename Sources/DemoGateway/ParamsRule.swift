@@ -9,7 +9,7 @@ struct ParamsRule: Sendable {
         case any
         case object
         case objects
-        case strings(atLeast: Int)
+        case strings(atLeast: Int, atMost: Int? = nil)
         case choice([String])
         case nullable(Kind)
         /// Sixty-four lowercase hexadecimal digits.
@@ -117,9 +117,10 @@ extension ParamsRule.Kind {
         case .objects:
             guard value.kind == .array else { return "must be array" }
             return value.elements.allSatisfy { $0.kind == .object } ? nil : "must be object"
-        case .strings(let low):
+        case .strings(let low, let high):
             guard value.kind == .array else { return "must be array" }
             if value.count < low { return "\(not) have fewer than \(low) items" }
+            if let high, value.count > high { return "\(not) have more than \(high) items" }
             return value.elements.allSatisfy { $0.string?.isEmpty == false } ? nil : "must be string"
         case .choice(let values):
             guard let text = value.string else { return "must be string" }

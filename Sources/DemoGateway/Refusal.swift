@@ -52,7 +52,7 @@ package struct Refusal: Sendable, Equatable {
             : [
                 "code": "PROTOCOL_MISMATCH", "clientMinProtocol": params["minProtocol"]?.int,
                 "clientMaxProtocol": params["maxProtocol"]?.int, "expectedProtocol": spoken,
-                "minimumProbeProtocol": release == .autumn ? 3 : spoken,
+                "minimumProbeProtocol": release >= .autumn ? 3 : spoken,
             ]
         return DemoError("INVALID_REQUEST", "protocol mismatch", details: details)
     }

@@ -20,6 +20,19 @@ package struct ReleaseShape: Sendable, Equatable {
         case keepKey
         /// An empty `final` answers the message; its text runs later under a run id of the gateway's own.
         case loseKey(Late)
+        /// The message's queue mode decides; see `DemoDispatcher+Modes`.
+        case byMode(Queueing)
+    }
+
+    /// The waiting messages of a release with queue modes. They run under ids of the gateway's own.
+    struct Queueing: Equatable {
+        /// Whether an empty `final` answers a message that begins to wait, and the chat events of its turn come under
+        /// the turn's id alone. Otherwise the end of the turn is told under the message's own id, and only there.
+        var endsEarly: Bool
+        var emptyFinalMs = 40
+        /// The most waiting messages of a session. A further one takes the place of the oldest, as with the overflow
+        /// policy `old`; the gateway's default is to summarize the oldest ones.
+        var limit = 20
     }
 
     struct Late: Equatable {
@@ -44,6 +57,8 @@ package struct ReleaseShape: Sendable, Equatable {
         case slow(ms: Int)
         /// Most calls are refused as UNAVAILABLE during the start.
         case refusing(ms: Int)
+        /// The history is refused as UNAVAILABLE during the start.
+        case initializing(ms: Int)
     }
 
     /// The treatment of runs that were active when the process ended.
@@ -138,10 +153,22 @@ package struct ReleaseShape: Sendable, Equatable {
     package private(set) var isRecorded = false
 
     static func plain(_ release: DemoRelease) -> ReleaseShape {
+        if release >= .september { return newest(endsEarly: release == .september) }
         let late = Late(emptyFinalMs: 40, emptyFinalAtStartMs: 40, startMs: 120)
         return ReleaseShape(
             busySends: release < .june ? .loseKey(late) : .keepKey,
             aborts: release < .june ? .storePartial : .plain
+        )
+    }
+
+    private static func newest(endsEarly: Bool) -> ReleaseShape {
+        ReleaseShape(
+            userRow: .atStart,
+            busySends: .byMode(Queueing(endsEarly: endsEarly)),
+            startup: .initializing(ms: 300),
+            recovery: Recovery(afterMs: 3_000, onlyAfterCrash: false, replacesRow: false, keepsStates: false),
+            repeats: Repeats(tellAborts: true),
+            aborts: .plain
         )
     }
 

@@ -41,7 +41,7 @@ final class RunFailures {
         guard attempts < delays.count else { return giveUp(failure, run) }
         attempts += 1
         if policy.tellsFirst, attempts == 1 {
-            frames.chat(["state": "error", "errorMessage": shown(failure)])
+            frames.chatEnd(["state": "error", "errorMessage": shown(failure)])
             // No client gets the rest of the run.
             frames.isChatMuted = true
         }
@@ -66,10 +66,7 @@ final class RunFailures {
 
     private func failAttempt(_ failure: Failure) {
         let isEarlier = release < .june
-        transcript.append(
-            .assistant(stopReason: "error", error: isEarlier ? failure.detail : nil, usage: nil),
-            isEarlier ? [] : [.text("The agent run failed before producing a reply.")]
-        )
+        if !release.reportsFailuresOnce { writeRow(failure) }
         let shown = shown(failure)
         guard !isEarlier else {
             let state: WireValue = ["livenessState": release == .april ? "blocked" : nil]
@@ -89,12 +86,20 @@ final class RunFailures {
         ])
     }
 
+    private func writeRow(_ failure: Failure) {
+        let isEarlier = release < .june
+        transcript.append(
+            .assistant(stopReason: "error", error: isEarlier ? failure.detail : nil, usage: nil),
+            isEarlier ? [] : [.text("The agent run failed before producing a reply.")]
+        )
+    }
+
     private func giveUp(_ failure: Failure, _ run: Steering) {
         guard release < .june else { return tellLater(failure, run) }
         guard !frames.isChatMuted else { return run.end(.failed(shown(failure))) }
         let kind = release == .april ? failure.kind : nil
         let tell = { [self] in
-            frames.chat(["state": "error", "errorMessage": shown(failure), "errorKind": kind])
+            frames.chatEnd(["state": "error", "errorMessage": shown(failure), "errorKind": kind])
             run.end(.failed(shown(failure)))
         }
         if policy.lastErrorMs == 0 { tell() } else { run.after(policy.lastErrorMs, tell) }
@@ -111,7 +116,9 @@ final class RunFailures {
         frames.lifecycle([
             "aborted": false, "livenessState": "blocked", "phase": "error", "endedAt": now, "error": shown,
             "fallbackExhaustedFailure": failure.isOverflow ? nil : true,
+            "executionSettled": release.namesRuns ? true : nil,
         ])
+        if release.reportsFailuresOnce { return tellOnce(failure, run) }
         let first = failure.isOverflow ? failure.finalText : shown
         frames.chat([
             "state": "error", "errorMessage": first, "message": frames.message(first), "errorKind": failure.kind,
@@ -128,6 +135,13 @@ final class RunFailures {
         }
         run.end(.failed(shown))
         host.clock.after(ms: host.clock.paced(Self.secondErrorMs), tell)
+    }
+
+    private func tellOnce(_ failure: Failure, _ run: Steering) {
+        transcript.append(.failedRun, [.text("This turn ended before a reply.")])
+        let text = failure.laterText
+        frames.chatEnd(["state": "error", "errorMessage": text, "errorKind": failure.kind ?? "unknown"])
+        run.end(.failed(text))
     }
 
     // MARK: - Overflow of the context

@@ -1,6 +1,8 @@
 /// The events of one run, numbered separately.
 final class RunFrames {
     let id: String
+    /// The ids under which the run's end is told: its own, or those of the messages it answers.
+    let endIDs: [String]
     private let session: DemoSession
     private unowned let host: DemoHost
     private(set) var seq = 0
@@ -11,8 +13,9 @@ final class RunFrames {
     private var release: DemoRelease { host.release }
     private var clock: DemoClock { host.clock }
 
-    init(_ id: String, _ session: DemoSession, _ host: DemoHost) {
+    init(_ id: String, _ session: DemoSession, _ host: DemoHost, endIDs: [String]? = nil) {
         self.id = id
+        self.endIDs = endIDs ?? [id]
         self.session = session
         self.host = host
     }
@@ -70,10 +73,20 @@ final class RunFrames {
     }
 
     /// A chat event has the number of the run's last agent event, unless one is given.
-    func chat(_ rest: WireValue, seq: Int? = nil) {
+    func chat(_ rest: WireValue, seq: Int? = nil) { chat(rest, seq: seq, under: [id]) }
+
+    /// Tells the end of the run in a chat event.
+    func chatEnd(_ rest: WireValue, seq: Int? = nil) { chat(rest, seq: seq, under: endIDs) }
+
+    private func chat(_ rest: WireValue, seq: Int?, under ids: [String]) {
         guard !isChatMuted, !isMuted else { return }
-        let head: WireValue = ["runId": id, "sessionKey": session.key, "seq": seq ?? self.seq]
-        host.connections.broadcastToReaders("chat", head.adding(rest))
+        for id in ids {
+            let head: WireValue = [
+                "runId": id, "sessionKey": session.key, "agentId": release.namesRuns ? session.agentID : nil,
+                "seq": seq ?? self.seq,
+            ]
+            host.connections.broadcastToReaders("chat", head.adding(rest))
+        }
     }
 
     func message(_ text: String) -> WireValue {

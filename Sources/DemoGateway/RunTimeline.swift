@@ -83,6 +83,16 @@ struct RunTimeline {
         beats.insert(contentsOf: pieces, at: place)
     }
 
+    /// Adds a text as the last one; false if the run has nothing more to say.
+    mutating func sayAtEnd(_ text: String, from place: Int) -> Bool {
+        let end = beats.indices.first { index in
+            if index >= place, case .finishing = beats[index].beat { return true }
+            return false
+        }
+        if let end { say(text, at: end) }
+        return end != nil
+    }
+
     /// Changes the next beats for a call whose command does not run now: its result follows at once.
     mutating func endAtOnce(_ callID: String, from place: Int, after delay: Int) {
         let later = beats[place...].filter { entry in

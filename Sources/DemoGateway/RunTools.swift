@@ -122,7 +122,7 @@ final class RunTools {
 
     /// Reports a refused command once more, after the run's end.
     func tellRefusal() {
-        guard let meta = refusedMeta else { return }
+        guard let meta = refusedMeta, !release.reportsFailuresOnce else { return }
         let text = "⚠️ 🛠️ `\(meta)` failed"
         let payload: WireValue = [
             "runId": frames.id, "sessionKey": session.key, "seq": 1, "state": "error", "errorMessage": text,

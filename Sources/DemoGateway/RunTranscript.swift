@@ -5,15 +5,21 @@ final class RunTranscript {
     private let messageText: String
     private var userRow: TranscriptRow
     private let isRecovery: Bool
+    private let runID: String?
+    private let inputs: [String]
     private var isCommitted = false
     private var isAnnounced = false
 
-    init(_ message: DemoMessage, _ session: DemoSession, _ host: DemoHost) {
+    init(_ message: DemoMessage, _ session: DemoSession, _ host: DemoHost, runID: String? = nil) {
         self.session = session
         self.host = host
         messageText = message.text
         userRow = message.userRow
         isRecovery = message.isRecovery
+        self.runID = runID
+        inputs = message.inputs.isEmpty ? [message.key] : message.inputs.map(\.key)
+        // A repeat whose row an earlier process wrote runs again, without another row.
+        isCommitted = host.release.hasCustody && session.hasRow(of: message.key)
     }
 
     /// Starts the run: writes the user's row, or keeps it for the first answer.
@@ -36,6 +42,7 @@ final class RunTranscript {
     func commitUserRow() {
         guard !isCommitted else { return }
         isCommitted = true
+        session.custody.consume(inputs, by: userRow.id, dropsSingle: host.release.dropsSingleInputs)
         guard !isAnnounced else { return host.sessions.restore(userRow, to: session) }
         userRow.recordedAt = host.clock.wallMs
         host.sessions.append(userRow, to: session)
@@ -57,7 +64,9 @@ final class RunTranscript {
 
     /// Appends a row without the user's row before it.
     func appendAhead(_ kind: TranscriptRow.Kind, _ blocks: [TranscriptRow.Block]) {
-        host.sessions.append(host.sessions.row(kind, blocks), to: session)
+        var row = host.sessions.row(kind, blocks)
+        row.runID = runID
+        host.sessions.append(row, to: session)
     }
 
     /// Sends subscribers a row that is not written to the transcript.

@@ -15,6 +15,13 @@ struct TranscriptRow {
         var mimeType: String
     }
 
+    /// A client that sent a user's message.
+    struct Sender {
+        var id: String
+        var mode: String
+        var displayName: String?
+    }
+
     enum Kind {
         case user(key: String?)
         case assistant(stopReason: String, error: String?, usage: Usage?)
@@ -23,6 +30,8 @@ struct TranscriptRow {
         case toolResult(callID: String, name: String, isError: Bool)
         /// The gateway has summarized the transcript.
         case compaction
+        /// A run has failed before its reply.
+        case failedRun
     }
 
     struct Usage {
@@ -36,6 +45,9 @@ struct TranscriptRow {
     var timestamp: Int64
     var recordedAt: Int64
     var media: [Media] = []
+    /// The run that wrote the row, or that a user's message joined.
+    var runID: String?
+    var senders: [Sender] = []
 
     var isUser: Bool {
         if case .user = kind { true } else { false }
@@ -51,6 +63,7 @@ struct TranscriptRow {
         case .assistant, .injected: "assistant"
         case .toolResult: "toolResult"
         case .compaction: "system"
+        case .failedRun: "custom"
         }
     }
 }
@@ -74,7 +87,9 @@ struct TranscriptStyle {
         switch row.kind {
         case .user(let key):
             body = ["content": userContent(row), "timestamp": row.timestamp]
-            if release == .june { body = body.adding(["idempotencyKey": key.map { "\($0):user" }]) }
+            if release == .june || release.namesRuns {
+                body = body.adding(["idempotencyKey": key.map { "\($0):user" }])
+            }
             if let first = row.media.first {
                 body = body.adding([
                     "MediaPath": first.path, "MediaPaths": row.media.map(\.path), "MediaType": first.mimeType,
@@ -102,6 +117,11 @@ struct TranscriptStyle {
                 "timestamp": row.timestamp,
             ]
         case .compaction: body = ["content": blocks(row), "timestamp": row.timestamp]
+        case .failedRun:
+            body = [
+                "customType": "run-failed-before-reply", "content": row.plainText, "display": true,
+                "timestamp": row.timestamp,
+            ]
         }
         return head.adding(body)
     }
@@ -109,14 +129,21 @@ struct TranscriptStyle {
     private func identity(_ row: TranscriptRow, seq: Int, isEvent: Bool) -> WireValue {
         guard release >= .april else { return [:] }
         var key: String?
-        if release == .autumn, case .user(let sent) = row.kind { key = sent.map { "\($0):user" } }
+        if release >= .autumn, case .user(let sent) = row.kind { key = sent.map { "\($0):user" } }
         return [
             "__openclaw": wireObject([
                 "kind": row.role == "system" ? "compaction" : nil, "id": row.id,
                 "recordTimestampMs": isEvent || release < .june ? nil : row.recordedAt, "seq": seq,
                 "idempotencyKey": key,
+                "runId": release.namesRuns && !row.isUser ? row.runID : nil,
+                "steerTargetRunId": row.isUser ? row.runID : nil,
+                "transport": row.senders.isEmpty ? nil : wireObject(["clients": row.senders.map(sender)]),
             ])
         ]
+    }
+
+    private func sender(_ sender: TranscriptRow.Sender) -> WireValue {
+        ["id": sender.id, "mode": sender.mode, "displayName": sender.displayName]
     }
 
     /// March keeps blocks; later releases send plain text if there is nothing else.

@@ -239,7 +239,7 @@ struct FaultTests {
             ("protocol", "5", "protocol: \"5\" is not 3 or 4"),
             (
                 "release", "2026.6.1",
-                "release: \"2026.6.1\" is not one of march, april, june, autumn, 2026.3.1, 2026.4.26, 2026.6.11"
+                "release: \"2026.6.1\" is not one of march, april, june, autumn, september, october, newest, 2026.3.1, 2026.4.26, 2026.6.11"
             ),
             ("speed", "-1", "speed: \"-1\" is not 0 or a number from 0.01 to 1000"),
             ("fault", "silence", "fault: \"silence\" is not NAME=VALUE"),

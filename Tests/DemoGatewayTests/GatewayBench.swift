@@ -197,12 +197,30 @@ final class TestClient {
     func chat(_ state: String) -> [JSONValue] { payloads("chat").filter { $0["state"]?.string == state } }
 
     @discardableResult
-    func chatSend(_ text: String, key: String, session: String = "agent:main:main") -> JSONValue? {
+    func chatSend(_ text: String, key: String, session: String = "agent:main:main", mode: String? = nil) -> JSONValue? {
         let quoted = WireValue.string(text)
+        let queueMode = mode.map { ",\"queueMode\":\"\($0)\"" } ?? ""
         return call(
             "chat.send",
-            "{\"sessionKey\":\"\(session)\",\"message\":\(String(decoding: quoted.bytes, as: UTF8.self)),\"idempotencyKey\":\"\(key)\"}"
+            "{\"sessionKey\":\"\(session)\",\"message\":\(String(decoding: quoted.bytes, as: UTF8.self)),\"idempotencyKey\":\"\(key)\"\(queueMode)}"
         )
+    }
+
+    @discardableResult
+    func wait(_ run: String) -> JSONValue? { payload("agent.wait", "{\"runId\":\"\(run)\",\"timeoutMs\":1}") }
+
+    /// The main session's history, with the receipts of some inputs.
+    @discardableResult
+    func history(receipts keys: [String] = []) -> JSONValue? {
+        let asked = keys.isEmpty ? "" : ",\"inputRunIds\":[\(keys.map { "\"\($0)\"" }.joined(separator: ","))]"
+        return payload("chat.history", "{\"sessionKey\":\"main\"\(asked)}")
+    }
+
+    /// The chat events of one run: `final`, or `final+` with a message.
+    func chat(of run: String) -> [String] {
+        payloads("chat").filter { $0["runId"]?.string == run && $0["state"]?.string != "delta" }.map {
+            ($0["state"]?.string ?? "") + ($0["message"] == nil ? "" : "+")
+        }
     }
 
     /// The main agent's name in `agents.list`.

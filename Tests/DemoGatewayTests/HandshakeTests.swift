@@ -141,8 +141,8 @@ struct HandshakeTests {
                 "{\"agentId\":\"main\",\"name\":\"USER.md\",\"content\":\"\"}"
             )?["error"]
             #expect(error?["message"]?.string == "missing scope: operator.admin")
-            #expect(error?["code"]?.string == (release == .autumn ? "FORBIDDEN" : "INVALID_REQUEST"))
-            #expect(error?["details"]?["missingScope"]?.string == (release == .autumn ? "operator.admin" : nil))
+            #expect(error?["code"]?.string == (release >= .autumn ? "FORBIDDEN" : "INVALID_REQUEST"))
+            #expect(error?["details"]?["missingScope"]?.string == (release >= .autumn ? "operator.admin" : nil))
         }
     }
 
