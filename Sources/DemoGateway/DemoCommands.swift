@@ -47,6 +47,10 @@ final class DemoCommands {
         case "/status":
             answer =
                 "🦞 OpenClaw demo \(host.release.version)\n🧠 Model: demo/\(session.model ?? "demo-1")\n🧵 Session: \(canonical)"
+        case "/suspend" where host.release.hasPauses:
+            let seconds = min(max(Int(argument ?? "") ?? 10, 1), 3_600)
+            host.suspend(forMs: seconds * 1_000)
+            answer = "⚙️ Suspended for \(seconds) s."
         case "/help", "/commands":
             answer =
                 "ℹ️ Demo commands\n\n/new | /reset | /verbose on|off|full | /reasoning on|off|stream | /status | /stop"

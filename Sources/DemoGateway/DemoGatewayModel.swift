@@ -286,6 +286,7 @@ package final class DemoGatewayModel: DemoGatewayCore {
         {
             return .invalid("invalid \(method.name) params: \(failure)")
         }
+        if let refusal = host.pause.refusal(of: method.name) { return .failed(refusal) }
         return refusalAtStartup(method.name) ?? perform(request)
     }
 
@@ -392,6 +393,13 @@ package final class DemoGatewayModel: DemoGatewayCore {
                 ["node": $0.node, "command": $0.command, "key": $0.key, "params": $0.params]
             }
         )
+    }
+
+    /// Begins or ends a pause, as the gateway's host does. Releases before 2026.9.7 have none.
+    package func pause(_ pause: DemoPause, now: DemoInstant) -> [DemoAction] {
+        clock.set(now)
+        host.enter(pause)
+        return connections.takeActions()
     }
 
     /// Removes scopes from an open connection, as a change of its token does.

@@ -20,6 +20,7 @@ extension DemoHost {
                 "defaultAgentId": "main", "mainKey": options.mainKey, "mainSessionKey": sessions.mainSessionKey,
                 "scope": "per-sender",
             ]),
+            "suspension": pause.phase == "accepting" ? nil : wireObject(["phase": pause.phase]),
             "authMode": seesPaths ? (options.password == nil ? "token" : "password") : nil,
         ]
         // Derived from the start time, so that the model needs no random bytes for it.
@@ -49,6 +50,7 @@ extension DemoHost {
             "presence", "tick", "shutdown", "health", "cron", "device.pair.requested", "device.pair.resolved",
             "exec.approval.requested", "exec.approval.resolved",
         ] + (release.hasQuestions ? ["question.requested", "question.resolved"] : [])
+            + (release.hasPauses ? ["gateway.suspension"] : [])
     }
 
     var health: WireValue {

@@ -10,6 +10,8 @@ final class DemoHost {
     let questions: DemoQuestions
     /// Whether the host found the disk of an earlier process.
     let isRestarted: Bool
+    /// Set by `enter(_:)` alone.
+    var pause = DemoPause.accepting
     private var toolCalls = 0
 
     init(_ options: DemoGatewayOptions, _ primitives: DemoPrimitives, _ now: DemoInstant, _ disk: DemoDisk?) {

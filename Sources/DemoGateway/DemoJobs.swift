@@ -112,7 +112,7 @@ final class DemoJobs {
         let (turn, id) = (job.turn, job.id)
         clock.after(ms: Int(next - now)) { [weak self] in
             guard let self, let job = self[id], job.turn == turn else { return }
-            if job.runningAt == nil { self.start(job, by: nil) }
+            if job.runningAt == nil, self.host.pause == .accepting { self.start(job, by: nil) }
             self.plan(job)
         }
     }

@@ -51,6 +51,12 @@ package struct ControlSurface {
                 now: now
             )
             return json(200, ["restarted": true], actions)
+        case ("POST", "/demo/pause"):
+            guard let pause = value("phase").flatMap(DemoPause.init) else {
+                let phases = DemoPause.allCases.map(\.rawValue).joined(separator: ", ")
+                return json(400, ["error": "phase has to be one of \(phases)"])
+            }
+            return json(200, ["phase": pause.rawValue], gateway.pause(pause, now: now))
         case ("POST", "/demo/drop"): return json(200, ["dropped": true], gateway.dropAll(now: now))
         case ("POST", "/demo/tick"):
             let tick: WireValue = ["ts": gateway.skewed(now).wall.milliseconds]

@@ -133,6 +133,11 @@ package final class FaultyGateway: DemoGatewayCore {
         return actions
     }
 
+    /// Begins or ends a pause of the gateway.
+    func pause(_ pause: DemoPause, now: DemoInstant) -> [DemoAction] {
+        filtered(model.pause(pause, now: skewed(now)))
+    }
+
     /// Ends every connection without a close frame.
     func dropAll(now: DemoInstant) -> [DemoAction] { connections.keys.sorted().flatMap { drop($0, now) } }
 
