@@ -278,10 +278,8 @@ struct DemoAdmission {
     }
 
     private static func covers(_ approved: [String], _ requested: [String]) -> Bool {
-        if approved.contains("operator.admin") { return true }
-        return requested.allSatisfy { scope in
-            approved.contains(scope) || (scope == "operator.read" && approved.contains("operator.write"))
-        }
+        let granted = Set(approved)
+        return granted.contains("operator.admin") || requested.allSatisfy { DemoConnection.covers(granted, $0) }
     }
 
     private mutating func askForPairing(

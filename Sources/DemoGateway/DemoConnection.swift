@@ -48,10 +48,19 @@ final class DemoConnection {
         scopes = Set(admitted.scopes)
     }
 
-    /// Whether the client has a scope. Write includes read, admin includes all.
-    func may(_ scope: String) -> Bool {
-        if scopes.contains("operator.admin") || scopes.contains(scope) { return true }
-        return scope == "operator.read" && scopes.contains("operator.write")
+    /// Whether the client has a scope.
+    func may(_ scope: String) -> Bool { Self.covers(scopes, scope) }
+
+    /// The scopes that include another one, besides admin, which includes all.
+    private static let wider = [
+        "operator.read": ["operator.write"],
+        "operator.sessions.write": ["operator.write"],
+        "operator.sessions.read": ["operator.sessions.write", "operator.read", "operator.write"],
+    ]
+
+    static func covers(_ granted: Set<String>, _ scope: String) -> Bool {
+        if granted.contains("operator.admin") || granted.contains(scope) { return true }
+        return wider[scope, default: []].contains { granted.contains($0) }
     }
 
     /// The key of the connection's entry in the presence list.

@@ -61,7 +61,7 @@ final class DemoConnections {
 
     /// Like `broadcast`, but later releases send the event only to readers.
     func broadcastToReaders(_ event: String, _ payload: WireValue) {
-        broadcast(event, payload, scope: release.needsReadScopeForEvents ? "operator.read" : nil)
+        broadcast(event, payload, scope: release.needsReadScopeForEvents ? release.eventScope : nil)
     }
 
     /// Sends an event without a number to the open ones among the given connections.
@@ -74,6 +74,6 @@ final class DemoConnections {
 
     /// Connections that asked for session events and may read.
     var subscribers: [DemoConnection] {
-        all.filter { $0.isOpen && $0.subscribesToSessions && $0.may("operator.read") }
+        all.filter { $0.isOpen && $0.subscribesToSessions && $0.may(release.eventScope) }
     }
 }

@@ -279,7 +279,8 @@ package final class DemoGatewayModel: DemoGatewayCore {
         let method = DemoMethod.named(request.method, release: release)
         // The scope is checked first: only an administrator learns that a method is unknown.
         let scope = method == nil ? "operator.admin" : method?.scope
-        if let scope, !connection.may(scope) { return missingScope(scope) }
+        let isEnough = method?.narrowScope(release).map(connection.may) ?? false
+        if let scope, !isEnough, !connection.may(scope) { return missingScope(scope) }
         guard let method else { return .invalid("unknown method: \(request.method)") }
         if let rules = method.rules,
             let failure = ParamsRule.failure(in: request.params, against: rules, release: release)

@@ -39,6 +39,20 @@ struct DemoMethod: Sendable {
         all.filter { $0.since <= release && $0.isListed }.map(\.name)
     }
 
+    private static let sessionReads: Set<String> = [
+        "agents.list", "chat.history", "models.list", "sessions.list", "sessions.status", "sessions.subscribe",
+    ]
+    private static let sessionWrites: Set<String> = [
+        "chat.abort", "chat.send", "question.get", "question.list", "question.resolve", "sessions.create",
+    ]
+
+    /// The narrower scope that is enough in the newest releases. The demo gives all sessions to everybody who has it.
+    func narrowScope(_ release: DemoRelease) -> String? {
+        guard release.hasSessionScopes else { return nil }
+        if Self.sessionReads.contains(name) { return "operator.sessions.read" }
+        return Self.sessionWrites.contains(name) ? "operator.sessions.write" : nil
+    }
+
     /// Methods of the node role. An operator's call to one is refused; after ten in a row the operator is disconnected.
     static let nodeOnly: Set<String> = [
         "node.event", "node.invoke.result", "node.canvas.capability.refresh", "skills.bins", "node.pending.drain",

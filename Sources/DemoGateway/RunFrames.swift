@@ -105,7 +105,7 @@ final class RunFrames {
         if release >= .june { payload = payload.adding(["goal": WireValue.null]) }
         let direct = host.connections.all.filter {
             recipients.contains($0.id) && $0.caps.contains("tool-events")
-                && (!release.needsReadScopeForEvents || $0.may("operator.read"))
+                && (!release.needsReadScopeForEvents || $0.may(release.eventScope))
         }
         host.connections.send("agent", payload, to: direct)
         guard release.hasSubscriptions else { return }

@@ -147,6 +147,21 @@ struct HandshakeTests {
     }
 
     @Test
+    func `scopes for sessions alone are enough for messages, and for no files`() throws {
+        let bench = try GatewayBench(.october)
+        let reader = bench.client(scopes: ["operator.sessions.read"], device: TestDevice(2))
+        #expect(reader.history() != nil)
+        #expect(reader.chatSend("hello", key: "a")?["error"]?["details"]?["code"]?.string == "MISSING_SCOPE")
+        let writer = bench.client(scopes: ["operator.sessions.write"], device: TestDevice(3))
+        #expect(writer.chatSend("hello", key: "b")?["ok"]?.bool == true)
+        bench.run(ms: 10)
+        #expect(reader.chat(of: "b") == ["final+"] && writer.chat(of: "b") == ["final+"])
+        #expect(writer.error("usage.status") == "missing scope: operator.read")
+        let earlier = try GatewayBench(.june).client(scopes: ["operator.sessions.write"])
+        #expect(earlier.error("chat.send") == "missing scope: operator.write")
+    }
+
+    @Test
     func `every rejection of the table can be asked for`() throws {
         let error = #expect(throws: DemoGatewayOptionError.self) { try GatewayBench(faults: ["refuse": "nothing"]) }
         let codes = error?.description.split { " ,".contains($0) }.map(String.init).filter { $0.contains("_") } ?? []
