@@ -43,6 +43,7 @@ extension DemoGatewayHandle {
     static func start(_ settings: Settings) async throws -> DemoGatewayHandle {
         var options = DemoGatewayOptions()
         try options.set("protocol", to: settings.text(.demoProtocol) ?? "4")
+        if let release = settings.text(.demoRelease) { try options.set("release", to: release) }
         options.port = UInt16(clamping: settings.int(.demoPort))
         options.speed = settings.fraction(.demoSpeed)
         return try await start(options)

@@ -100,7 +100,7 @@ struct CommandTableTests {
     @Test func `bash completes commands, options and words`() throws {
         for (line, expected) in [
             ("ladle st", ["status"]), ("ladle outbox re", ["retry", "recover"]),
-            ("ladle serve --dem", ["--demo", "--demo-port", "--demo-protocol", "--demo-speed"]),
+            ("ladle serve --dem", ["--demo", "--demo-port", "--demo-protocol", "--demo-release", "--demo-speed"]),
             ("ladle outbox list --only fai", ["failed"]), ("ladle serve --log-level w", ["warning"]),
             ("ladle completions z", ["zsh"]),
         ] {

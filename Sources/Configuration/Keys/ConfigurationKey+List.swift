@@ -79,6 +79,11 @@ extension ConfigurationKey {
         .means("Start a demo gateway inside Ladle and connect to it")
     package static let demoProtocol = ConfigurationKey("demo.protocol", .choice(["3", "4"]), default: "4")
         .means("Protocol version of the demo gateway")
+    package static let demoRelease = ConfigurationKey(
+        "demo.release",
+        .choice(["march", "april", "june", "autumn", "september", "october", "newest"])
+    )
+    .means("Release that the demo gateway imitates, whatever demo.protocol says")
     package static let demoPort = ConfigurationKey("demo.port", .int(0...65_535), default: "0")
         .means("Port of the demo gateway; 0 picks a free one")
     package static let demoSpeed = ConfigurationKey("demo.speed", .fraction(0...1000), default: "1")
@@ -373,7 +378,7 @@ extension ConfigurationKey {
         gatewayURL, gatewayTokenFile, gatewayPasswordFile, gatewayScopes, gatewayPin, gatewayAllowPlaintext,
         gatewayClientName, approvalsLinks, nodesAllow, notificationsSinks, notificationsAllowHosts,
         notificationsPublicURL, listen,
-        insecureLAN, advertise, unixMode, unixOwner, state, demo, demoProtocol,
+        insecureLAN, advertise, unixMode, unixOwner, state, demo, demoProtocol, demoRelease,
         demoPort, demoSpeed,
         accessLoopback, accessHosts, accessOrigins, accessTailnetAllow, accessTailnetCapability, accessTailnetSocket,
         accessTailnetServe, activityLabels, identityWrite, identityRefresh, audit, auditMaxBytes, auditKeep,
