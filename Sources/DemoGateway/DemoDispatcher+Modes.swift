@@ -93,16 +93,14 @@ extension DemoDispatcher {
     func accept(_ message: DemoMessage, in session: DemoSession, _ queueing: Queueing) {
         sentInputs.add(message.key, message.text)
         let isBusy = session.run != nil || !session.queue.isEmpty
-        if isBusy, message.mode == .steer, session.run?.steer(message) == true {
+        // The first message of a session is in no custody.
+        if !session.isNew { session.custody.store(message, sessionID: session.sessionID) }
+        if message.mode == .steer, session.run?.steer(message) == true {
             finish(message.key, .completed)
             announce("steer", of: session)
             return endEarly(message, in: session, queueing)
         }
-        // The first message of a session is in no custody.
-        if !session.isNew {
-            session.custody.store(message, sessionID: session.sessionID)
-            announce("send", of: session)
-        }
+        if !session.isNew { announce("send", of: session) }
         guard isBusy, message.mode != .interrupt else {
             session.queue.add(message)
             if session.queue.direct.count == 1 { startLater(in: session) }
@@ -170,8 +168,7 @@ extension DemoDispatcher {
     func withdraw(_ key: String, in session: DemoSession, discards: Bool, reason: String) -> Bool {
         guard let queueing else { return false }
         let waiting = session.queue.removeLate(key)
-        let isStored = session.custody[key].map { $0.state != .cancelled } ?? false
-        guard waiting != nil || isStored && discards && session.run?.inputs.contains(key) != true else { return false }
+        guard waiting != nil || discards && session.custody[key]?.state == .interrupted else { return false }
         if discards { session.custody.discard(key) } else { session.custody.cancel(key) }
         if waiting != nil, !queueing.endsEarly {
             finish(key, .aborted)

@@ -44,11 +44,17 @@ extension DemoHost {
         if isTold { connections.broadcastToReaders("gateway.suspension", ["phase": next.phase]) }
     }
 
-    /// A whole suspension, as a container platform does one.
+    /// A whole suspension, as a container platform does one: it waits for the end of all work.
     func suspend(forMs length: Int) {
-        let phases: [(ms: Int, pause: DemoPause)] = [
-            (100, .preparing), (200, .draining), (300, .prepared), (300 + length, .accepting),
-        ]
-        for (delay, next) in phases { clock.after(ms: delay) { [weak self] in self?.enter(next) } }
+        clock.after(ms: 100) { [weak self] in self?.enter(.preparing) }
+        clock.after(ms: 200) { [weak self] in self?.drain(thenForMs: length) }
+    }
+
+    private func drain(thenForMs length: Int) {
+        enter(.draining)
+        let isBusy = sessions.all.values.contains { $0.run != nil || !$0.queue.isEmpty }
+        guard !isBusy else { return clock.after(ms: 100) { [weak self] in self?.drain(thenForMs: length) } }
+        clock.after(ms: 100) { [weak self] in self?.enter(.prepared) }
+        clock.after(ms: 100 + length) { [weak self] in self?.enter(.accepting) }
     }
 }

@@ -7,7 +7,7 @@ package enum DemoRelease: String, Sendable, CaseIterable, Comparable {
     case april
     /// 2026.6.11, wire protocol 4.
     case june
-    /// Late 2026, still wire protocol 4: append-only deltas, hash guards, `FORBIDDEN`.
+    /// Late 2026 as its documents have it, still wire protocol 4: append-only deltas, hash guards, `FORBIDDEN`.
     case autumn
     /// 2026.9.7: queue modes, inputs in custody, pauses. Read in its published code, not recorded.
     case september

@@ -141,6 +141,7 @@ final class DemoRun {
         var row = message.userRow
         row.runID = id
         row.recordedAt = clock.wallMs
+        session.custody.consume([message.key], by: row.id, dropsSingle: release.dropsSingleInputs)
         transcript.commitUserRow()
         host.sessions.append(row, to: session)
         return true

@@ -105,6 +105,8 @@ struct QueueModeTests {
         #expect(client.wait("b")?["status"]?.string == "ok")
         let row = client.history()?["messages"]?.elements.first { $0["idempotencyKey"]?.string == "b:user" }
         #expect(row?["__openclaw"]?["steerTargetRunId"]?.string == "a")
+        let receipt = client.history(receipts: ["b"])?["inputReceipts"]?[0]
+        #expect(receipt?["state"]?.string == (release == .september ? nil : "consumed"))
         #expect(row?["__openclaw"]?["transport"]?["clients"]?[0]?["id"]?.string == "gateway-client")
         bench.run(ms: 60_000)
         #expect(client.chat(of: "b") == ["final"])
