@@ -162,8 +162,8 @@ def record(path):
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
-def loop(tally, protocol):
-    print(f"protocol {protocol}, seed {SEED}, {ROUNDS} rounds", flush=True)
+def loop(tally, *release):
+    print(f"{' '.join(release)}, seed {SEED}, {ROUNDS} rounds", flush=True)
     dice = random.Random(SEED)
     random.seed(SEED + 1)
     folder = pathlib.Path(scratch())
@@ -171,7 +171,7 @@ def loop(tally, protocol):
     gateway_port, port, state = free_port(), free_port(), scratch()
 
     def start_gateway():
-        return FaultyGateway("--protocol", str(protocol), "--record", str(accepted_file), "--recall", port=gateway_port)
+        return FaultyGateway(*release, "--record", str(accepted_file), "--recall", port=gateway_port)
 
     def start_ladle():
         return Serve("--log-level", "error", state=state, gateway=f"ws://127.0.0.1:{gateway_port}", port=port)
@@ -293,8 +293,12 @@ def loop(tally, protocol):
 
 
 TALLY = Tally()
+loop(TALLY, "--protocol", "4")
 # The older protocol shows no keys in its history: there the text and its time are the proof.
-loop(TALLY, 4)
-loop(TALLY, 3)
+loop(TALLY, "--protocol", "3")
+# The newest releases keep messages on disk: 2026.10.2, and 2026.9.7.
+loop(TALLY, "--release", "october")
+if OPTIONS.long:
+    loop(TALLY, "--release", "september")
 print(f"seed {SEED}")
 TALLY.end()
