@@ -75,13 +75,19 @@ enum ApprovalCommands {
     }
 
     private static func show(_ approval: JSONValue, _ invocation: Invocation) {
+        let text = ApprovalText(approval, invocation.time, invocation.style)
+        show(approval, text.end, text.question, invocation)
+    }
+
+    /// Shows an approval or a question: its id, end, session and times in one line, and its lines below.
+    static func show(_ item: JSONValue, _ end: String, _ lines: [String], _ invocation: Invocation) {
         let style = invocation.style
-        let text = ApprovalText(approval, invocation.time, style)
-        let isPending = approval["state"]?.string == "pending"
+        let text = ApprovalText(item, invocation.time, style)
+        let isPending = item["state"]?.string == "pending"
         let times = [text.since, isPending ? text.until : nil].compactMap(\.self).joined(separator: ", ")
-        let session = approval["session"]?.string.map { Printable.line($0) + " " } ?? ""
-        invocation.print("\(ApprovalText.id(approval)) \(text.end) \(session)" + style.dim(times))
-        for line in text.question { invocation.print("  " + line) }
+        let session = item["session"]?.string.map { Printable.line($0) + " " } ?? ""
+        invocation.print("\(ApprovalText.id(item)) \(end) \(session)" + style.dim(times))
+        for line in lines { invocation.print("  " + line) }
     }
 
     static func allow(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {

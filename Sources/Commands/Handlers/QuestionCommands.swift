@@ -62,14 +62,8 @@ enum QuestionCommands {
     }
 
     private static func show(_ question: JSONValue, _ invocation: Invocation) {
-        let style = invocation.style
-        let text = QuestionText(question, style)
-        let times = ApprovalText(question, invocation.time, style)
-        let until = question["state"]?.string == "pending" ? times.until : nil
-        let session = question["session"]?.string.map { Printable.line($0) + " " } ?? ""
-        let when = [times.since, until].compactMap(\.self).joined(separator: ", ")
-        invocation.print("\(ApprovalText.id(question)) \(text.end) \(session)" + style.dim(when))
-        for line in text.lines { invocation.print("  " + line) }
+        let text = QuestionText(question, invocation.style)
+        ApprovalCommands.show(question, text.end, text.lines, invocation)
     }
 
     static func answer(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {
