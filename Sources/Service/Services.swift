@@ -132,15 +132,21 @@ package final class Services: ServiceEventReceiver {
             outbox: outbox,
             ttlMilliseconds: settings.outboxTTLMilliseconds
         )
-        approvals = ApprovalService(gateway: gateway, feed: feed, runs: runs, clientName: settings.clientName)
+        approvals = ApprovalService(
+            ApprovalKind(gateway: gateway, runs: runs),
+            gateway: gateway,
+            feed: feed,
+            runs: runs,
+            clientName: settings.clientName
+        )
         approvalReader = ApprovalReader(feed: feed, approvals: approvals)
         approvalLinks = ApprovalLinks(feed: feed)
         readMarks = ReadMarks(feed: feed, events: events)
         questions = QuestionService(
+            QuestionKind(gateway: gateway, runs: runs),
             gateway: gateway,
             feed: feed,
             runs: runs,
-            approvals: approvals,
             clientName: settings.clientName
         )
         messages = MessageService(
@@ -298,7 +304,7 @@ package final class Services: ServiceEventReceiver {
                 messages.linkLost(on: loop)
                 documents.linkClosed()
                 approvals.linkLost(on: loop)
-                questions.linkLost()
+                questions.linkLost(on: loop)
                 devicePairing.linkLost()
             }
             feed.pass(StreamEvent(transient: "link", at: loop.wallClock) { $0.member("link", status) }, on: loop)

@@ -35,7 +35,7 @@ enum ApprovalProof {
             var register = ApprovalRegister()
             let now = Timestamp(milliseconds: 1_795_000_000_000)
             guard register.requested(approval, now: now) == [approval] else { return "it is not asked for" }
-            let end = max(now, approval.expiresAt).adding(milliseconds: ApprovalLimits.graceMs)
+            let end = max(now, approval.expiresAt).adding(milliseconds: WaitingLimits.graceMs)
             guard register.tick(now: end).first?.isPending == false else { return "it does not end" }
         }
         return nil

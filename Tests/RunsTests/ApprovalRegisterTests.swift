@@ -42,6 +42,11 @@ struct ApprovalRegisterTests {
         return String(decoding: writer.bytes, as: UTF8.self)
     }
 
+    private func resolved(_ id: String, _ decision: String, by name: String) throws -> ApprovalEvent {
+        let text = #"{"id":"\#(id)","decision":"\#(decision)","resolvedBy":"\#(name)"}"#
+        return ApprovalEvent(try JSONDocument(parsing: Array(text.utf8)).root, isResolved: true)
+    }
+
     private func attempt(_ start: ApprovalRegister.Start) throws -> Int {
         guard case .send(_, let attempt) = start else {
             Issue.record("\(start)")
@@ -57,11 +62,11 @@ struct ApprovalRegisterTests {
         #expect(register.requested(one, now: at(1)) == [])
         let number = register.askList()
         #expect(register.listed([one], asked: number, now: at(2)) { $0.kind == .exec } == [])
-        let ends = register.resolved("a", "deny", by: "phone", own: "Ladle", at: at(3))
+        let ends = register.resolved(try resolved("a", "deny", by: "phone"), own: "Ladle", now: at(3))
         #expect(ends.map(\.state) == [.denied])
         #expect(ends.first?.decidedBy == "phone")
         #expect(ends.first?.via == .other)
-        #expect(register.resolved("a", "deny", by: "phone", own: "Ladle", at: at(4)) == [])
+        #expect(register.resolved(try resolved("a", "deny", by: "phone"), own: "Ladle", now: at(4)) == [])
         #expect(register.requested(one, now: at(5)) == [])
         #expect(register.pending.isEmpty)
     }
@@ -102,7 +107,7 @@ struct ApprovalRegisterTests {
         var register = ApprovalRegister()
         _ = register.requested(try approval("a"), now: at(0))
         let attempt = try attempt(register.start(.allowOnce, of: "a", by: "kitchen", now: at(1)))
-        let ends = register.resolved("a", "allow-once", by: "Ladle", own: "Ladle", at: at(2))
+        let ends = register.resolved(try resolved("a", "allow-once", by: "Ladle"), own: "Ladle", now: at(2))
         #expect(ends.map(\.state) == [.allowed])
         #expect(ends.first?.decidedBy == "kitchen")
         #expect(ends.first?.via == .ladle)
@@ -115,7 +120,7 @@ struct ApprovalRegisterTests {
         _ = register.requested(try approval("a"), now: at(0))
         let attempt = try attempt(register.start(.allowOnce, of: "a", by: "kitchen", now: at(1)))
         #expect(register.start(.deny, of: "a", by: "hall", now: at(1)) == .underWay(try approval("a")))
-        let ends = register.resolved("a", "deny", by: "phone", own: "Ladle", at: at(2))
+        let ends = register.resolved(try resolved("a", "deny", by: "phone"), own: "Ladle", now: at(2))
         #expect(ends.first?.state == .denied)
         #expect(ends.first?.via == .other)
         #expect(register.answered("a", attempt: attempt, .refused(.gone), now: at(3)) == [])
@@ -130,13 +135,13 @@ struct ApprovalRegisterTests {
             #expect(register.answered(id, attempt: attempt, .lost, now: at(2)) == [])
             #expect(register[id]?.isPending == true)
         }
-        let ends = register.resolved("a", "allow-once", by: "Ladle", own: "Ladle", at: at(9))
+        let ends = register.resolved(try resolved("a", "allow-once", by: "Ladle"), own: "Ladle", now: at(9))
         #expect(ends.first?.via == .ladle)
         #expect(register.tick(now: at(121_000)).map(\.state) == [.unknown])
     }
 
     @Test func `a refusal ends it as far as it proves something`() throws {
-        let cases: [(ApprovalRefusal, Int64, Approval.State)] = [
+        let cases: [(WaitingRefusal, Int64, Approval.State)] = [
             (.gone, 1_000, .unknown), (.gone, 118_500, .expired), (.resolved, 1_000, .unknown),
             (.runAborted, 1_000, .cancelled), (.alwaysUnavailable, 1_000, .pending),
         ]
@@ -231,7 +236,9 @@ struct ApprovalRegisterTests {
             #expect(news.filter(\.isPending) == news)
             #expect(register.isOverfull)
         }
-        for one in all.prefix(100) { _ = register.resolved(one.id, "deny", by: "phone", own: "Ladle", at: at(400)) }
+        for one in all.prefix(100) {
+            _ = register.resolved(try resolved(one.id, "deny", by: "phone"), own: "Ladle", now: at(400))
+        }
         #expect(register.recent.count == ApprovalLimits.ended)
         let number = register.askList()
         let news = register.listed(Array(all.dropFirst(100)), asked: number, now: at(500)) { $0.kind == .exec }
@@ -244,7 +251,7 @@ struct ApprovalRegisterTests {
         let all = try (0..<200).map { try approval("a\($0)", created: Int64($0)) }
         for one in all {
             _ = register.requested(one, now: at(300))
-            _ = register.resolved(one.id, "deny", by: "phone", own: "Ladle", at: at(400))
+            _ = register.resolved(try resolved(one.id, "deny", by: "phone"), own: "Ladle", now: at(400))
         }
         let repeated = all.flatMap { register.requested($0, now: at(500)) }
         #expect(repeated == [])
@@ -280,7 +287,7 @@ struct ApprovalRegisterTests {
             // Nobody can be asked: what became of it is not known.
             var deaf = register
             #expect(deaf.tick(now: over).map(\.state) == [.unknown])
-            let wishes = (register.tick(now: over, listed: [.exec]), register.takeListRequest())
+            let wishes = (register.tick(now: over) { $0.kind == .exec }, register.takeListRequest())
             #expect(wishes.0 == [])
             #expect(wishes.1)
             // It waits, so it is followed further, and can be decided.
@@ -300,7 +307,7 @@ struct ApprovalRegisterTests {
             var register = ApprovalRegister()
             _ = register.requested(try approval("a"), now: at(0))
             // Our clock goes an hour forward.
-            #expect(register.tick(now: at(3_600_000), listed: [.exec]) == [])
+            #expect(register.tick(now: at(3_600_000)) { $0.kind == .exec } == [])
             let wish = register.takeListRequest()
             #expect(wish)
             let number = register.askList()
@@ -308,7 +315,7 @@ struct ApprovalRegisterTests {
             let ends = register.listed(rows, asked: number, now: at(3_600_000)) { $0.kind == .exec }
             #expect(ends.map(\.state) == (isListed ? [] : [.expired]))
             guard isListed else { continue }
-            #expect(register.tick(now: at(3_600_001), listed: [.exec]) == [])
+            #expect(register.tick(now: at(3_600_001)) { $0.kind == .exec } == [])
             guard case .send = register.start(.deny, of: "a", by: "o", now: at(3_600_001)) else {
                 Issue.record("it cannot be decided")
                 return
@@ -317,9 +324,9 @@ struct ApprovalRegisterTests {
         // A gateway that does not answer the question is not waited for.
         var silent = ApprovalRegister()
         _ = silent.requested(try approval("a"), now: at(0))
-        #expect(silent.tick(now: at(121_000), listed: [.exec]) == [])
-        #expect(silent.tick(now: at(180_999), listed: [.exec]) == [])
-        #expect(silent.tick(now: at(181_000), listed: [.exec]).map(\.state) == [.expired])
+        #expect(silent.tick(now: at(121_000)) { $0.kind == .exec } == [])
+        #expect(silent.tick(now: at(180_999)) { $0.kind == .exec } == [])
+        #expect(silent.tick(now: at(181_000)) { $0.kind == .exec }.map(\.state) == [.expired])
     }
 
     @Test func `who gave a decision whose answer was lost is named when it shows, also behind another decision`() throws
@@ -329,7 +336,7 @@ struct ApprovalRegisterTests {
         let first = try attempt(register.start(.allowOnce, of: "a", by: "kitchen", now: at(1)))
         #expect(register.answered("a", attempt: first, .lost, now: at(2)) == [])
         let second = try attempt(register.start(.deny, of: "a", by: "hall", now: at(3)))
-        let ends = register.resolved("a", "allow-once", by: "Ladle", own: "Ladle", at: at(4))
+        let ends = register.resolved(try resolved("a", "allow-once", by: "Ladle"), own: "Ladle", now: at(4))
         #expect(ends.first?.decidedBy == "kitchen")
         #expect(ends.first?.via == .ladle)
         #expect(register.answered("a", attempt: second, .refused(.resolved), now: at(5)) == [])
@@ -361,7 +368,7 @@ struct ApprovalRegisterTests {
         // As 2026.6.11 after `chat.abort`.
         let first = register.askList()
         #expect(register.listed([one], asked: first, now: at(1)) { $0.kind == .exec } == [])
-        #expect(register.tick(now: at(121_000), listed: [.exec]) == [])
+        #expect(register.tick(now: at(121_000)) { $0.kind == .exec } == [])
         let second = register.askList()
         #expect(register.listed([], asked: second, now: at(121_000)) { $0.kind == .exec }.map(\.state) == [.expired])
     }
@@ -386,7 +393,7 @@ struct ApprovalRegisterTests {
                 let id = "a\(random.next() % 3)"
                 switch random.next() % 10 {
                 case 0, 1: note(register.requested(try approval(id), now: at(now)))
-                case 2: note(register.resolved(id, "deny", by: "Ladle", own: "Ladle", at: at(now)))
+                case 2: note(register.resolved(try resolved(id, "deny", by: "Ladle"), own: "Ladle", now: at(now)))
                 case 3, 4:
                     if case .send(_, let attempt) = register.start(.deny, of: id, by: "o", now: at(now)) {
                         attempts.append((id, attempt))

@@ -184,15 +184,7 @@ struct ApprovalTests {
             now = approval.time ?? now
             if approval.isResolved {
                 said[id] = approval.decisionText
-                note(
-                    register.resolved(
-                        id,
-                        approval.decisionText,
-                        by: approval.resolvedBy,
-                        own: "Ladle",
-                        at: now
-                    )
-                )
+                note(register.resolved(approval, own: "Ladle", now: now))
             } else {
                 let shown = try #require(Approval(approval, session: nil, commandSHA256: nil, now: now))
                 #expect(shown.command == "echo 'sunny 21C' > weather.txt && cat weather.txt")

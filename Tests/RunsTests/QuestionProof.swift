@@ -28,8 +28,8 @@ enum QuestionProof {
         var register = QuestionRegister()
         guard register.requested(question, now: now) == [question] else { return "it is not asked" }
         var other = register
-        let time = max(now, question.expiresAt).adding(milliseconds: ApprovalLimits.graceMs)
-        guard register.tick(now: time, canList: false).first?.isPending == false else { return "it does not end" }
+        let time = max(now, question.expiresAt).adding(milliseconds: WaitingLimits.graceMs)
+        guard register.tick(now: time).first?.isPending == false else { return "it does not end" }
         let told = other.resolved(end, own: "Ladle", now: now)
         guard told.count == 1, told[0].isPending == false else { return "its end is not told" }
         return problem(of: told[0])

@@ -129,8 +129,8 @@ struct QuestionTests {
         let text = String(decoding: writer.bytes, as: UTF8.self)
         #expect(text.contains(#""answered":true"#))
         #expect(!text.contains("hunter2") && !"\(register)".contains("hunter2"))
-        #expect(end.isAnswered(by: answer))
-        #expect(!end.isAnswered(by: try QuestionAnswer(["key": ["x"]], to: one)))
+        #expect(end.hasEnded(by: answer))
+        #expect(!end.hasEnded(by: try QuestionAnswer(["key": ["x"]], to: one)))
     }
 
     @Test func `the list decides over what was missed, and over the time`() throws {
@@ -142,18 +142,18 @@ struct QuestionTests {
         let number = register.askList()
         #expect(register.listed([one], asked: number, now: at(1)) == [])
         // Its time is over: the gateway is asked, and shows it once more.
-        #expect(register.tick(now: at(901_000), canList: true) == [])
+        #expect(register.tick(now: at(901_000)) { _ in true } == [])
         let isWished = register.takeListRequest()
         #expect(isWished)
         let again = register.askList()
         #expect(register.listed([one], asked: again, now: at(901_001)) == [])
-        #expect(register.tick(now: at(901_002), canList: true) == [])
+        #expect(register.tick(now: at(901_002)) { _ in true } == [])
         let last = register.askList()
         #expect(register.listed([], asked: last, now: at(940_000)).map(\.state) == [.unknown])
         // Seen all the time, it ends with its time.
         var second = QuestionRegister()
         _ = second.requested(one, now: at(0))
-        _ = second.tick(now: at(901_000), canList: true)
+        _ = second.tick(now: at(901_000)) { _ in true }
         let asked = second.askList()
         #expect(second.listed([], asked: asked, now: at(901_001)).map(\.state) == [.expired])
         // Without its run it is cancelled.
@@ -179,7 +179,7 @@ struct QuestionTests {
         _ = register.requested(try #require(Question(event, session: nil, run: "r", now: at(0))), now: at(0))
         _ = register.runEnded("r")
         if !isSeen { register.mayHaveMissed() }
-        let ends = register.tick(now: at(901_000), canList: false)
+        let ends = register.tick(now: at(901_000))
         #expect(ends.map(\.state) == [isSeen ? .expired : .unknown])
     }
 

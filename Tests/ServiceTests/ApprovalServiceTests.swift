@@ -241,7 +241,7 @@ struct ApprovalServiceTests {
             var hashes: [String] = []
             for place in ["/home/sam", "/"] {
                 try await bench.asks(Asked.exec("a", "rm -rf x", more: #","cwd":"\#(place)""#), on: loop)
-                hashes.append(try #require(bench.services.approvals.approval("a", on: loop)?.commandSHA256))
+                hashes.append(try #require(bench.services.approvals.item("a", on: loop)?.commandSHA256))
             }
             #expect(bench.states(of: "a") == ["pending", "unknown", "pending"])
             var answers: [String] = []
@@ -395,10 +395,7 @@ struct ApprovalServiceTests {
                     before: before,
                     limit: 7
                 )
-                var page: ApprovalReader.Page?
-                bench.services.approvalReader.page(query, on: loop) { page = try? $0.get() }
-                try await bench.settle(on: loop)
-                let found = try #require(page)
+                let found = try #require(try await bench.services.approvalReader.page(query, on: loop))
                 seen += found.approvals.map(\.id)
                 before = found.hasMore ? found.approvals.last?.id : nil
             } while before != nil

@@ -18,7 +18,7 @@ enum ApprovalOperations {
             "/v1/act/{secret}",
             scope: nil,
             produces: [.plain],
-            handler: ApprovalLinkOperations.show
+            handler: Route.flow(ApprovalLinkOperations.show)
         ),
         Route(
             "actOnApproval",
@@ -26,7 +26,7 @@ enum ApprovalOperations {
             "/v1/act/{secret}",
             scope: nil,
             body: .unused,
-            handler: ApprovalLinkOperations.act
+            handler: Route.flow(ApprovalLinkOperations.act)
         ),
         Route(
             "listApprovals",
@@ -34,9 +34,9 @@ enum ApprovalOperations {
             "/v1/approvals",
             scope: .read,
             query: ["before", "kind", "limit", "session", "state"],
-            handler: list
+            handler: Route.flow(list)
         ),
-        Route("getApproval", .get, "/v1/approvals/{id}", scope: .read, handler: get),
+        Route("getApproval", .get, "/v1/approvals/{id}", scope: .read, handler: Route.flow(get)),
         Route(
             "decideApproval",
             .post,
@@ -44,7 +44,7 @@ enum ApprovalOperations {
             scope: .approvals,
             body: Route.json,
             grantsOrLimits: true,
-            handler: decide
+            handler: Route.flow(decide)
         ),
         Route(
             "linkApproval",
@@ -53,11 +53,11 @@ enum ApprovalOperations {
             scope: .approvals,
             body: Route.json,
             grantsOrLimits: true,
-            handler: ApprovalLinkOperations.make
+            handler: Route.flow(ApprovalLinkOperations.make)
         ),
     ]
 
-    static func list(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
+    static func list(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) async throws(Problem) {
         let query = ApprovalReader.Query(
             sessions: try call.onlySessions(of: api.runs),
             filter: try call.choice("state") ?? .pending,
@@ -65,79 +65,83 @@ enum ApprovalOperations {
             before: call.text("before"),
             limit: try call.number("limit", in: 1...200, default: 50)
         )
-        api.services.approvalReader.page(query, on: loop) { result in
-            switch result {
-            case .success(let page?): answer(call, page, api, on: loop)
-            case .success: call.fail(.noPlace("before", "approval"), on: loop)
-            case .failure(let error): call.fail(.storage(error), on: loop)
-            }
-        }
-    }
-
-    private static func answer(
-        _ call: Call,
-        _ page: ApprovalReader.Page,
-        _ api: HTTPAPI,
-        on loop: isolated EventLoop
-    ) {
+        let found: ApprovalReader.Page?
+        do { found = try await api.services.approvalReader.page(query, on: loop) } catch { throw .storage(error) }
+        guard let page = found else { throw .noPlace("before", "approval") }
         let service = api.services.approvals
-        let now = service.gatewayTime(on: loop)
         let pending = service.pendingCount(of: call.caller.sessions)
-        func write(_ writer: inout JSONWriter, now: Timestamp?) {
+        call.respond(now: service.gatewayTime(on: loop), on: loop) { writer, now in
             writer.object { object in
                 object.array("approvals") { list in
                     for approval in page.approvals { approval.write(to: &list, now: now) }
                 }
                 object.member("pending", pending)
-                object.member("live", service.sight.isConnected)
-                object.member("complete", service.sight == .whole && !service.isOverfull)
-                object.member("reason", service.sight.reason ?? (service.isOverfull ? "too_many" : nil))
-                if !service.sight.isConnected { object.member("asOf", service.asOf ?? api.startedAt) }
+                service.writeSight(to: &object, startedAt: api.startedAt)
                 if page.hasMore { object.member("before", page.approvals.last?.id) }
             }
         }
-        // The remaining time changes constantly, so the tag leaves it out.
-        var lasting = JSONWriter()
-        write(&lasting, now: nil)
-        call.respond(.json { write(&$0, now: now) }, tag: EntityTag(ofBytes: lasting.bytes), on: loop)
     }
 
-    static func get(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
-        find(api, call, on: loop) { answer(call, $0, api, on: loop) }
+    static func get(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) async throws(Problem) {
+        answer(call, try await find(api, call, on: loop), api, on: loop)
     }
 
     private static func answer(_ call: Call, _ approval: Approval, _ api: HTTPAPI, on loop: isolated EventLoop) {
-        let now = api.services.approvals.gatewayTime(on: loop)
-        var lasting = JSONWriter()
-        approval.write(to: &lasting)
-        call.respond(.json { approval.write(to: &$0, now: now) }, tag: EntityTag(ofBytes: lasting.bytes), on: loop)
+        call.respond(now: api.services.approvals.gatewayTime(on: loop), on: loop, approval.write(to:now:))
     }
 
-    /// The approval whose full id is in the path. If it does not exist or the caller may not see it, the request is
-    /// answered here.
-    static func find(
-        _ api: HTTPAPI,
-        _ call: Call,
-        on loop: isolated EventLoop,
-        then use: @escaping (Approval) throws(Problem) -> Void
-    ) {
-        api.services.approvalReader.find(call.pathID, on: loop) { result in
-            switch result {
-            // A caller that may not see an approval gets the same answer as for a missing one.
-            case .success(let approval?) where call.caller.mayUse(session: approval.session):
-                call.attempt(on: loop) { () throws(Problem) in try use(approval) }
-            case .success: call.fail(.noApproval, on: loop)
-            case .failure(let error): call.fail(.storage(error), on: loop)
-            }
-        }
+    /// The approval whose full id is in the path. A caller that may not see it gets the same answer as for a missing one.
+    static func find(_ api: HTTPAPI, _ call: Call, on loop: isolated EventLoop) async throws(Problem) -> Approval {
+        let found: Approval?
+        do { found = try await api.services.approvalReader.find(call.pathID, on: loop) } catch { throw .storage(error) }
+        guard let found, call.caller.mayUse(session: found.session) else { throw .noApproval }
+        return found
     }
 
     // MARK: Deciding
 
-    static func decide(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
+    static func decide(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) async throws(Problem) {
         let wish = try Wish(call)
-        find(api, call, on: loop) { approval throws(Problem) in try decide(approval, wish, api, call, on: loop) }
+        let asked = try await find(api, call, on: loop)
+        call.decision = AuditRecord.Decision(wish.decision.shortened, command: asked.commandSHA256)
+        guard wish.isAbout(asked) else { throw .approvalChanged(asked) }
+        guard let decision = Approval.Decision(rawValue: wish.decision),
+            !asked.isPending || asked.decisions.contains(decision)
+        else { throw .notOffered(asked.isPending ? asked.decisions : []) }
+        // "Allow always" writes the host's policy, so it needs admin rights.
+        if decision == .allowAlways, case .refused(let refusal) = call.caller.decide(.admin) { throw Problem(refusal) }
+        let (approvals, name) = (api.services.approvals, call.caller.shortName)
+        var outcome = await loop.wait {
+            approvals.decide(asked.id, decision, of: wish.question, by: name, on: loop, completion: $0)
+        }
+        // Only the database has this approval, so it has ended.
+        if case .notFound = outcome { outcome = ApprovalService.Outcome(asked, decision) }
+        answer(call, try decided(outcome, call, api), api, on: loop)
     }
+
+    /// The approval after the decision.
+    static func decided(
+        _ outcome: ApprovalService.Outcome,
+        _ call: Call,
+        _ api: HTTPAPI
+    ) throws(Problem) -> Approval {
+        switch outcome {
+        case .decided(let approval): return approval
+        case .ended(let approval): throw .approvalResolved(approval)
+        case .tooLate(let approval): throw .approvalExpired(approval)
+        case .changed(let approval): throw .approvalChanged(approval)
+        case .notFound: throw .noApproval
+        case .notOffered(let approval): throw .notOffered(approval.decisions)
+        case .unsupported: throw .unsupported(.approvals, api)
+        case .notReady: throw .notAsked
+        case .failed(.unanswered):
+            let path = "GET /v1/approvals/\(PercentCoding.encode(call.pathID)) shows how it ended"
+            throw Problem(.gatewayTimeout, unanswered, hint: path)
+        case .failed(let fault): throw Problem(fault, doing: "decide")
+        }
+    }
+
+    static let unanswered = "The gateway did not answer; whether it has the decision is not known yet."
 
     /// The decision in the request body; the approval checks whether it offers that decision.
     struct Wish {
@@ -161,69 +165,6 @@ enum ApprovalOperations {
         func isAbout(_ approval: Approval) -> Bool { question == nil || question == approval.commandSHA256 }
     }
 
-    static let unanswered = "The gateway did not answer; whether it has the decision is not known yet."
-
-    private static func decide(
-        _ approval: Approval,
-        _ wish: Wish,
-        _ api: HTTPAPI,
-        _ call: Call,
-        on loop: isolated EventLoop
-    ) throws(Problem) {
-        call.decision = AuditRecord.Decision(wish.decision.shortened, command: approval.commandSHA256)
-        guard wish.isAbout(approval) else { throw .approvalChanged(approval) }
-        guard let decision = Approval.Decision(rawValue: wish.decision),
-            !approval.isPending || approval.decisions.contains(decision)
-        else { throw .notOffered(approval.isPending ? approval.decisions : []) }
-        // "Allow always" writes the host's policy, so it needs admin rights.
-        if decision == .allowAlways, case .refused(let refusal) = call.caller.decide(.admin) { throw Problem(refusal) }
-        let name = call.caller.shortName
-        api.services.approvals.decide(approval.id, decision, of: wish.question, by: name, on: loop) { outcome in
-            switch outcome {
-            case .decided(let approval): answer(call, approval, api, on: loop)
-            // Only the database has this approval, so it has ended.
-            case .notFound: settle(call, ApprovalService.Outcome(approval, decision), api, on: loop)
-            default: settle(call, outcome, api, on: loop)
-            }
-        }
-    }
-
-    private static func settle(
-        _ call: Call,
-        _ outcome: ApprovalService.Outcome,
-        _ api: HTTPAPI,
-        on loop: isolated EventLoop
-    ) {
-        switch outcome {
-        case .decided(let approval): answer(call, approval, api, on: loop)
-        case .ended(let approval): call.fail(.approvalResolved(approval), on: loop)
-        case .tooLate(let approval): call.fail(.approvalExpired(approval), on: loop)
-        case .changed(let approval): call.fail(.approvalChanged(approval), on: loop)
-        case .notFound: call.fail(.noApproval, on: loop)
-        case .notOffered(let decisions): call.fail(.notOffered(decisions), on: loop)
-        case .unsupported: call.fail(.unsupported(.approvals, api), on: loop)
-        case .notReady: call.fail(.notAsked, on: loop)
-        case .failed(.unanswered):
-            let path = "GET /v1/approvals/\(PercentCoding.encode(call.pathID)) shows how it ended"
-            call.fail(Problem(.gatewayTimeout, unanswered, hint: path), on: loop)
-        case .failed(let fault): call.fail(Problem(fault, doing: "decide"), on: loop)
-        }
-    }
-}
-
-extension PendingLists.Sight {
-    /// Whether the gateway is connected and has been asked for its approvals.
-    var isConnected: Bool { self != .offline && self != .asking }
-
-    var reason: String? {
-        switch self {
-        case .whole: nil
-        case .unlisted: "listed_unavailable"
-        case .scopeMissing: "scope_missing"
-        case .unanswered, .asking: "unanswered"
-        case .offline: "offline"
-        }
-    }
 }
 
 extension Caller {
@@ -240,12 +181,6 @@ extension Caller {
 }
 
 extension Problem {
-    static let notAsked = Problem(
-        .gatewayUnavailable,
-        "The gateway cannot be asked now what waits; nothing was decided.",
-        retryAfterMs: 1000
-    )
-
     static let noApproval = Problem(.approvalNotFound, "There is no approval of this whole id.")
 
     static func approvalResolved(_ approval: Approval) -> Problem {

@@ -20,74 +20,61 @@ enum QuestionOperations {
             scope: .approvals,
             body: Route.json,
             grantsOrLimits: true,
-            handler: resolve
+            handler: Route.flow(resolve)
         ),
     ]
 
     static func list(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
         let service = api.services.questions
         let sessions = try call.onlySessions(of: api.runs)
-        let filter: ApprovalReader.Filter = try call.choice("state") ?? .pending
+        let filter: WaitingFilter = try call.choice("state") ?? .pending
         guard service.isSupported else { throw .noQuestions(api) }
         let all = service.all(on: loop)
         let seen = all.filter { question in sessions.admit(question.session) }
         let shown = seen.filter { filter == .all || ($0.endedAt == nil) == (filter == .pending) }
-        let sight = service.sight
-        func write(_ writer: inout JSONWriter, now: Timestamp?) {
+        call.respond(now: service.gatewayTime(on: loop), on: loop) { writer, now in
             writer.object { object in
                 object.array("questions") { list in
                     for question in shown { question.write(to: &list, now: now) }
                 }
                 object.member("pending", seen.count(where: \.isPending))
-                object.member("live", sight.isConnected)
-                object.member("complete", sight == .whole && !service.isOverfull)
-                object.member("reason", sight.reason ?? (service.isOverfull ? "too_many" : nil))
-                if !sight.isConnected { object.member("asOf", api.services.approvals.asOf ?? api.startedAt) }
+                service.writeSight(to: &object, startedAt: api.startedAt)
             }
         }
-        answer(call, api, on: loop, write)
     }
 
     static func get(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
-        let question = try find(api, call, on: loop)
-        answer(call, api, on: loop) { question.write(to: &$0, now: $1) }
+        answer(call, try find(api, call, on: loop), api, on: loop)
     }
 
-    /// Answers with a tag that leaves out the remaining time, since that changes constantly.
-    private static func answer(
-        _ call: Call,
-        _ api: HTTPAPI,
-        on loop: isolated EventLoop,
-        _ write: (inout JSONWriter, Timestamp?) -> Void
-    ) {
-        let now = api.services.approvals.gatewayTime(on: loop)
-        var lasting = JSONWriter()
-        write(&lasting, nil)
-        call.respond(.json { write(&$0, now) }, tag: EntityTag(ofBytes: lasting.bytes), on: loop)
+    private static func answer(_ call: Call, _ question: Question, _ api: HTTPAPI, on loop: isolated EventLoop) {
+        call.respond(now: api.services.questions.gatewayTime(on: loop), on: loop, question.write(to:now:))
     }
 
     /// The question named in the path. A caller that may not see it gets the same answer as for a missing one.
     private static func find(_ api: HTTPAPI, _ call: Call, on loop: isolated EventLoop) throws(Problem) -> Question {
         guard api.services.questions.isSupported else { throw .noQuestions(api) }
-        let question = api.services.questions.question(call.pathID, on: loop)
+        let question = api.services.questions.item(call.pathID, on: loop)
         guard let question, call.caller.mayUse(session: question.session) else { throw .noQuestion }
         return question
     }
 
     // MARK: Answering
 
-    static func resolve(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
+    static func resolve(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) async throws(Problem) {
         // An answer may be a secret short enough to be guessed from its hash.
         call.isBodySecret = true
         let given = try answers(call)
-        let question = try find(api, call, on: loop)
-        do throws(QuestionAnswer.Fault) {
-            try api.services.questions.answer(question.id, given, by: call.caller.shortName, on: loop) {
-                settle(call, $0, api, on: loop)
+        let asked = try find(api, call, on: loop)
+        let (questions, name) = (api.services.questions, call.caller.shortName)
+        let outcome = await loop.wait { (done: @escaping (Result<QuestionService.Outcome, Problem>) -> Void) in
+            do throws(QuestionAnswer.Fault) {
+                try questions.answer(asked.id, given, by: name, on: loop) { done(.success($0)) }
+            } catch {
+                done(.failure(Problem.unfit(error)))
             }
-        } catch {
-            throw .unfit(error)
         }
+        answer(call, try answered(outcome.get(), call, api), api, on: loop)
     }
 
     /// The answers; nil cancels the question.
@@ -118,23 +105,23 @@ enum QuestionOperations {
         return answers
     }
 
-    private static func settle(
-        _ call: Call,
+    private static func answered(
         _ outcome: QuestionService.Outcome,
-        _ api: HTTPAPI,
-        on loop: isolated EventLoop
-    ) {
+        _ call: Call,
+        _ api: HTTPAPI
+    ) throws(Problem) -> Question {
         switch outcome {
-        case .answered(let question): answer(call, api, on: loop) { question.write(to: &$0, now: $1) }
-        case .ended(let question): call.fail(.questionResolved(question), on: loop)
-        case .tooLate(let question): call.fail(.questionExpired(question), on: loop)
-        case .notFound: call.fail(.noQuestion, on: loop)
-        case .notReady: call.fail(.notAsked, on: loop)
+        case .decided(let question): return question
+        case .ended(let question), .changed(let question), .notOffered(let question): throw .questionResolved(question)
+        case .tooLate(let question): throw .questionExpired(question)
+        case .notFound: throw .noQuestion
+        case .unsupported: throw .noQuestions(api)
+        case .notReady: throw .notAsked
         case .failed(.unanswered):
             let path = "GET /v1/questions/\(PercentCoding.encode(call.pathID)) shows how it ended"
             let detail = "The gateway did not answer; whether it has the answer is not known yet."
-            call.fail(Problem(.gatewayTimeout, detail, hint: path), on: loop)
-        case .failed(let fault): call.fail(Problem(fault, doing: "answer"), on: loop)
+            throw Problem(.gatewayTimeout, detail, hint: path)
+        case .failed(let fault): throw Problem(fault, doing: "answer")
         }
     }
 }

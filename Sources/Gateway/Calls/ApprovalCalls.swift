@@ -89,11 +89,11 @@ enum GatewayRows {
     }
 }
 
-/// The reason why the gateway refused a decision.
-package enum ApprovalRefusal: Sendable, Equatable {
-    /// The approval does not exist: it expired, or somebody decided.
+/// The reason why the gateway refused a decision about an approval, or the answer to a question.
+package enum WaitingRefusal: Sendable, Equatable {
+    /// The approval or question does not exist: it expired, or somebody decided.
     case gone
-    /// Somebody made another decision.
+    /// Somebody decided otherwise.
     case resolved
     /// The policy asks about this command each time.
     case alwaysUnavailable
@@ -103,7 +103,7 @@ package enum ApprovalRefusal: Sendable, Equatable {
 
 extension GatewayError {
     /// Newer releases give a reason code, older ones only a text. Nil for every other error.
-    package var approvalRefusal: ApprovalRefusal? {
+    package var approvalRefusal: WaitingRefusal? {
         switch detailsReason ?? detailsCode {
         case "APPROVAL_NOT_FOUND": return .gone
         case "APPROVAL_ALREADY_RESOLVED": return .resolved

@@ -35,11 +35,6 @@ package struct ApprovalGet: GatewayCall {
     }
 }
 
-extension GatewayError {
-    /// The error for a decision that came too late.
-    package static let approvalResolved = GatewayError(code: "INVALID_REQUEST", message: "approval already resolved")
-}
-
 /// Decides an approval of any kind.
 package struct ApprovalResolve: GatewayCall {
     package static let method = "approval.resolve"

@@ -10,6 +10,7 @@ package struct QuestionList: GatewayCall {
 
     package static func output(from payload: JSONValue) throws(GatewayShapeError) -> [QuestionEvent] {
         try GatewayRows.list(of: payload, "questions", method: method).elements.map { QuestionEvent($0) }
+            .filter { $0.status == nil || $0.status == "pending" }
     }
 }
 
@@ -43,25 +44,19 @@ package struct QuestionResolve: GatewayCall {
     package static func output(from payload: JSONValue) throws(GatewayShapeError) {}
 }
 
-/// The reason why the gateway refused an answer.
-package enum QuestionRefusal: Sendable, Equatable {
-    /// The question does not exist: it expired, or somebody answered.
-    case gone
-    /// Somebody gave another answer.
-    case resolved
-    /// The gateway expects the parameters in another form.
-    case otherForm
-}
-
 extension GatewayError {
     /// Nil for every other error.
-    package var questionRefusal: QuestionRefusal? {
+    package var questionRefusal: WaitingRefusal? {
         switch detailsReason ?? detailsCode {
         case "QUESTION_NOT_FOUND": return .gone
         case "QUESTION_ALREADY_RESOLVED": return .resolved
         default: break
         }
-        if message.contains("unknown or already-resolved question id") { return .gone }
-        return message.contains("invalid question.resolve params") ? .otherForm : nil
+        return message.contains("unknown or already-resolved question id") ? .gone : nil
+    }
+
+    /// The gateway expects the answers to a question in the other form, and did nothing.
+    package var wantsOtherAnswers: Bool {
+        questionRefusal == nil && message.contains("invalid question.resolve params")
     }
 }

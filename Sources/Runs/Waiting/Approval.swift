@@ -60,29 +60,10 @@ package struct Approval: Sendable, Equatable {
     package private(set) var isCreatedAtReported = true
     package var isEndReported = true
 
-    package var isPending: Bool { state == .pending }
-
     /// An estimate of its length as JSON.
     package var byteCount: Int {
         let texts = [title, command ?? "", explanation ?? "", cwd ?? ""] + variables + warnings
         return texts.reduce(1024) { $0 + $1.utf8.count }
-    }
-
-    /// For an approval that is read from the database.
-    package init(
-        id: String,
-        kind: Kind,
-        title: String,
-        decisions: [Decision],
-        createdAt: Timestamp,
-        expiresAt: Timestamp
-    ) {
-        self.id = id
-        self.kind = kind
-        self.title = title
-        self.decisions = decisions
-        self.createdAt = createdAt
-        self.expiresAt = expiresAt
     }
 
     /// Nil if the event has no id or no request.
@@ -134,7 +115,7 @@ package struct Approval: Sendable, Equatable {
         isTruncated = isCut
         createdAt = event.createdAt ?? now
         isCreatedAtReported = event.createdAt != nil
-        let longest = now.adding(milliseconds: ApprovalLimits.longestLifeMs)
+        let longest = now.adding(milliseconds: WaitingLimits.longestLifeMs)
         isEndReported = event.expiresAt.map { $0 <= longest } ?? false
         expiresAt = min(event.expiresAt ?? now.adding(milliseconds: ApprovalLimits.usualLifeMs), longest)
     }
@@ -148,13 +129,29 @@ package struct Approval: Sendable, Equatable {
         return offered.filter { !without.contains($0.rawValue) }
     }
 
+    /// The whole question in lines: everything that a person should know before allowing it. Each part stands on one
+    /// line, so that no command can pretend to be another part.
+    package var question: String {
+        var lines = [kind == .exec ? command ?? title : title]
+        if let tool { lines.append("with \(tool)") }
+        if kind == .plugin, let command { lines.append(command) }
+        if let explanation { lines.append(explanation) }
+        if let cwd { lines.append("in \(cwd)") }
+        if let host { lines.append("on the \(host)") }
+        if let node { lines.append("on node \(node)") }
+        if let agent { lines.append("for agent \(agent)") }
+        if !variables.isEmpty { lines.append("sets \(variables.joined(separator: ", "))") }
+        if isTruncated { lines.append("… a part of it is too long to be shown, so it can only be denied") }
+        return (lines + warnings.map { "! \($0)" }).joined(separator: "\n")
+    }
 }
 
-extension Approval.State: UntoldState {}
+/// The gateway's waiting approvals, and the approvals that ended recently.
+package typealias ApprovalRegister = WaitingRegister<Approval>
+
+extension Approval.State: WaitingState {}
 
 extension Approval: WaitingItem {
-    package typealias Refusal = ApprovalRefusal
-
     package struct Content: Sendable, Hashable {
         let kind: Kind
         let commandSHA256: String?
@@ -164,32 +161,68 @@ extension Approval: WaitingItem {
     package static let limits = WaitingLimits(
         pending: ApprovalLimits.pending,
         ended: ApprovalLimits.ended,
-        past: ApprovalLimits.past
+        past: ApprovalLimits.past,
+        lost: Decision.allCases.count
     )
+
+    package static func state(after decision: Decision) -> State { decision == .deny ? .denied : .allowed }
 
     package var content: Content { Content(kind: kind, commandSHA256: commandSHA256, session: session) }
 
     package func offers(_ decision: Decision) -> Bool { decisions.contains(decision) }
 
-    package mutating func end(
-        _ state: State,
-        _ decision: Decision?,
-        by name: String?,
-        at time: Timestamp,
-        via: Via?
-    ) {
-        self.state = state
-        self.decision = decision
-        self.via = via
-        decidedBy = name.map { ShownText.name($0) }
-        decidedAt = time
+    package mutating func withdraw(_ decision: Decision) { decisions.removeAll { $0 == decision } }
+
+    package func hasEnded(by decision: Decision) -> Bool { self.decision == decision }
+
+    package func end(
+        told event: ApprovalEvent,
+        after sent: [ApprovalRegister.Attempt],
+        own: String,
+        at time: Timestamp
+    ) -> ApprovalRegister.End? {
+        guard let decision = event.decisionText.flatMap({ Decision(rawValue: $0) }) else {
+            let isOver = event.decisionText == nil && isEnding(at: time)
+            return isOver ? .timeout(at: time) : ApprovalRegister.End(.unknown, at: time)
+        }
+        let (name, sender) = (event.resolvedBy, sent.last { $0.choice == decision }?.sender)
+        let isOurs = sender != nil && (name == nil || name == own)
+        return ApprovalRegister.End(
+            Self.state(after: decision),
+            decision,
+            by: isOurs ? sender : name,
+            at: time,
+            via: isOurs ? .ladle : .other
+        )
+    }
+
+    package mutating func end(_ end: ApprovalRegister.End) {
+        state = end.state
+        decision = end.choice
+        via = end.via
+        decidedBy = end.name.map { ShownText.name($0) }
+        decidedAt = end.time
+    }
+}
+
+extension ApprovalRegister.End {
+    /// The end as a gateway remembers it; nil if the approval still waits, or its state cannot be read.
+    package init?(_ snapshot: ApprovalSnapshot, now: Timestamp) {
+        let time = snapshot.endedAt ?? now
+        let decision = snapshot.decision.flatMap { Approval.Decision(rawValue: $0) }
+        switch snapshot.status {
+        case .allowed where decision != .deny: self.init(.allowed, decision, at: time)
+        case .denied: self.init(.denied, .deny, at: time)
+        case .expired: self = .timeout(at: time)
+        case .cancelled: self.init(.cancelled, at: time)
+        case .pending, .allowed, nil: return nil
+        }
     }
 }
 
 extension Approval: JSONWritable {
     package func write(to writer: inout JSONWriter) { write(to: &writer, now: nil) }
 
-    /// - Parameter now: the time by the gateway's clock; if given, the remaining time is written too.
     package func write(to writer: inout JSONWriter, now: Timestamp?) {
         writer.object { writer in
             writer.member("id", id)
@@ -222,30 +255,16 @@ extension Approval: JSONWritable {
     }
 }
 
-/// Limits on the memory of approvals, so that no gateway can fill it, and the times after which Ladle asks or gives up.
+/// Limits on the memory of approvals, so that no gateway can fill it.
 package enum ApprovalLimits {
     /// A longer command is not shown whole, so it can only be denied.
     package static let commandBytes = 64 << 10
-    /// Most waiting approvals. A gateway holds a run for each; Ladle takes further ones once there is room.
     package static let pending = 128
-    /// Most ended approvals in memory, for decisions that come late or twice. The database has all.
+    /// The database has all ended approvals.
     static let ended = 64
-    /// Most ids of approvals that ended earlier. They show that an approval in a list is not new.
     package static let past = 1_024
-    /// A decision is refused this close to the approval's end, because it would come too late.
-    static let marginMs: Int64 = 500
-    /// How long Ladle waits after an approval's end: another client's decision of the last moment may still be on its way to us.
-    package static let graceMs: Int64 = 1_000
-    /// If the gateway does not know an approval so shortly before the approval's end, its time is over.
-    static let endingMs: Int64 = 2_000
     /// Ladle asks about an approval without an end after this time. Releases of summer 2026 give approvals this life.
     static let usualLifeMs: Int64 = 1_800_000
-    /// Ladle asks after this time if the gateway reports a later end.
-    static let longestLifeMs: Int64 = 86_400_000
-    /// The time the gateway has to say whether an approval still waits.
-    static let askingMs: Int64 = 60_000
-    /// How often Ladle asks about an approval that waits beyond its end.
-    static let againMs: Int64 = 30_000
     static let titleCharacters = 120
     static let nameBytes = 512
     static let pathBytes = 4_096

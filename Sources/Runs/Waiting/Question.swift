@@ -35,7 +35,7 @@ package struct Question: Sendable, Equatable {
     package let session: String?
     let agent: String?
     package let runID: String?
-    package private(set) var state = State.pending
+    package var state = State.pending
     package private(set) var parts: [Part]
     /// A part of the question is not shown.
     package let isTruncated: Bool
@@ -51,8 +51,6 @@ package struct Question: Sendable, Equatable {
     package let content: Int
     /// The hash of the answer that ended the question; nil if that is not known.
     private var mark: Int?
-
-    package var isPending: Bool { state == .pending }
 
     /// The header of the first part, else its text.
     package var title: String? { parts.first.map { $0.header ?? $0.text } }
@@ -113,7 +111,7 @@ package struct Question: Sendable, Equatable {
         isTruncated = isCut
         createdAt = event.createdAt ?? now
         isCreatedAtReported = event.createdAt != nil
-        let longest = now.adding(milliseconds: ApprovalLimits.longestLifeMs)
+        let longest = now.adding(milliseconds: WaitingLimits.longestLifeMs)
         isEndReported = event.expiresAt.map { $0 <= longest } ?? false
         expiresAt = min(event.expiresAt ?? now.adding(milliseconds: QuestionLimits.usualLifeMs), longest)
         var hasher = Hasher()
@@ -127,41 +125,67 @@ package struct Question: Sendable, Equatable {
         }
         content = hasher.finalize()
     }
-
-    /// The question as it is shown while the link is down: nobody knows whether it still waits.
-    package var unseen: Question {
-        var copy = self
-        if isPending { copy.state = .unknown }
-        return copy
-    }
 }
 
-extension Question.State: UntoldState {}
+/// The gateway's waiting questions, and the questions that ended recently.
+package typealias QuestionRegister = WaitingRegister<Question>
+
+extension Question.State: WaitingState {}
 
 extension Question: WaitingItem {
-    package typealias Refusal = QuestionRefusal
+    package static let limits = WaitingLimits(
+        pending: QuestionLimits.pending,
+        ended: QuestionLimits.ended,
+        past: 0,
+        // A secret stays in memory no longer than necessary.
+        lost: 1
+    )
 
-    package static let limits = WaitingLimits(pending: QuestionLimits.pending, ended: QuestionLimits.ended, past: 0)
+    package static func state(after answer: QuestionAnswer) -> State { answer.parts == nil ? .cancelled : .answered }
 
     package func offers(_ answer: QuestionAnswer) -> Bool { true }
 
-    /// Whether this answer ended the question.
-    package func isAnswered(by answer: QuestionAnswer) -> Bool { mark == answer.mark }
+    package mutating func withdraw(_ answer: QuestionAnswer) {}
 
-    /// - Parameter answer: nil if it is not known.
-    package mutating func end(
-        _ state: State,
-        _ answer: QuestionAnswer?,
-        by name: String?,
-        at time: Timestamp,
-        via: Approval.Via?
-    ) {
-        self.state = state
-        self.via = via
-        mark = answer?.mark
-        endedBy = name.map { ShownText.name($0) }
-        endedAt = time
-        guard state == .answered, let answers = answer?.byPart else { return }
+    package func hasEnded(by answer: QuestionAnswer) -> Bool { mark == answer.mark }
+
+    package func end(
+        told event: QuestionEvent,
+        after sent: [QuestionRegister.Attempt],
+        own: String,
+        at time: Timestamp
+    ) -> QuestionRegister.End? {
+        let name = event.resolvedBy
+        let isAnswerDue = sent.contains { !$0.isLost }
+        let reported = QuestionAnswer(reported: event.answers, to: self)
+        let mayBeOurs = name == own || name == nil
+        let other: Approval.Via? = name == nil ? nil : .other
+        switch event.status {
+        case "expired": return .timeout(at: time)
+        case "cancelled":
+            let ours = mayBeOurs ? sent.last { $0.choice == .cancel } : nil
+            let via = ours == nil ? other : .ladle
+            return QuestionRegister.End(.cancelled, .cancel, by: ours?.sender ?? name, at: time, via: via)
+        case nil where reported == nil && !isAnswerDue: return QuestionRegister.End(.unknown, at: time)
+        default: break
+        }
+        let answers = sent.filter { $0.choice != .cancel }
+        var ours = mayBeOurs ? answers.last { $0.choice == reported } : nil
+        // The gateway may leave the answer out, or mask a secret.
+        let isVeiled = reported == nil || parts.contains(where: \.isSecret)
+        if ours == nil, name == own, isVeiled { ours = answers.last }
+        if let ours { return QuestionRegister.End(.answered, ours.choice, by: ours.sender, at: time, via: .ladle) }
+        if name == nil, isVeiled, isAnswerDue { return nil }
+        return QuestionRegister.End(.answered, reported, by: name, at: time, via: other)
+    }
+
+    package mutating func end(_ end: QuestionRegister.End) {
+        state = end.state
+        via = end.via
+        mark = end.choice?.mark
+        endedBy = end.name.map { ShownText.name($0) }
+        endedAt = end.time
+        guard state == .answered, let answers = end.choice?.byPart else { return }
         for index in parts.indices {
             let part = parts[index]
             guard let given = answers[part.id] else { continue }
@@ -178,7 +202,6 @@ extension Question: WaitingItem {
 extension Question: JSONWritable {
     package func write(to writer: inout JSONWriter) { write(to: &writer, now: nil) }
 
-    /// - Parameter now: the time by the gateway's clock; if given, the remaining time is written too.
     package func write(to writer: inout JSONWriter, now: Timestamp?) {
         writer.object { writer in
             writer.member("id", id)
@@ -221,11 +244,9 @@ extension Question.Part: JSONWritable {
     }
 }
 
-/// Limits on the memory of questions, so that no gateway can fill it. Most times are those of `ApprovalLimits`.
+/// Limits on the memory of questions, so that no gateway can fill it.
 package enum QuestionLimits {
-    /// Most waiting questions. A gateway holds a run for each; Ladle takes further ones once there is room.
     package static let pending = 64
-    /// Most ended questions in memory, for answers that come late or twice.
     static let ended = 32
     static let headerBytes = 128
     static let textBytes = 2_048

@@ -1,5 +1,5 @@
 /// An answer that fits its question, or the cancellation of the question. It may contain a secret, so it is neither kept nor shown.
-package struct QuestionAnswer: Sendable {
+package struct QuestionAnswer: Sendable, Equatable {
     /// The id and the answers of each part, in the order of the parts and in the gateway's own words; nil cancels the question.
     package let parts: [(id: String, texts: [String])]?
 
@@ -55,6 +55,8 @@ package struct QuestionAnswer: Sendable {
             }
         )
     }
+
+    package static func == (one: QuestionAnswer, other: QuestionAnswer) -> Bool { one.mark == other.mark }
 
     /// A hash of the answer. It is valid in this process only.
     var mark: Int {

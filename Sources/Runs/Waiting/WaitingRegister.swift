@@ -1,4 +1,6 @@
 package import Basics
+package import Gateway
+package import JSONBytes
 package import Ledger
 
 /// The approvals or the questions that wait at the gateway, and those that ended recently, by id. Events, lists and answers go in.
@@ -14,54 +16,82 @@ package struct WaitingRegister<Item: WaitingItem>: Sendable {
         let content: Item.Content
     }
 
-    /// A choice of ours.
-    struct Attempt {
+    /// A choice of ours that was sent.
+    package struct Attempt: Sendable {
         let number: Int
         let choice: Item.Choice
         let sender: String
+        /// The gateway's answer was lost, so the choice may have arrived.
+        fileprivate(set) var isLost = false
     }
 
-    struct Record {
-        fileprivate(set) var item: Item
-        /// Ladle cannot have missed anything about the item since it was last reported.
-        fileprivate(set) var isCertain: Bool
-        /// The number of the last list that was asked for before the item was reported. Later lists have to show it.
-        fileprivate var seen: Int
-        /// Our choice that has no answer yet.
-        fileprivate(set) var attempt: Attempt?
-        /// Choices that got no answer. One of them may have arrived.
-        fileprivate(set) var lost: [Attempt] = []
-        /// How many lists had been asked for when the last choice was lost.
-        fileprivate var lostAt = 0
-        /// How many lists had been asked for when the item's run ended.
-        fileprivate var runEndedAt: Int?
-        /// The item was certainly waiting when the gateway announced its stop.
-        fileprivate var wasWaitingAtShutdown = false
-        /// When to look whether the item's time is over.
-        fileprivate var lookAt: Timestamp
-        /// A list was asked for because the item's time should be over.
-        fileprivate var isAsked = false
-        /// A list showed the item after its time.
-        fileprivate var waitsLonger = false
+    /// How an item ended.
+    package struct End: Sendable, Equatable {
+        let state: Item.State
+        let choice: Item.Choice?
+        /// The person or client that chose, or `timeout`.
+        let name: String?
+        let time: Timestamp
+        let via: Approval.Via?
 
-        fileprivate init(_ item: Item, isCertain: Bool, seen: Int) {
+        init(
+            _ state: Item.State,
+            _ choice: Item.Choice? = nil,
+            by name: String? = nil,
+            at time: Timestamp,
+            via: Approval.Via? = nil
+        ) {
+            self.state = state
+            self.choice = choice
+            self.name = name
+            self.time = time
+            self.via = via
+        }
+
+        static func timeout(at time: Timestamp) -> End { End(.expired, by: "timeout", at: time) }
+    }
+
+    private struct Record {
+        var item: Item
+        /// Ladle cannot have missed anything about the item since it was last reported.
+        var isCertain: Bool
+        /// The number of the last list that was asked for before the item was reported. Later lists have to show it.
+        var seen: Int
+        /// Our choice that has no answer yet.
+        var attempt: Attempt?
+        /// Choices that got no answer. One of them may have arrived.
+        var lost: [Attempt] = []
+        /// How many lists had been asked for when the last choice was lost.
+        var lostAt = 0
+        /// How many lists had been asked for when the item's run ended.
+        var runEndedAt: Int?
+        /// The item was certainly waiting when the gateway announced its stop.
+        var wasWaitingAtShutdown = false
+        /// When to look whether the item's time is over.
+        var lookAt: Timestamp
+        /// A list was asked for because the item's time should be over.
+        var isAsked = false
+        /// A list showed the item after its time.
+        var waitsLonger = false
+
+        init(_ item: Item, isCertain: Bool, seen: Int) {
             self.item = item
             self.isCertain = isCertain
             self.seen = seen
-            lookAt = item.expiresAt.adding(milliseconds: ApprovalLimits.graceMs)
+            lookAt = item.expiresAt.adding(milliseconds: WaitingLimits.graceMs)
         }
 
         /// The gateway reports again that the item waits.
-        fileprivate mutating func waitsStill(_ again: Item, in list: Int, now: Timestamp) {
+        mutating func waitsStill(_ again: Item, in list: Int, now: Timestamp) {
             isCertain = true
             seen = list
             if again.isEndReported || item.expiresAt <= now { item.expiresAt = again.expiresAt }
             item.isEndReported = again.isEndReported
             isAsked = false
-            lookAt = item.expiresAt.adding(milliseconds: ApprovalLimits.graceMs)
+            lookAt = item.expiresAt.adding(milliseconds: WaitingLimits.graceMs)
             guard lookAt <= now else { return }
             waitsLonger = true
-            lookAt = now.adding(milliseconds: ApprovalLimits.againMs)
+            lookAt = now.adding(milliseconds: WaitingLimits.againMs)
         }
 
         /// If the item has ended, its time was over: Ladle missed no choice of others, and lost none of its own.
@@ -82,7 +112,9 @@ package struct WaitingRegister<Item: WaitingItem>: Sendable {
     /// The gateway's answer to a choice.
     package enum Answer: Sendable, Equatable {
         case accepted
-        case refused(Item.Refusal)
+        case refused(WaitingRefusal)
+        /// The item had ended before, and the gateway says how.
+        case ended(End)
         /// The choice had no effect, and the item still waits.
         case nothing
         /// The answer was lost, so the choice may have arrived.
@@ -108,8 +140,6 @@ package struct WaitingRegister<Item: WaitingItem>: Sendable {
 
     package subscript(id: String) -> Item? { records[id]?.item }
 
-    func record(_ id: String) -> Record? { records[id] }
-
     /// The waiting and the recently ended items, the oldest first.
     package var all: [Item] { sorted(Array(records.values)).map(\.item) }
 
@@ -119,7 +149,7 @@ package struct WaitingRegister<Item: WaitingItem>: Sendable {
     /// Items that ended a short time ago.
     package var recent: [Item] { ended.compactMap { records[$0]?.item } }
 
-    /// When `overdue` has something to do.
+    /// When `tick` has something to do.
     package var nextEnd: Timestamp? {
         records.values.filter { $0.item.isPending && $0.attempt == nil }.map(\.lookAt).min()
     }
@@ -152,7 +182,7 @@ package struct WaitingRegister<Item: WaitingItem>: Sendable {
                 if known.isPending { records[id]?.waitsStill(item, in: lists, now: now) }
                 return []
             }
-            if known.isPending { news += end(id, .unknown, at: now) }
+            if known.isPending { news += end(id, End(.unknown, at: now)) }
             ended.removeAll { $0 == id }
             records[id] = nil
             forget(known.identity)
@@ -177,7 +207,7 @@ package struct WaitingRegister<Item: WaitingItem>: Sendable {
         guard item.isPending else { return .ended(item) }
         guard item.offers(choice) else { return .notOffered(item) }
         if record.attempt != nil { return .underWay(item) }
-        let last = item.expiresAt.adding(milliseconds: -ApprovalLimits.marginMs)
+        let last = item.expiresAt.adding(milliseconds: -WaitingLimits.marginMs)
         // Only an end that the gateway reported makes a choice too late.
         guard now < last || !item.isEndReported || record.waitsLonger else { return .tooLate(item) }
         attempts += 1
@@ -185,26 +215,28 @@ package struct WaitingRegister<Item: WaitingItem>: Sendable {
         return .send(item, attempt: attempts)
     }
 
-    /// Takes back a choice that was answered; nil if the item has ended meanwhile.
-    mutating func take(attempt number: Int, of id: String) -> (attempt: Attempt, record: Record)? {
-        guard let record = records[id], let attempt = record.attempt, attempt.number == number else { return nil }
+    /// Takes the gateway's answer to a choice.
+    package mutating func answered(_ id: String, attempt number: Int, _ answer: Answer, now: Timestamp) -> [Item] {
+        guard let record = records[id], var sent = record.attempt, sent.number == number else { return [] }
         records[id]?.attempt = nil
-        return (attempt, record)
-    }
-
-    /// The answer to a choice was lost.
-    /// - Parameter attempts: all choices that may have arrived.
-    mutating func lost(_ attempts: [Attempt], of id: String) {
-        records[id]?.isCertain = false
-        records[id]?.lost = attempts
-        records[id]?.lostAt = lists
-    }
-
-    mutating func change(_ id: String, _ change: (inout Item) -> Void) {
-        if var item = records[id]?.item {
-            change(&item)
-            records[id]?.item = item
+        switch answer {
+        case .accepted:
+            let state = Item.state(after: sent.choice)
+            return end(id, End(state, sent.choice, by: sent.sender, at: now, via: .ladle))
+        case .refused(.gone): return endMissing(id, at: now)
+        case .refused(.resolved): return end(id, End(.unknown, at: now))
+        case .refused(.runAborted): return end(id, End(.cancelled, at: now))
+        case .refused(.alwaysUnavailable): records[id]?.item.withdraw(sent.choice)
+        case .ended(let end): return self.end(id, end)
+        case .nothing: break
+        case .lost:
+            sent.isLost = true
+            let others = record.lost.filter { $0.choice != sent.choice }
+            records[id]?.lost = (others + [sent]).suffix(Item.limits.lost)
+            records[id]?.lostAt = lists
+            records[id]?.isCertain = false
         }
+        return []
     }
 
     // MARK: The link
@@ -234,7 +266,7 @@ package struct WaitingRegister<Item: WaitingItem>: Sendable {
 
     /// Ends all items, because the gateway that is connected now has none.
     package mutating func endAll(now: Timestamp) -> [Item] {
-        waiting.flatMap { end($0.item.id, .unknown, at: now) }
+        waiting.flatMap { end($0.item.id, End(.unknown, at: now)) }
     }
 
     // MARK: Lists
@@ -285,16 +317,18 @@ package struct WaitingRegister<Item: WaitingItem>: Sendable {
         }.map(\.item.id).sorted()
     }
 
-    mutating func endMissing(_ id: String, at now: Timestamp) -> [Item] {
-        guard let record = records[id], record.lost.isEmpty else { return end(id, .unknown, at: now) }
-        if record.wasWaitingAtShutdown { return end(id, .cancelled, at: now) }
+    /// Ends an item that the gateway does not have any more.
+    private mutating func endMissing(_ id: String, at now: Timestamp) -> [Item] {
+        guard let record = records[id] else { return [] }
+        let unknown = End(.unknown, at: now)
+        guard record.lost.isEmpty else { return end(id, unknown) }
+        if record.wasWaitingAtShutdown { return end(id, End(.cancelled, at: now)) }
         let (isTimeOver, isRunOver) = (record.item.isEnding(at: now), record.runEndedAt != nil)
         // Where both are over, either may have ended the item.
         switch (isTimeOver, isRunOver) {
-        case (false, true) where record.isCertain: return end(id, .cancelled, at: now)
-        case (true, false) where record.endsWithItsTime:
-            return end(id, .expired, by: "timeout", at: record.item.expiresAt)
-        default: return end(id, .unknown, at: now)
+        case (false, true) where record.isCertain: return end(id, End(.cancelled, at: now))
+        case (true, false) where record.endsWithItsTime: return end(id, .timeout(at: record.item.expiresAt))
+        default: return end(id, unknown)
         }
     }
 
@@ -307,14 +341,21 @@ package struct WaitingRegister<Item: WaitingItem>: Sendable {
 
     // MARK: Ends
 
+    /// Takes the gateway's report that an item has ended.
+    /// - Parameter own: the name under which Ladle is connected.
+    package mutating func resolved(_ report: Item.Report, own: String, now: Timestamp) -> [Item] {
+        guard let id = report.id, let record = records[id], record.item.isPending else { return [] }
+        let sent = record.lost + [record.attempt].compactMap(\.self)
+        return record.item.end(told: report, after: sent, own: own, at: report.time ?? now).map { end(id, $0) } ?? []
+    }
+
     /// Ends items whose time is over, except those about which a list is asked for first: our clock may be wrong. That an item's
     /// run has ended says nothing here, because a gateway may keep the item until its time.
     /// - Parameter canList: whether the gateway can be asked now for a list with this item.
-    mutating func endOverdue(now: Timestamp, canList: (Item) -> Bool) -> [Item] {
+    package mutating func tick(now: Timestamp, canList: (Item) -> Bool = { _ in false }) -> [Item] {
         overdue(now: now, canList: canList).flatMap { record in
-            let (id, time) = (record.item.id, record.item.expiresAt)
-            return record.endsWithItsTime
-                ? end(id, .expired, by: "timeout", at: time) : end(id, .unknown, at: now)
+            let item = record.item
+            return end(item.id, record.endsWithItsTime ? .timeout(at: item.expiresAt) : End(.unknown, at: now))
         }
     }
 
@@ -323,22 +364,16 @@ package struct WaitingRegister<Item: WaitingItem>: Sendable {
             guard record.attempt == nil, now >= record.lookAt else { return false }
             guard !record.isAsked, canList(record.item) else { return true }
             records[record.item.id]?.isAsked = true
-            records[record.item.id]?.lookAt = now.adding(milliseconds: ApprovalLimits.askingMs)
+            records[record.item.id]?.lookAt = now.adding(milliseconds: WaitingLimits.askingMs)
             wantsList = true
             return false
         }
     }
 
-    mutating func end(
-        _ id: String,
-        _ state: Item.State,
-        _ choice: Item.Choice? = nil,
-        by name: String? = nil,
-        at time: Timestamp,
-        via: Approval.Via? = nil
-    ) -> [Item] {
+    /// Ends an item that waits.
+    package mutating func end(_ id: String, _ end: End) -> [Item] {
         guard var record = records[id], record.item.isPending else { return [] }
-        record.item.end(state, choice, by: name, at: time, via: via)
+        record.item.end(end)
         record.attempt = nil
         record.lost = []
         records[id] = record
@@ -359,18 +394,21 @@ package struct WaitingRegister<Item: WaitingItem>: Sendable {
 package protocol WaitingItem: Sendable, Equatable {
     associatedtype Content: Sendable, Hashable
     /// A decision or an answer.
-    associatedtype Choice: Sendable
-    /// The gateway's reason to refuse a choice.
-    associatedtype Refusal: Sendable, Equatable
-    associatedtype State: UntoldState
+    associatedtype Choice: Sendable, Equatable
+    /// An event of the gateway about it.
+    associatedtype Report: WaitingReport
+    associatedtype State: WaitingState
 
     static var limits: WaitingLimits { get }
+    /// The state of an item that ended with this choice.
+    static func state(after choice: Choice) -> State
 
     var id: String { get }
     /// Together with the time, distinguishes the item from another one with the same id.
     var content: Content { get }
+    var session: String? { get }
     var runID: String? { get }
-    var isPending: Bool { get }
+    var state: State { get set }
     /// By the gateway's clock, as is `expiresAt`.
     var createdAt: Timestamp { get }
     var expiresAt: Timestamp { get set }
@@ -380,26 +418,73 @@ package protocol WaitingItem: Sendable, Equatable {
     var isEndReported: Bool { get set }
 
     func offers(_ choice: Choice) -> Bool
-    mutating func end(_ state: State, _ choice: Choice?, by name: String?, at time: Timestamp, via: Approval.Via?)
+    /// The gateway does not take this choice.
+    mutating func withdraw(_ choice: Choice)
+    /// Whether this choice ended the item.
+    func hasEnded(by choice: Choice) -> Bool
+    /// The end that the gateway reports; nil if its answer to our own choice will say more.
+    /// - Parameters:
+    ///   - sent: our choices without an answer, the last one last.
+    ///   - own: the name under which Ladle is connected.
+    func end(
+        told report: Report,
+        after sent: [WaitingRegister<Self>.Attempt],
+        own: String,
+        at time: Timestamp
+    ) -> WaitingRegister<Self>.End?
+    mutating func end(_ end: WaitingRegister<Self>.End)
+
+    /// - Parameter now: the time by the gateway's clock; if given, the remaining time is written too.
+    func write(to writer: inout JSONWriter, now: Timestamp?)
 }
 
-/// The ends that no event reports.
-package protocol UntoldState: Sendable {
+/// An event of the gateway, or a row of its list.
+package protocol WaitingReport: Sendable {
+    var id: String? { get }
+    var time: Timestamp? { get }
+    /// Whether it reports the end.
+    var isResolved: Bool { get }
+}
+
+extension ApprovalEvent: WaitingReport {}
+extension QuestionEvent: WaitingReport {}
+
+/// The states that all kinds have.
+package protocol WaitingState: Sendable, Hashable {
+    static var pending: Self { get }
     static var cancelled: Self { get }
     static var expired: Self { get }
     static var unknown: Self { get }
 }
 
+/// Limits on the memory of one kind, so that no gateway can fill it, and the times after which Ladle asks or gives up.
 package struct WaitingLimits {
-    /// Most items that wait.
+    /// A choice is refused this close to the item's end, because it would come too late.
+    static let marginMs: Int64 = 500
+    /// How long Ladle waits after an item's end: another client's choice of the last moment may still be on its way to us.
+    package static let graceMs: Int64 = 1_000
+    /// If the gateway does not know an item so shortly before the item's end, its time is over.
+    static let endingMs: Int64 = 2_000
+    /// Ladle asks after this time if the gateway reports a later end.
+    static let longestLifeMs: Int64 = 86_400_000
+    /// The time the gateway has to say whether an item still waits.
+    static let askingMs: Int64 = 60_000
+    /// How often Ladle asks about an item that waits beyond its end.
+    static let againMs: Int64 = 30_000
+
+    /// Most items that wait. A gateway holds a run for each; Ladle takes further ones once there is room.
     let pending: Int
     /// Most ended items in memory, for choices that come late or twice.
     let ended: Int
     /// Most identities of items that ended earlier. They show that an item in a list is not new.
     let past: Int
+    /// Most choices of one item that are kept after their answer was lost.
+    let lost: Int
 }
 
 extension WaitingItem {
+    package var isPending: Bool { state == .pending }
+
     package var identity: WaitingRegister<Self>.Identity {
         WaitingRegister.Identity(id: id, createdAt: createdAt, content: content)
     }
@@ -412,6 +497,6 @@ extension WaitingItem {
 
     /// Whether the time was over; only an end that the gateway reported counts.
     func isEnding(at time: Timestamp) -> Bool {
-        isEndReported && time >= expiresAt.adding(milliseconds: -ApprovalLimits.endingMs)
+        isEndReported && time >= expiresAt.adding(milliseconds: -WaitingLimits.endingMs)
     }
 }

@@ -19,7 +19,7 @@ final class ApprovalReminders {
 
     /// Called when an approval has changed.
     func changed(on loop: isolated EventLoop) {
-        for (id, timer) in timers where approvals.approval(id, on: loop)?.isPending != true {
+        for (id, timer) in timers where approvals.item(id, on: loop)?.isPending != true {
             loop.cancel(timer)
             timers[id] = nil
         }
@@ -37,7 +37,7 @@ final class ApprovalReminders {
     }
 
     private func remind(of id: String, on loop: isolated EventLoop) {
-        guard let approval = approvals.approval(id, on: loop), approval.isPending else { return }
+        guard let approval = approvals.item(id, on: loop), approval.isPending else { return }
         var writer = JSONWriter()
         writer.object { $0.member("approval", approval) }
         guard var occasion = Occasion.read("approval", id: "", at: loop.wallClock, writer.bytes).occasion else {

@@ -76,13 +76,13 @@ final class SinkSender {
         message.hiddenCount = sending.hiddenCount
         message.lostCount = sending.lostCount
         if sending.delivery.purpose == .remove { return remove(message, on: loop, completion) }
-        let approval = one.matter.flatMap { $0.kind == .approval ? approvals.approval($0.id, on: loop) : nil }
+        let approval = one.matter.flatMap { $0.kind == .approval ? approvals.item($0.id, on: loop) : nil }
         guard let approval, approval.isPending else { return send(message, to: sink, on: loop, completion) }
         message.question = approval.question
         let plain = message
-        makeButtons(one, approval, for: sink, on: loop) { [self] buttons in
+        loop.start { [self] in
             var message = plain
-            message.buttons = buttons
+            message.buttons = await makeButtons(one, approval, for: sink, on: loop)
             send(message, to: sink, on: loop, completion)
         }
     }
@@ -135,39 +135,23 @@ final class SinkSender {
         _ one: Notification,
         _ approval: Approval,
         for sink: NotificationSink,
-        on loop: isolated EventLoop,
-        then use: @escaping ([SinkMessage.Button]) -> Void
-    ) {
+        on loop: isolated EventLoop
+    ) async -> [SinkMessage.Button] {
         // A link shows the question to whoever opens it, so it goes where the question itself goes.
         guard settings.hasApprovalLinks, let base = settings.publicURL, sink.kind == .ntfy, sink.detail == .detailed,
             let decisions = one.approval?.decisions
-        else { return use([]) }
-        let all = [("Allow once", Approval.Decision.allowOnce), ("Deny", .deny)]
-        let offered = all.filter { decisions.contains($0.1.rawValue) && approval.decisions.contains($0.1) }
-        if let known = buttons[approval.id] { return use(known) }
-        makeLinks(approval, offered[...], base, [], on: loop) { [self] made in
-            if buttons.count >= Self.mostButtons { buttons = [:] }
-            buttons[approval.id] = made
-            use(made)
+        else { return [] }
+        if let known = buttons[approval.id] { return known }
+        var made: [SinkMessage.Button] = []
+        for (label, decision) in [("Allow once", Approval.Decision.allowOnce), ("Deny", .deny)] {
+            guard decisions.contains(decision.rawValue), approval.decisions.contains(decision),
+                let secret = try? await links.make(approval, decision, by: "notification", token: nil, on: loop)
+            else { continue }
+            let url = "\(base)/v1/act/\(secret.reveal())"
+            made.append(SinkMessage.Button(label: label, url: url, isGrant: decision != .deny))
         }
-    }
-
-    private func makeLinks(
-        _ approval: Approval,
-        _ rest: ArraySlice<(String, Approval.Decision)>,
-        _ base: String,
-        _ made: [SinkMessage.Button],
-        on loop: isolated EventLoop,
-        then use: @escaping ([SinkMessage.Button]) -> Void
-    ) {
-        guard let (label, decision) = rest.first else { return use(made) }
-        links.make(approval, decision, by: "notification", token: nil, on: loop) { [self] result in
-            var all = made
-            if case .success(.made(let secret)) = result {
-                let url = "\(base)/v1/act/\(secret.reveal())"
-                all.append(SinkMessage.Button(label: label, url: url, isGrant: decision != .deny))
-            }
-            makeLinks(approval, rest.dropFirst(), base, all, on: loop, then: use)
-        }
+        if buttons.count >= Self.mostButtons { buttons = [:] }
+        buttons[approval.id] = made
+        return made
     }
 }

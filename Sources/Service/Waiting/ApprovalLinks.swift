@@ -5,14 +5,8 @@ import Store
 
 /// One-tap links for notifications: each makes one decision about one approval, once, and expires with the approval.
 package final class ApprovalLinks {
-    package enum Making {
-        case made(Secret)
-        /// The approval has ended, or has the most links allowed.
-        case refused
-    }
-
     /// A link that was found; it is used up before its decision is sent.
-    package struct Found {
+    package struct Found: Sendable {
         package let approval: String
         package let decision: Approval.Decision
         /// The hash of the question that the link was made for.
@@ -30,16 +24,15 @@ package final class ApprovalLinks {
     init(feed: EventFeed) {
         self.feed = feed
     }
-
-    /// Makes a link. Its secret is handed out once the hash is durable.
+    /// Makes a link. Its secret is handed out once the hash is durable; nil if the approval has ended, or has the most
+    /// links allowed.
     package func make(
         _ approval: Approval,
         _ decision: Approval.Decision,
         by sender: String,
         token: String?,
-        on loop: isolated EventLoop,
-        completion: @escaping (Result<Making, any Error>) -> Void
-    ) {
+        on loop: isolated EventLoop
+    ) async throws -> Secret? {
         let secret = LinkSecret.make()
         let link = StoredLink(
             digest: SecretDigest(of: secret),
@@ -49,51 +42,29 @@ package final class ApprovalLinks {
             sender: sender,
             token: token
         )
-        feed.commit(on: loop) { transaction in
-            try transaction.approvals.add(link, limit: Self.mostPerApproval)
-        } completion: { result in
-            completion(result.map { $0 ? .made(secret) : .refused })
-        }
+        let isMade = try await feed.commit(on: loop) { try $0.approvals.add(link, limit: Self.mostPerApproval) }
+        return isMade ? secret : nil
     }
 
     /// Finds a link; nil if there is none or it was used.
-    package func find(
-        _ secret: String,
-        on loop: isolated EventLoop,
-        completion: @escaping (Result<Found?, any Error>) -> Void
-    ) {
-        guard LinkSecret.isWellFormed(secret) else { return completion(.success(nil)) }
+    package func find(_ secret: String, on loop: isolated EventLoop) async throws -> Found? {
+        guard LinkSecret.isWellFormed(secret) else { return nil }
         let digest = SecretDigest(of: Array(secret.utf8))
-        feed.read(on: loop) { tables in
-            try tables.approvals.link(digest)
-        } completion: { result in
-            completion(
-                result.map { link in
-                    guard let link, let decision = Approval.Decision(rawValue: link.decision) else { return nil }
-                    return Found(
-                        approval: link.approval,
-                        decision: decision,
-                        question: link.question,
-                        sender: link.sender,
-                        token: link.token,
-                        digest: link.digest
-                    )
-                }
-            )
-        }
+        let link = try await feed.read(on: loop) { try $0.approvals.link(digest) }
+        guard let link, let decision = Approval.Decision(rawValue: link.decision) else { return nil }
+        return Found(
+            approval: link.approval,
+            decision: decision,
+            question: link.question,
+            sender: link.sender,
+            token: link.token,
+            digest: link.digest
+        )
     }
 
     /// Marks the link used, durably before the decision is sent, so that no crash makes it usable again. False if it
     /// was used already.
-    package func use(
-        _ link: Found,
-        on loop: isolated EventLoop,
-        completion: @escaping (Result<Bool, any Error>) -> Void
-    ) {
-        feed.commit(on: loop) { transaction in
-            try transaction.approvals.take(link.digest)
-        } completion: { result in
-            completion(result)
-        }
+    package func use(_ link: Found, on loop: isolated EventLoop) async throws -> Bool {
+        try await feed.commit(on: loop) { try $0.approvals.take(link.digest) }
     }
 }

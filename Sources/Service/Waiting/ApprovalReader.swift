@@ -3,23 +3,24 @@ package import EventLoops
 package import Runs
 import Store
 
+/// Which approvals or questions a list shows.
+package enum WaitingFilter: String, CaseIterable, Sendable {
+    case pending, resolved, all
+}
+
 /// Finds approvals: in memory the pending and recently ended ones, in the database all others.
 package final class ApprovalReader {
-    package enum Filter: String, CaseIterable, Sendable {
-        case pending, resolved, all
-    }
-
     package struct Query: Sendable {
         /// Nil means all sessions.
         package var sessions: [String?]
-        package var filter: Filter
+        package var filter: WaitingFilter
         /// Nil means every kind.
         package var kind: Approval.Kind?
         /// The last approval of the previous page.
         package var before: String?
         package var limit: Int
 
-        package init(sessions: [String?], filter: Filter, kind: Approval.Kind?, before: String?, limit: Int) {
+        package init(sessions: [String?], filter: WaitingFilter, kind: Approval.Kind?, before: String?, limit: Int) {
             self.sessions = sessions
             self.filter = filter
             self.kind = kind
@@ -58,37 +59,27 @@ package final class ApprovalReader {
     }
 
     /// Nil if there is none. An approval in memory is returned at once.
-    package func find(
-        _ id: String,
-        on loop: isolated EventLoop,
-        completion: @escaping (Result<Approval?, any Error>) -> Void
-    ) {
-        if let known = approvals.approval(id, on: loop) { return completion(.success(known)) }
-        feed.read(on: loop) { tables in
+    package func find(_ id: String, on loop: isolated EventLoop) async throws -> Approval? {
+        if let known = approvals.item(id, on: loop) { return known }
+        let kept = try await feed.read(on: loop) { tables in
             try tables.approvals.approval(id: id).flatMap { Approval(kept: $0.body) }
-        } completion: { [approvals] result in
-            // The approval may have been requested meanwhile.
-            completion(result.map { approvals.approval(id, on: loop) ?? $0 })
         }
+        // The approval may have been requested meanwhile.
+        return approvals.item(id, on: loop) ?? kept
     }
 
     /// Nil if `before` is not an approval of these sessions.
-    package func page(
-        _ query: Query,
-        on loop: isolated EventLoop,
-        completion: @escaping (Result<Page?, any Error>) -> Void
-    ) {
-        let waiting = query.filter == .resolved ? [] : approvals.waiting(on: loop).filter(query.admits)
+    package func page(_ query: Query, on loop: isolated EventLoop) async throws -> Page? {
         guard query.filter != .pending else {
-            var shown = waiting[...]
+            var shown = approvals.waiting(on: loop).filter(query.admits)[...]
             if let before = query.before {
-                guard let place = shown.firstIndex(where: { $0.id == before }) else { return completion(.success(nil)) }
+                guard let place = shown.firstIndex(where: { $0.id == before }) else { return nil }
                 shown = shown[(place + 1)...]
             }
-            return completion(.success(Page(Array(shown), limit: query.limit)))
+            return Page(Array(shown), limit: query.limit)
         }
-        let known = query.before.flatMap { approvals.approval($0, on: loop) }.flatMap { query.admits($0) ? $0 : nil }
-        feed.read(on: loop) { tables -> (rows: [Approval], before: Approval?, last: Approval?) in
+        let known = query.before.flatMap { approvals.item($0, on: loop) }.flatMap { query.admits($0) ? $0 : nil }
+        let (rows, before, last) = try await feed.read(on: loop) { tables -> ([Approval], Approval?, Approval?) in
             var before = known
             if before == nil, let id = query.before {
                 before = try tables.approvals.approval(id: id).flatMap { Approval(kept: $0.body) }
@@ -112,22 +103,17 @@ package final class ApprovalReader {
                 if last.map({ ($0.createdAt, $0.id) < (end.createdAt, end.id) }) ?? true { last = end }
             }
             return (rows, before, last)
-        } completion: { [approvals] result in
-            completion(
-                result.map { rows, before, last in
-                    guard query.before == nil || before != nil else { return nil }
-                    // Memory has approvals whose rows are still being written.
-                    var all = Dictionary(rows.map { ($0.id, $0) }) { first, _ in first }
-                    let live = approvals.recent.filter(query.admits) + waiting
-                    for approval in live {
-                        if let before, (approval.createdAt, approval.id) >= (before.createdAt, before.id) { continue }
-                        all[approval.id] = approval
-                    }
-                    var shown = all.values.sorted { ($0.createdAt, $0.id) > ($1.createdAt, $1.id) }
-                    if let last { shown.removeAll { ($0.createdAt, $0.id) < (last.createdAt, last.id) } }
-                    return Page(shown, limit: query.limit, isMore: last != nil)
-                }
-            )
         }
+        guard query.before == nil || before != nil else { return nil }
+        // Memory has approvals whose rows are still being written.
+        var all = Dictionary(rows.map { ($0.id, $0) }) { first, _ in first }
+        let waiting = query.filter == .resolved ? [] : approvals.waiting(on: loop)
+        for approval in approvals.recent + waiting where query.admits(approval) {
+            if let before, (approval.createdAt, approval.id) >= (before.createdAt, before.id) { continue }
+            all[approval.id] = approval
+        }
+        var shown = all.values.sorted { ($0.createdAt, $0.id) > ($1.createdAt, $1.id) }
+        if let last { shown.removeAll { ($0.createdAt, $0.id) < (last.createdAt, last.id) } }
+        return Page(shown, limit: query.limit, isMore: last != nil)
     }
 }

@@ -67,7 +67,7 @@ extension ServiceBench {
         case .tooLate: "too late"
         case .notFound: "not found"
         case .changed: "changed"
-        case .notOffered(let decisions): "not offered \(decisions.map(\.rawValue))"
+        case .notOffered(let approval): "not offered \(approval.decisions.map(\.rawValue))"
         case .unsupported: "unsupported"
         case .notReady: "not ready"
         case .failed(let fault): "failed \(fault)"

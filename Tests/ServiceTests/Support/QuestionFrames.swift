@@ -49,11 +49,12 @@ extension ServiceBench {
 
     static func word(_ outcome: QuestionService.Outcome) -> String {
         switch outcome {
-        case .answered(let question): "answered \(question.state.rawValue)"
+        case .decided(let question): "answered \(question.state.rawValue)"
         case .ended(let question): "ended \(question.state.rawValue)"
         case .tooLate: "too late"
         case .notFound: "not found"
         case .notReady: "not ready"
+        case .changed, .notOffered, .unsupported: "impossible"
         case .failed(let fault): "failed \(fault)"
         }
     }

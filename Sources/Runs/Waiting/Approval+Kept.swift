@@ -1,27 +1,22 @@
 import Basics
 import JSONBytes
-import Runs
-import Store
 
 extension Approval {
-    /// An approval as an earlier process wrote it; nil if incomplete.
-    init?(kept json: [UInt8]) {
+    /// An approval as `write` wrote it in an earlier process; nil if incomplete.
+    package init?(kept json: [UInt8]) {
         guard let value = try? JSONDocument(parsing: json).root, let id = value["id"]?.string,
             let kind = value["kind"]?.string.flatMap({ Kind(rawValue: $0) }),
             let state = value["state"]?.string.flatMap({ State(rawValue: $0) }), let title = value["title"]?.string,
             let createdAt = value["createdAt"]?.string.flatMap({ Timestamp(rfc3339: $0) }),
             let expiresAt = value["expiresAt"]?.string.flatMap({ Timestamp(rfc3339: $0) })
         else { return nil }
-        let decisions = value["decisions"]?.elements.compactMap { $0.string.flatMap { Decision(rawValue: $0) } }
-        self.init(
-            id: id,
-            kind: kind,
-            title: title,
-            decisions: decisions ?? [],
-            createdAt: createdAt,
-            expiresAt: expiresAt
-        )
+        self.id = id
+        self.kind = kind
         self.state = state
+        self.title = title
+        self.createdAt = createdAt
+        self.expiresAt = expiresAt
+        decisions = value["decisions"]?.elements.compactMap { $0.string.flatMap { Decision(rawValue: $0) } } ?? []
         session = value["session"]?.string
         agent = value["agent"]?.string
         runID = value["runId"]?.string
@@ -40,21 +35,5 @@ extension Approval {
         decidedBy = value["decidedBy"]?.string
         decidedAt = value["decidedAt"]?.string.flatMap { Timestamp(rfc3339: $0) }
         via = value["via"]?.string.flatMap { Via(rawValue: $0) }
-    }
-}
-
-extension StoredApproval {
-    /// - Parameter now: the time on our own clock, which decides how long the row is kept.
-    init(_ approval: Approval, now: Timestamp) {
-        var writer = JSONWriter(capacity: 1024)
-        approval.write(to: &writer)
-        self.init(
-            id: approval.id,
-            kind: approval.kind.rawValue,
-            session: approval.session,
-            createdAt: approval.createdAt,
-            endedAt: approval.isPending ? nil : now,
-            body: writer.bytes
-        )
     }
 }
