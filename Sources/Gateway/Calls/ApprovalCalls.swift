@@ -3,30 +3,30 @@ package import JSONBytes
 /// Lists commands that wait for a decision. Releases before spring 2026 lack this call.
 package struct ExecApprovalList: GatewayCall {
     package static let method = "exec.approval.list"
-    package var timeoutMs: Int64 { ApprovalAnswers.timeoutMs }
+    package var timeoutMs: Int64 { WaitingCalls.timeoutMs }
     package init() {}
     package func writeParams(to writer: inout JSONWriter) {}
 
     package static func output(from payload: JSONValue) throws(GatewayShapeError) -> [ApprovalEvent] {
-        try ApprovalAnswers.rows(of: payload, kind: .exec, method: method)
+        try WaitingCalls.rows(of: payload, "approvals", method: method).map { ApprovalEvent($0, kind: .exec) }
     }
 }
 
 /// Lists plugin actions that wait for a decision.
 package struct PluginApprovalList: GatewayCall {
     package static let method = "plugin.approval.list"
-    package var timeoutMs: Int64 { ApprovalAnswers.timeoutMs }
+    package var timeoutMs: Int64 { WaitingCalls.timeoutMs }
     package init() {}
     package func writeParams(to writer: inout JSONWriter) {}
 
     package static func output(from payload: JSONValue) throws(GatewayShapeError) -> [ApprovalEvent] {
-        try ApprovalAnswers.rows(of: payload, kind: .plugin, method: method)
+        try WaitingCalls.rows(of: payload, "approvals", method: method).map { ApprovalEvent($0, kind: .plugin) }
     }
 }
 
 package struct ExecApprovalResolve: GatewayCall {
     package static let method = "exec.approval.resolve"
-    package var timeoutMs: Int64 { ApprovalAnswers.timeoutMs }
+    package var timeoutMs: Int64 { WaitingCalls.timeoutMs }
     package var id: String
     package var decision: String
 
@@ -45,7 +45,7 @@ package struct ExecApprovalResolve: GatewayCall {
 
 package struct PluginApprovalResolve: GatewayCall {
     package static let method = "plugin.approval.resolve"
-    package var timeoutMs: Int64 { ApprovalAnswers.timeoutMs }
+    package var timeoutMs: Int64 { WaitingCalls.timeoutMs }
     package var id: String
     package var decision: String
 
@@ -62,30 +62,20 @@ package struct PluginApprovalResolve: GatewayCall {
     package static func output(from payload: JSONValue) throws(GatewayShapeError) {}
 }
 
-enum ApprovalAnswers {
+/// The calls about approvals and questions have this in common.
+enum WaitingCalls {
     /// Gateways answer from memory within milliseconds, and a person waits for the result.
     static let timeoutMs: Int64 = 10_000
 
-    static func rows(
-        of payload: JSONValue,
-        kind: ApprovalEvent.Kind,
-        method: String
-    ) throws(GatewayShapeError) -> [ApprovalEvent] {
-        try GatewayRows.list(of: payload, "approvals", method: method).elements.map { ApprovalEvent($0, kind: kind) }
-    }
-}
-
-/// Reads the rows of approvals and questions.
-enum GatewayRows {
-    /// The rows as an array; in some releases an object wraps it.
-    static func list(of payload: JSONValue, _ name: String, method: String) throws(GatewayShapeError) -> JSONValue {
+    /// The rows of a list as an array; in some releases an object wraps it.
+    static func rows(of payload: JSONValue, _ name: String, method: String) throws(GatewayShapeError) -> JSONElements {
         guard let list = payload.kind == .array ? payload : payload[name], list.kind == .array else {
             throw GatewayShapeError(method: method, missing: name)
         }
         guard list.count <= GatewayLimits.waitingRows else {
             throw GatewayShapeError(method: method, missing: "a list of no more than \(GatewayLimits.waitingRows)")
         }
-        return list
+        return list.elements
     }
 }
 

@@ -23,7 +23,7 @@ package struct ApprovalSnapshot: Sendable {
 /// Reads one approval in any state.
 package struct ApprovalGet: GatewayCall {
     package static let method = "approval.get"
-    package var timeoutMs: Int64 { ApprovalAnswers.timeoutMs }
+    package var timeoutMs: Int64 { WaitingCalls.timeoutMs }
     package var id: String
 
     package init(id: String) { self.id = id }
@@ -38,7 +38,7 @@ package struct ApprovalGet: GatewayCall {
 /// Decides an approval of any kind.
 package struct ApprovalResolve: GatewayCall {
     package static let method = "approval.resolve"
-    package var timeoutMs: Int64 { ApprovalAnswers.timeoutMs }
+    package var timeoutMs: Int64 { WaitingCalls.timeoutMs }
     package var id: String
     package var kind: ApprovalEvent.Kind
     package var decision: String

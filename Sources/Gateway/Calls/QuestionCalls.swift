@@ -3,13 +3,12 @@ package import JSONBytes
 /// Lists questions that wait for an answer.
 package struct QuestionList: GatewayCall {
     package static let method = "question.list"
-    /// The same as for approvals: a person waits for the result.
-    package var timeoutMs: Int64 { 10_000 }
+    package var timeoutMs: Int64 { WaitingCalls.timeoutMs }
     package init() {}
     package func writeParams(to writer: inout JSONWriter) {}
 
     package static func output(from payload: JSONValue) throws(GatewayShapeError) -> [QuestionEvent] {
-        try GatewayRows.list(of: payload, "questions", method: method).elements.map { QuestionEvent($0) }
+        try WaitingCalls.rows(of: payload, "questions", method: method).map { QuestionEvent($0) }
             .filter { $0.status == nil || $0.status == "pending" }
     }
 }
@@ -17,7 +16,7 @@ package struct QuestionList: GatewayCall {
 /// Answers a question, or cancels it if there is no answer.
 package struct QuestionResolve: GatewayCall {
     package static let method = "question.resolve"
-    package var timeoutMs: Int64 { 10_000 }
+    package var timeoutMs: Int64 { WaitingCalls.timeoutMs }
     package var id: String
     /// The answers by part id.
     package var answers: [(id: String, texts: [String])]?

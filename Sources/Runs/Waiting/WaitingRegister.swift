@@ -471,6 +471,15 @@ package struct WaitingLimits {
     static let askingMs: Int64 = 60_000
     /// How often Ladle asks about an item that waits beyond its end.
     static let againMs: Int64 = 30_000
+    /// The first wait before asking again for lists that did not come. A gateway that has just started
+    /// may not answer, and what waits there stays unseen until it does.
+    package static let firstRetryMs: Int64 = 2_000
+    package static let longestRetryMs: Int64 = 60_000
+    /// Allowed clock difference while the gateway's clock is unknown, before the first connection; clocks are seldom
+    /// further apart.
+    package static let clockToleranceMs: Int64 = 3_600_000
+    /// The wall clock may be set, so long waits are checked in between.
+    package static let longestWaitMs: Int64 = 60_000
 
     /// Most items that wait. A gateway holds a run for each; Ladle takes further ones once there is room.
     let pending: Int

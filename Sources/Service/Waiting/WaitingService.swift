@@ -83,7 +83,7 @@ package final class WaitingService<Kind: WaitingKind> {
     /// How many lists of this request have not come.
     private var listsDue = 0
     private var wasListAnswered = true
-    private var retryMs = WaitingTimes.firstRetryMs
+    private var retryMs = WaitingLimits.firstRetryMs
     /// The time of the last connection; nil before the first.
     package private(set) var asOf: Timestamp?
     /// Counts since the start, by final state.
@@ -246,7 +246,7 @@ package final class WaitingService<Kind: WaitingKind> {
 
     func linkOpened(on loop: isolated EventLoop) {
         sight = .asking
-        retryMs = WaitingTimes.firstRetryMs
+        retryMs = WaitingLimits.firstRetryMs
         let hasList = lists.contains(where: \.isMain)
         let news = register.linkOpened(process: runs.continuity, hasList: hasList, now: gatewayTime(on: loop))
         publish(news, on: loop)
@@ -340,14 +340,14 @@ package final class WaitingService<Kind: WaitingKind> {
 
     private func settle(as sight: WaitingSight) {
         self.sight = sight
-        retryMs = WaitingTimes.firstRetryMs
+        retryMs = WaitingLimits.firstRetryMs
     }
 
     /// The gateway did not answer: asks again later, unless another request begins first.
     private func readLater(on loop: isolated EventLoop) {
         sight = .unanswered
         let (request, wait) = (request, retryMs)
-        retryMs = min(2 * wait, WaitingTimes.longestRetryMs)
+        retryMs = min(2 * wait, WaitingLimits.longestRetryMs)
         loop.after(milliseconds: wait) { [weak self] in
             if self?.request == request { self?.readLists(on: loop) }
         }
@@ -369,7 +369,7 @@ package final class WaitingService<Kind: WaitingKind> {
 
     // MARK: Time
 
-    private var toleranceMs: Int64 { gateway.hello == nil ? WaitingTimes.clockToleranceMs : 0 }
+    private var toleranceMs: Int64 { gateway.hello == nil ? WaitingLimits.clockToleranceMs : 0 }
 
     private func tick(on loop: isolated EventLoop) {
         let isListed = sight != .offline && sight != .scopeMissing
@@ -385,7 +385,7 @@ package final class WaitingService<Kind: WaitingKind> {
         timer = nil
         guard let end = register.nextEnd else { return }
         let left = end.milliseconds + toleranceMs - gatewayTime(on: loop).milliseconds
-        timer = loop.after(milliseconds: min(max(left, 1), WaitingTimes.longestWaitMs)) { [weak self] in
+        timer = loop.after(milliseconds: min(max(left, 1), WaitingLimits.longestWaitMs)) { [weak self] in
             self?.timer = nil
             self?.tick(on: loop)
         }
@@ -431,16 +431,4 @@ package final class WaitingService<Kind: WaitingKind> {
             self?.arm(on: loop)
         }
     }
-}
-
-private enum WaitingTimes {
-    /// The first wait before asking again for lists. A gateway that has just started may not answer, and what waits
-    /// there stays unseen until it does.
-    static let firstRetryMs: Int64 = 2_000
-    static let longestRetryMs: Int64 = 60_000
-    /// Allowed clock difference while the gateway's clock is unknown, before the first connection; clocks are seldom
-    /// further apart.
-    static let clockToleranceMs: Int64 = 3_600_000
-    /// The wall clock may be set, so long waits are checked in between.
-    static let longestWaitMs: Int64 = 60_000
 }
