@@ -3,8 +3,8 @@ import JSONBytes
 
 /// The attachments of a message: blocks of its transcript row, or files beside it.
 struct DemoAttachments {
-    private(set) var blocks: [TranscriptRow.Block] = []
-    private(set) var media: [TranscriptRow.Media] = []
+    private(set) var blocks: [DemoRow.Block] = []
+    private(set) var media: [DemoRow.Media] = []
 
     /// March takes images up to this size and silently drops all other files.
     private static let marchImageLimit = 5_000_000

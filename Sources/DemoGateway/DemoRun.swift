@@ -304,7 +304,7 @@ final class DemoRun {
     /// Lets the run continue without events, so that only its transcript shows it.
     func mute() { frames.isMuted = true }
 
-    private func takeThinking() -> [TranscriptRow.Block] {
+    private func takeThinking() -> [DemoRow.Block] {
         defer { thinking = "" }
         return thinking.isEmpty ? [] : [.thinking(thinking)]
     }

@@ -16,7 +16,7 @@ final class DemoSession {
     var execAsk: String?
     /// Notices for the agent at the start of the next message, with their times.
     var notices: [(text: String, at: Int64)] = []
-    private(set) var rows: [TranscriptRow] = []
+    private(set) var rows: [DemoRow] = []
     var status: String?
     var startedAt: Int64?
     var endedAt: Int64?
@@ -48,7 +48,7 @@ final class DemoSession {
 
     var agentID: String { DemoSessionKey.agent(of: key) }
 
-    func append(_ row: TranscriptRow, limit: Int) {
+    func append(_ row: DemoRow, limit: Int) {
         rows.append(row)
         if rows.count > limit { rows.removeFirst(rows.count - limit) }
     }

@@ -74,28 +74,28 @@ final class DemoSessions {
         TranscriptStyle(release: release, characterLimit: release.historyCharacterLimit)
     }
 
-    func row(_ kind: TranscriptRow.Kind, _ blocks: [TranscriptRow.Block]) -> TranscriptRow {
+    func row(_ kind: DemoRow.Kind, _ blocks: [DemoRow.Block]) -> DemoRow {
         row(kind, blocks, at: clock.wallMs)
     }
 
-    func row(_ kind: TranscriptRow.Kind, _ blocks: [TranscriptRow.Block], at time: Int64) -> TranscriptRow {
-        TranscriptRow(id: primitives.shortID(), kind: kind, blocks: blocks, timestamp: time, recordedAt: time)
+    func row(_ kind: DemoRow.Kind, _ blocks: [DemoRow.Block], at time: Int64) -> DemoRow {
+        DemoRow(id: primitives.shortID(), kind: kind, blocks: blocks, timestamp: time, recordedAt: time)
     }
 
     /// Writes a row and sends it to subscribers.
-    func append(_ row: TranscriptRow, to session: DemoSession) {
+    func append(_ row: DemoRow, to session: DemoSession) {
         restore(row, to: session)
         session.updatedAt = clock.wallMs
         announce(row, at: session.rows.count, in: session)
     }
 
     /// Adds a row without an event.
-    func restore(_ row: TranscriptRow, to session: DemoSession) {
+    func restore(_ row: DemoRow, to session: DemoSession) {
         session.append(row, limit: Self.rowLimit)
     }
 
     /// Sends subscribers a row with its position in the transcript; results of tools and compactions are not sent.
-    func announce(_ row: TranscriptRow, at seq: Int, in session: DemoSession) {
+    func announce(_ row: DemoRow, at seq: Int, in session: DemoSession) {
         switch row.kind {
         case .toolResult, .compaction: return
         case .user, .assistant, .injected, .failedRun: break
@@ -104,7 +104,7 @@ final class DemoSessions {
     }
 
     /// Sends subscribers an accepted message that is not in a transcript yet.
-    func announceAccepted(_ row: TranscriptRow, in session: DemoSession) {
+    func announceAccepted(_ row: DemoRow, in session: DemoSession) {
         let seq = session.rows.count
         let message: WireValue = [
             "role": row.role, "content": row.plainText, "timestamp": row.timestamp,

@@ -17,7 +17,7 @@ struct InputCustody {
         let key: String
         /// The conversation it was sent to; after a reset it is not shown.
         let sessionID: String
-        let row: TranscriptRow
+        let row: DemoRow
         /// All parameters of its request. A repeat has to have the same.
         let request: String
         let acceptedAt: Int64

@@ -23,7 +23,7 @@ struct DemoMessage {
     let rawKey: String
     /// The text, which chooses the script.
     let text: String
-    let userRow: TranscriptRow
+    let userRow: DemoRow
     let owner: DemoConnectionID
     let ownerDevice: String?
     let acceptedAt: Int64

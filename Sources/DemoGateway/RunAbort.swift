@@ -7,7 +7,7 @@ final class RunAbort {
         /// The text so far in chat events.
         let partial: String
         /// The assistant message in progress.
-        let blocks: [TranscriptRow.Block]
+        let blocks: [DemoRow.Block]
         let tool: (planned: RunTimeline.PlannedCall, startedAt: Int64)?
         /// Whether the tool waits for an approval; its command never began, and its approval stays open.
         let isAsking: Bool
@@ -50,7 +50,7 @@ final class RunAbort {
         }
     }
 
-    private var partial: (kind: TranscriptRow.Kind, blocks: [TranscriptRow.Block])? {
+    private var partial: (kind: DemoRow.Kind, blocks: [DemoRow.Block])? {
         guard !moment.partial.isEmpty else { return nil }
         let run = (id: moment.runID, origin: moment.reason)
         return (.injected(key: "\(moment.runID):assistant", abortedRun: run), [.text(moment.partial)])
@@ -69,7 +69,7 @@ final class RunAbort {
 
     private func writeResult(_ transcript: RunTranscript, isError: Bool) {
         guard let planned = moment.tool?.planned else { return }
-        let kind = TranscriptRow.Kind.toolResult(callID: planned.id, name: planned.call.name, isError: isError)
+        let kind = DemoRow.Kind.toolResult(callID: planned.id, name: planned.call.name, isError: isError)
         transcript.append(kind, [.text(Self.text)])
     }
 

@@ -3,7 +3,7 @@ final class RunTranscript {
     private let session: DemoSession
     private unowned let host: DemoHost
     private let messageText: String
-    private var userRow: TranscriptRow
+    private var userRow: DemoRow
     private let isRecovery: Bool
     private let runID: String?
     private let inputs: [String]
@@ -57,25 +57,25 @@ final class RunTranscript {
     }
 
     /// Appends a row of the run, after the user's row.
-    func append(_ kind: TranscriptRow.Kind, _ blocks: [TranscriptRow.Block]) {
+    func append(_ kind: DemoRow.Kind, _ blocks: [DemoRow.Block]) {
         commitUserRow()
         appendAhead(kind, blocks)
     }
 
     /// Appends a row without the user's row before it.
-    func appendAhead(_ kind: TranscriptRow.Kind, _ blocks: [TranscriptRow.Block]) {
+    func appendAhead(_ kind: DemoRow.Kind, _ blocks: [DemoRow.Block]) {
         var row = host.sessions.row(kind, blocks)
         row.runID = runID
         host.sessions.append(row, to: session)
     }
 
     /// Sends subscribers a row that is not written to the transcript.
-    func announceOnly(_ kind: TranscriptRow.Kind, _ blocks: [TranscriptRow.Block]) {
+    func announceOnly(_ kind: DemoRow.Kind, _ blocks: [DemoRow.Block]) {
         host.sessions.announce(host.sessions.row(kind, blocks), at: session.rows.count + 1, in: session)
     }
 
-    func usage(of text: String) -> TranscriptRow.Usage {
-        let used = TranscriptRow.Usage(input: 8_000 + messageText.utf8.count / 4, output: 8 + text.utf8.count / 4)
+    func usage(of text: String) -> DemoRow.Usage {
+        let used = DemoRow.Usage(input: 8_000 + messageText.utf8.count / 4, output: 8 + text.utf8.count / 4)
         session.inputTokens = used.input
         session.outputTokens += used.output
         return used

@@ -95,12 +95,12 @@ package struct Attribution: Sendable {
         fileprivate var mayLackKey: Bool { isResumption || words.count > 1 }
 
         /// A row alone, as the search for a message reads it.
-        package init(_ row: HistoryRow) {
+        package init(_ row: TranscriptRow) {
             // The row's own key comes first: the named run may be the gateway's, which answers under an id of its own.
             let key = row.idempotencyKey ?? row.runKey
             let mask = key.flatMap { MaskedKey($0) }
             self.init(
-                names: mask == nil ? key.map { [HistoryRow.bareKey($0)] } ?? [] : [],
+                names: mask == nil ? key.map { [TranscriptRow.bareKey($0)] } ?? [] : [],
                 mask: row.role == .user ? mask : nil,
                 isUser: row.role == .user,
                 words: row.role == .user ? Words.messages(of: row) : [],

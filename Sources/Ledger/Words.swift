@@ -25,7 +25,7 @@ package struct Words: Sendable, Hashable {
     package init(_ text: String) { self.init(text, isCut: false) }
 
     /// The words of a row.
-    package init(_ row: HistoryRow) { self.init(row.cutText ?? row.text, isCut: row.cutText != nil) }
+    package init(_ row: TranscriptRow) { self.init(row.cutText ?? row.text, isCut: row.cutText != nil) }
 
     private init(_ text: String, isCut: Bool) {
         let whole = Self.form(InboundEnvelope.stripped(text))
@@ -36,7 +36,7 @@ package struct Words: Sendable, Hashable {
     }
 
     /// The messages of a user's row: a busy gateway answers several in one turn.
-    package static func messages(of row: HistoryRow) -> [Words] {
+    package static func messages(of row: TranscriptRow) -> [Words] {
         InboundEnvelope.joined(row.text)?.map { Words($0) } ?? [Words(row)]
     }
 

@@ -174,17 +174,17 @@ package struct DeliveryMachine: Sendable {
         }
     }
 
-    /// Drops the notifications of a matter that has ended.
-    package mutating func ended(_ matter: Notification.Matter) {
+    /// Drops the notifications of a subject that has ended.
+    package mutating func ended(_ subject: Notification.Subject) {
         for id in lanes.keys {
             guard var lane = lanes[id] else { continue }
-            for one in lane.waiting where one.matter == matter && one.purpose == .tell {
+            for one in lane.waiting where one.subject == subject && one.purpose == .tell {
                 if one.state == .held, hours(of: lane)?.mode == .digest { lane.hiddenCount += 1 }
-                end(one, .dropped, "its matter has ended")
+                end(one, .dropped, "its subject has ended")
             }
-            lane.waiting.removeAll { $0.matter == matter && $0.purpose == .tell }
+            lane.waiting.removeAll { $0.subject == subject && $0.purpose == .tell }
             // A message being sent is removed again once it has arrived.
-            if var sending = lane.inFlight, sending.delivery.matter == matter, sending.delivery.purpose == .tell {
+            if var sending = lane.inFlight, sending.delivery.subject == subject, sending.delivery.purpose == .tell {
                 sending.delivery.error = Self.endedMark
                 lane.inFlight = sending
             }
@@ -192,7 +192,7 @@ package struct DeliveryMachine: Sendable {
         }
     }
 
-    private static let endedMark = "its matter has ended"
+    private static let endedMark = "its subject has ended"
 
     package mutating func answered(_ sink: String, _ outcome: Outcome, now: Timestamp) {
         guard var lane = lanes[sink], let sending = lane.inFlight else { return }
@@ -337,8 +337,8 @@ package struct DeliveryMachine: Sendable {
         }
         var newest: [String: SinkDelivery] = [:]
         for one in sorted {
-            let key = "\(one.type.rawValue) \(one.session ?? "") \(one.matter.map { "\($0.kind) \($0.id)" } ?? "")"
-            let group = one.matter.map { $0.kind == .approval || $0.kind == .question } ?? false
+            let key = "\(one.type.rawValue) \(one.session ?? "") \(one.subject.map { "\($0.kind) \($0.id)" } ?? "")"
+            let group = one.subject.map { $0.kind == .approval || $0.kind == .question } ?? false
             // Each approval and each question is a group of its own.
             let name = group ? key : "\(one.type.rawValue) \(one.session ?? "")"
             if let former = newest[name] { end(former, .dropped, "a newer one took its place") }

@@ -4,7 +4,7 @@ package import JSONBytes
 /// One message for a person. It never changes after it was made.
 package struct Notification: Sendable, Equatable {
     /// The subject of a notification.
-    package struct Matter: Sendable, Hashable {
+    package struct Subject: Sendable, Hashable {
         package enum Kind: String, Sendable {
             case approval, question, outbox, run, link, usage, node, automation, pairing, sink
         }
@@ -33,7 +33,7 @@ package struct Notification: Sendable, Equatable {
     package var session: String?
     package var agent: String?
     package var runID: String?
-    package var matter: Matter?
+    package var subject: Subject?
     package var approval: Approval?
     /// The time after which it is obsolete.
     package var expiresAt: Timestamp?
@@ -69,8 +69,8 @@ package struct Notification: Sendable, Equatable {
         session = value["session"]?.string
         agent = value["agent"]?.string
         runID = value["runId"]?.string
-        if let kind = value["ref"]?["kind"]?.string.flatMap(Matter.Kind.init), let id = value["ref"]?["id"]?.string {
-            matter = Matter(kind, id)
+        if let kind = value["ref"]?["kind"]?.string.flatMap(Subject.Kind.init), let id = value["ref"]?["id"]?.string {
+            subject = Subject(kind, id)
         }
         if let approval = value["approval"] {
             self.approval = Approval(
@@ -97,10 +97,10 @@ package struct Notification: Sendable, Equatable {
         writer.member("session", session)
         writer.member("agent", agent)
         writer.member("runId", runID)
-        if let matter {
+        if let subject {
             writer.object("ref") {
-                $0.member("kind", matter.kind.rawValue)
-                $0.member("id", matter.id)
+                $0.member("kind", subject.kind.rawValue)
+                $0.member("id", subject.id)
             }
         }
         if let approval {

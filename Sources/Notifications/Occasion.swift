@@ -2,10 +2,10 @@ package import Basics
 package import Gateway
 import JSONBytes
 
-/// An event as the rules see it: something that may be worth a notification, or the end of a matter.
+/// An event as the rules see it: something that may be worth a notification, or the end of a subject.
 package struct Occasion: Sendable, Equatable {
     package var type: NotificationType
-    /// The matter's name: each rule reports it once.
+    /// The subject's name: each rule reports it once.
     package var source: String
     package var at: Timestamp
     package var title: String
@@ -13,7 +13,7 @@ package struct Occasion: Sendable, Equatable {
     package var session: String?
     package var agent: String?
     package var runID: String?
-    package var matter: Notification.Matter?
+    package var subject: Notification.Subject?
     package var approval: Notification.Approval?
     package var expiresAt: Timestamp?
     /// The duration of a run.
@@ -34,8 +34,8 @@ package struct Occasion: Sendable, Equatable {
     /// The meaning of an event for notifications.
     package struct Reading: Sendable, Equatable {
         package var occasion: Occasion?
-        /// The matter that has ended, which makes its notifications obsolete.
-        package var ended: Notification.Matter?
+        /// The subject that has ended, which makes its notifications obsolete.
+        package var ended: Notification.Subject?
     }
 
     /// Whether an event of this type can matter here, decided before its JSON is read.
@@ -61,7 +61,7 @@ package struct Occasion: Sendable, Equatable {
     ) -> Reading {
         guard concerns(type) else { return Reading() }
         // The gateway repeats a run after reporting it failed.
-        if type == "run.started" { return Reading(ended: name.map { Notification.Matter(.run, $0) }) }
+        if type == "run.started" { return Reading(ended: name.map { Notification.Subject(.run, $0) }) }
         guard let event = try? JSONDocument(parsing: data).root else { return Reading() }
         switch type {
         case "approval": return approval(event["approval"], at: at)
@@ -69,7 +69,7 @@ package struct Occasion: Sendable, Equatable {
         case "outbox": return Reading(occasion: outbox(event["entry"], at: at))
         case "run.ended": return Reading(occasion: run(event["run"], id: id, at: at))
         case "run.corrected":
-            let ended = name.map { Notification.Matter(.run, $0) }
+            let ended = name.map { Notification.Subject(.run, $0) }
             return Reading(occasion: run(event["run"], id: id, at: at), ended: ended)
         case "message": return Reading(occasion: message(event, id: id, at: at))
         case "node": return Reading(occasion: node(event, id: id, at: at))
@@ -100,7 +100,7 @@ package struct Occasion: Sendable, Equatable {
                 at: at,
                 text: "\(provider): \(window) is used over \(threshold) %"
             )
-            occasion.matter = Notification.Matter(.usage, provider)
+            occasion.subject = Notification.Subject(.usage, provider)
             return occasion
         }
     }
@@ -112,22 +112,22 @@ package struct Occasion: Sendable, Equatable {
 
     private static func approval(_ value: JSONValue?, at: Timestamp) -> Reading {
         guard let value, let id = value["id"]?.string else { return Reading() }
-        let matter = Notification.Matter(.approval, id)
-        guard value["state"]?.string == "pending" else { return Reading(ended: matter) }
-        return Reading(occasion: approval(value, matter, at: at))
+        let subject = Notification.Subject(.approval, id)
+        guard value["state"]?.string == "pending" else { return Reading(ended: subject) }
+        return Reading(occasion: approval(value, subject, at: at))
     }
 
-    private static func approval(_ value: JSONValue, _ matter: Notification.Matter, at: Timestamp) -> Occasion {
+    private static func approval(_ value: JSONValue, _ subject: Notification.Subject, at: Timestamp) -> Occasion {
         let created = value["createdAt"]?.string ?? ""
         let command = value["command"]?.string ?? value["description"]?.string
         let title = value["title"]?.string ?? "An approval"
         var occasion = Occasion(
             .approvalRequested,
-            source: "approval/\(matter.id)/\(created)",
+            source: "approval/\(subject.id)/\(created)",
             at: at,
             text: command ?? title
         )
-        occasion.matter = matter
+        occasion.subject = subject
         occasion.approval = Notification.Approval(
             title: title,
             decisions: value["decisions"]?.elements.compactMap(\.string) ?? []
@@ -139,8 +139,8 @@ package struct Occasion: Sendable, Equatable {
 
     private static func question(_ value: JSONValue?, at: Timestamp) -> Reading {
         guard let value, let id = value["id"]?.string else { return Reading() }
-        let matter = Notification.Matter(.question, id)
-        guard value["state"]?.string == "pending" else { return Reading(ended: matter) }
+        let subject = Notification.Subject(.question, id)
+        guard value["state"]?.string == "pending" else { return Reading(ended: subject) }
         let created = value["createdAt"]?.string ?? ""
         var occasion = Occasion(
             .questionRequested,
@@ -148,7 +148,7 @@ package struct Occasion: Sendable, Equatable {
             at: at,
             text: value["questions"]?[0]?["question"]?.string
         )
-        occasion.matter = matter
+        occasion.subject = subject
         occasion.take(value)
         occasion.expiresAt = value["expiresAt"]?.string.flatMap { Timestamp(rfc3339: $0) }
         return Reading(occasion: occasion)
@@ -172,7 +172,7 @@ package struct Occasion: Sendable, Equatable {
             text: [said.map { $0.cut(to: 200) }, reason].compactMap(\.self).joined(separator: "\n")
         )
         occasion.take(entry)
-        occasion.matter = Notification.Matter(.outbox, id)
+        occasion.subject = Notification.Subject(.outbox, id)
         // A person's own message in any session.
         occasion.kind = nil
         return occasion
@@ -200,7 +200,7 @@ package struct Occasion: Sendable, Equatable {
         )
         occasion.take(run)
         occasion.runID = name
-        occasion.matter = Notification.Matter(.run, name)
+        occasion.subject = Notification.Subject(.run, name)
         if let start = run["startedAt"]?.string.flatMap({ Timestamp(rfc3339: $0) }),
             let end = run["endedAt"]?.string.flatMap({ Timestamp(rfc3339: $0) })
         {
@@ -225,7 +225,7 @@ package struct Occasion: Sendable, Equatable {
         }
         let shown = node["name"]?.string ?? node["displayName"]?.string ?? name
         var occasion = Occasion(.nodeOffline, source: "event/\(id)", at: at, text: shown)
-        occasion.matter = Notification.Matter(.node, name)
+        occasion.subject = Notification.Subject(.node, name)
         return occasion
     }
 
@@ -247,15 +247,15 @@ package struct Occasion: Sendable, Equatable {
             at: at,
             text: [shown, last?["error"]?.string].compactMap(\.self).joined(separator: ": ")
         )
-        occasion.matter = Notification.Matter(.automation, name)
+        occasion.subject = Notification.Subject(.automation, name)
         return occasion
     }
 
     /// A device that waits for the gateway's operator, who decides on the gateway's host.
     private static func device(_ event: JSONValue, at: Timestamp) -> Reading {
         guard let request = event["device"], let id = request["id"]?.string else { return Reading() }
-        let matter = Notification.Matter(.pairing, id)
-        guard event["reason"]?.string == "requested" else { return Reading(ended: matter) }
+        let subject = Notification.Subject(.pairing, id)
+        guard event["reason"]?.string == "requested" else { return Reading(ended: subject) }
         let name = request["name"]?.string ?? request["device"]?.string ?? "A device"
         var occasion = Occasion(
             .pairingRequested,
@@ -263,7 +263,7 @@ package struct Occasion: Sendable, Equatable {
             at: at,
             text: [name, request["hint"]?.string].compactMap(\.self).joined(separator: ": ")
         )
-        occasion.matter = matter
+        occasion.subject = subject
         return Reading(occasion: occasion)
     }
 

@@ -10,7 +10,7 @@ package struct SinkDelivery: Sendable, Equatable {
 
     package enum Purpose: String, Sendable {
         case tell
-        /// Removes a message whose matter has ended.
+        /// Removes a message whose subject has ended.
         case remove
     }
 
@@ -29,7 +29,7 @@ package struct SinkDelivery: Sendable, Equatable {
     let type: NotificationType
     let priority: Int
     let session: String?
-    let matter: Notification.Matter?
+    let subject: Notification.Subject?
     let expiresAt: Timestamp?
     let ignoresQuiet: Bool
     let collapseKey: String?
@@ -42,7 +42,7 @@ package struct SinkDelivery: Sendable, Equatable {
         type = notification.type
         priority = notification.priority
         session = notification.session
-        matter = notification.matter
+        subject = notification.subject
         expiresAt = notification.expiresAt
         ignoresQuiet = notification.ignoresQuiet
         collapseKey = notification.collapseKey

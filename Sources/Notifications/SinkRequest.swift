@@ -118,15 +118,15 @@ package struct SinkMessage: Sendable {
         return (lines + last).joined(separator: "\n")
     }
 
-    /// The page of the matter; of a private message the page of all of its kind.
+    /// The page of the subject; of a private message the page of all of its kind.
     private var link: String? {
         guard let base else { return nil }
         let (page, id): (String, String?) =
-            switch notification.matter {
-            case let matter? where matter.kind == .approval: ("approvals", matter.id)
-            case let matter? where matter.kind == .outbox: ("outbox", matter.id)
-            case let matter? where matter.kind == .run: ("runs", matter.id)
-            case let matter? where matter.kind == .question: ("questions", matter.id)
+            switch notification.subject {
+            case let subject? where subject.kind == .approval: ("approvals", subject.id)
+            case let subject? where subject.kind == .outbox: ("outbox", subject.id)
+            case let subject? where subject.kind == .run: ("runs", subject.id)
+            case let subject? where subject.kind == .question: ("questions", subject.id)
             default: ("runs", notification.runID)
             }
         return id.map { "\(base)/v1/\(page)" + (isPrivate ? "" : "/\(Self.escaped($0))") }
@@ -145,14 +145,14 @@ package struct SinkMessage: Sendable {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// The same id for all messages about one matter, so that a later one replaces an earlier one.
+    /// The same id for all messages about one subject, so that a later one replaces an earlier one.
     private var sequence: String? {
-        guard let matter = notification.matter, matter.kind == .approval || matter.kind == .question else {
+        guard let subject = notification.subject, subject.kind == .approval || subject.kind == .question else {
             return nil
         }
-        let id = matter.id.utf8.allSatisfy { $0.isASCIILetter || $0.isASCIIDigit || $0 == UInt8(ascii: "-") }
-        return id && matter.id.utf8.count <= 48 && !isPrivate
-            ? matter.id : String(FNV1a.hash(Array(matter.id.utf8)), radix: 16)
+        let id = subject.id.utf8.allSatisfy { $0.isASCIILetter || $0.isASCIIDigit || $0 == UInt8(ascii: "-") }
+        return id && subject.id.utf8.count <= 48 && !isPrivate
+            ? subject.id : String(FNV1a.hash(Array(subject.id.utf8)), radix: 16)
     }
 
     // MARK: Forms
@@ -202,9 +202,9 @@ package struct SinkMessage: Sendable {
                 }
                 if showsSession { data.member("runId", notification.runID) }
                 data.member("link", link)
-                if let approval = notification.approval, let matter = notification.matter {
+                if let approval = notification.approval, let subject = notification.subject {
                     data.object("approval") {
-                        if !isPrivate { $0.member("id", matter.id) }
+                        if !isPrivate { $0.member("id", subject.id) }
                         if showsText { $0.member("title", approval.title) }
                         $0.member("expiresAt", notification.expiresAt)
                         $0.array("decisions", of: approval.decisions.filter { grants || $0 == "deny" })
@@ -339,7 +339,7 @@ package struct SinkMessage: Sendable {
         return request
     }
 
-    /// The request that removes a message whose matter has ended; nil if the service cannot.
+    /// The request that removes a message whose subject has ended; nil if the service cannot.
     package func removal() -> SinkRequest? {
         guard sink.kind == .ntfy, let url = sink.url, let topic = sink.topic, let sequence else { return nil }
         var request = json(url.at("/\(topic)/\(sequence)"), [])

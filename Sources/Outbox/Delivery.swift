@@ -10,7 +10,7 @@ struct Delivery: Sendable {
     private(set) var entry: OutboxEntry
     private var writer = EntryWriter()
     private var run = EntryRun()
-    private var search = HistorySearch()
+    private var search = SearchSchedule()
     /// The facts about the message at the gateway.
     private var turn: Turn
     /// Counts the connections since the entry was loaded. What follows a call without an answer counts as another connection.

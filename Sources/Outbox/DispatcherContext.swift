@@ -20,7 +20,7 @@ struct DispatcherContext: Sendable {
     var timers = DispatcherTimers()
     var writes = DispatcherWrites()
     private(set) var pause = GatewayPause()
-    var searches = HistorySearches()
+    var searches = SearchQueue()
     /// Pages of transcripts that were read for entries in doubt.
     var pages = 0
     private var actions: [DispatcherAction] = []

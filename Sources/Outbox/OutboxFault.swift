@@ -47,6 +47,19 @@ extension OutboxFault {
             "The gateway has the message and did not run it before it was restarted. It may still read its words with the session's next "
             + "message, so retry this one only if it did not."
     )
+    /// The message was given up before the gateway had taken it, so nothing of it ran.
+    /// - Parameter isLost: it was the gateway that gave the message up; otherwise somebody stopped it.
+    package static func givenUp(isLost: Bool, reason: String) -> OutboxFault {
+        isLost
+            ? OutboxFault(
+                code: "GATEWAY_GAVE_UP",
+                detail: "The gateway gave the message up before it had taken it (\(reason))."
+            )
+            : OutboxFault(
+                code: "STOPPED_BEFORE",
+                detail: "Somebody stopped the message before the gateway had taken it."
+            )
+    }
     static let notRunCode = "NOT_RUN"
     /// Why messages of a session wait.
     static let refusing =

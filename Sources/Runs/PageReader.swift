@@ -4,12 +4,12 @@ import Ledger
 
 /// Gives the rows of a session's transcript to their runs, and ends the runs that a page of it shows to be over.
 struct PageReader: Sendable {
-    let ties: RunTies
+    let matching: RunMatching
     let profile: GatewayProfile
 
     /// The rows of each run.
     struct Found {
-        fileprivate(set) var rows: [String: [HistoryRow]] = [:]
+        fileprivate(set) var rows: [String: [TranscriptRow]] = [:]
         /// The run of the last turn.
         fileprivate var last: String?
     }
@@ -42,7 +42,7 @@ struct PageReader: Sendable {
                 // A run without rows has not completed; the session's last end may be older than the run.
                 let end = id == found.last && (lastEnd != .completed || !rows.isEmpty) ? lastEnd : nil
                 if found.rows[id] == nil {
-                    memory[id]?.settleDoubt(page.rows, askedAt: askedAt, aheadMs: ties.clockSkewMs, now: now)
+                    memory[id]?.settleDoubt(page.rows, askedAt: askedAt, aheadMs: matching.clockSkewMs, now: now)
                 }
                 judge(id, page, rows, end, isInFlight: id == inFlight, now: now, in: &memory, to: &changes)
             }
@@ -102,7 +102,7 @@ struct PageReader: Sendable {
     private func judge(
         _ id: String,
         _ page: ChatHistory.Output,
-        _ rows: [HistoryRow],
+        _ rows: [TranscriptRow],
         _ end: Ending.How?,
         isInFlight: Bool,
         now: Timestamp,
@@ -112,7 +112,7 @@ struct PageReader: Sendable {
         guard let run = memory[id] else { return }
         var shown = run
         shown.end(by: rows)
-        let look = RunJudge.Look(
+        let look = RunEndTable.Look(
             run,
             shown: shown,
             hasTraces: !rows.isEmpty,
@@ -122,7 +122,7 @@ struct PageReader: Sendable {
             profile: profile,
             now: now
         )
-        switch RunJudge.row(for: look).act(look) {
+        switch RunEndTable.row(for: look).act(look) {
         case .leave: break
         case .drop: memory.drop(id, to: &changes)
         case .hear: memory[id]?.heard(at: now)
@@ -151,7 +151,7 @@ struct PageReader: Sendable {
     /// Gives the rows of each turn to its run.
     /// - Parameter pageAt: when the rows came as a page; nil for a row that came as an event.
     func take(
-        _ rows: [HistoryRow],
+        _ rows: [TranscriptRow],
         session: SessionKey,
         pageAt: Timestamp? = nil,
         in memory: inout RunMemory,
@@ -159,13 +159,13 @@ struct PageReader: Sendable {
     ) -> Found {
         var found = Found()
         guard memory[session: session] != nil else { return found }
-        let turns = HistoryTurn.split(rows)
-        ties.tie(turns, areNew: pageAt == nil, session: session, in: &memory, to: &changes)
+        let turns = TranscriptTurn.split(rows)
+        matching.tie(turns, areNew: pageAt == nil, session: session, in: &memory, to: &changes)
         // A page with fewer rows is the whole transcript.
         let beginsInside = pageAt == nil || rows.count >= RunTracker.pageRows
-        var owners = ties.match(turns, session: session, beginsInside: beginsInside, in: memory)
+        var owners = matching.match(turns, session: session, beginsInside: beginsInside, in: memory)
         if let pageAt {
-            let unseen = ties.answeredUnseen(turns, owned: owners, session: session, in: memory)
+            let unseen = matching.answeredUnseen(turns, owned: owners, session: session, in: memory)
             for id in unseen.values { memory[id]?.continuedUnseen(now: pageAt) }
             owners.merge(unseen) { known, _ in known }
         }

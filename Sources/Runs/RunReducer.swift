@@ -38,7 +38,7 @@ struct RunReducer: Sendable {
     private var usageByRow: [String: TokenUsage] = [:]
     private var finalUsage: TokenUsage?
     /// How the assistant's last row ended. It gives the run's end once the gateway calls the run over.
-    private var lastStop: HistoryRow.StopReason?
+    private var lastStop: TranscriptRow.StopReason?
 
     init(
         id: String,
@@ -263,7 +263,7 @@ struct RunReducer: Sendable {
     }
 
     /// Takes the event for the gateway's own answer, which needed no run, if no answer of a model from before the message has its words.
-    mutating func settleDoubt(_ rows: [HistoryRow], askedAt: Timestamp, aheadMs: Int64, now: Timestamp) {
+    mutating func settleDoubt(_ rows: [TranscriptRow], askedAt: Timestamp, aheadMs: Int64, now: Timestamp) {
         guard let (event, time, _) = doubted, askedAt >= time else { return }
         doubted = nil
         // Work that was seen since shows that the event was not about this run.
@@ -350,7 +350,7 @@ struct RunReducer: Sendable {
     // MARK: The transcript
 
     /// Takes thoughts, calls, results, usage and errors from the rows of this run's turn, and the text if events did not give it.
-    mutating func take(_ rows: [HistoryRow]) {
+    mutating func take(_ rows: [TranscriptRow]) {
         guard !isClosed else { return }
         if isUnseen, let first = rows.first { began(at: times.time(of: first)) }
         for row in rows {
@@ -370,7 +370,7 @@ struct RunReducer: Sendable {
     }
 
     /// Takes the run's end from the last row of its own turn. An incomplete answer is no end.
-    mutating func end(by rows: [HistoryRow]) {
+    mutating func end(by rows: [TranscriptRow]) {
         guard let last = rows.last(where: { $0.role == .assistant }) else { return }
         // Of a stopped run, the model's whole answer says more than the event of its stop.
         if ending.wasStopped, !isOver, last.stopReason == .completed, !last.isAbortNote, !last.isInjected {
@@ -393,7 +393,7 @@ struct RunReducer: Sendable {
         }
     }
 
-    private mutating func answerAfterStop(_ last: HistoryRow) {
+    private mutating func answerAfterStop(_ last: TranscriptRow) {
         guard let time = last.time else { return }
         beganAfterStop = false
         times.forgetEnd()

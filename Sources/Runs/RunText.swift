@@ -97,7 +97,7 @@ struct RunText: Sendable {
     }
 
     /// The rows of the run's own turn.
-    mutating func take(_ rows: [HistoryRow]) {
+    mutating func take(_ rows: [TranscriptRow]) {
         for row in rows where row.role == .assistant && !row.text.isEmpty && row.stopReason != .error {
             let shown = row.cutText
             isLastRowCut = shown != nil

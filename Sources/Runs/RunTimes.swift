@@ -30,7 +30,7 @@ struct RunTimes: Sendable {
     var lastSeen: Timestamp { endedAt?.time ?? chatEndedAt ?? lastEvent }
 
     /// The time of a row; some rows have none of their own.
-    func time(of row: HistoryRow) -> Timestamp { row.time ?? startedAt ?? createdAt }
+    func time(of row: TranscriptRow) -> Timestamp { row.time ?? startedAt ?? createdAt }
 
     /// Whether the run started before this process of the gateway. Ladle's earlier process may have seen the gateway restart.
     func began(before process: Timestamp?) -> Bool {

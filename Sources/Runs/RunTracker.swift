@@ -34,9 +34,11 @@ package struct RunTracker: Sendable {
         self.defaults = defaults
     }
 
-    private var looks: RunLooks { RunLooks(seesAllToolEvents: seesAllToolEvents, sendsRows: profile.sendsRows) }
-    private var ties: RunTies { RunTies(clockSkewMs: clockSkewMs, profile: profile) }
-    private var reader: PageReader { PageReader(ties: ties, profile: profile) }
+    private var looks: TranscriptSchedule {
+        TranscriptSchedule(seesAllToolEvents: seesAllToolEvents, sendsRows: profile.sendsRows)
+    }
+    private var matching: RunMatching { RunMatching(clockSkewMs: clockSkewMs, profile: profile) }
+    private var reader: PageReader { PageReader(matching: matching, profile: profile) }
 
     // MARK: Reading
 
@@ -74,8 +76,8 @@ package struct RunTracker: Sendable {
     var labels: LabelTable { memory.labels }
 
     /// The run of each turn, by the turn's place.
-    func owners(of turns: [HistoryTurn], session: SessionKey) -> [Int: String] {
-        ties.match(turns, session: session, in: memory)
+    func owners(of turns: [TranscriptTurn], session: SessionKey) -> [Int: String] {
+        matching.match(turns, session: session, in: memory)
     }
 
     package var activeCount: Int { memory.sessions.values.reduce(0) { $0 + $1.active.count } }
@@ -314,7 +316,7 @@ package struct RunTracker: Sendable {
         guard memory[session: reducer.session]?.defer(id) == true else { return }
         changes.append(.deferred(id, session: reducer.session))
         // The event may come after the row and even the end of the run that answers, so the row is read once more.
-        if ties.mayBeAnswered(id, in: memory) { wantRows(id) }
+        if matching.mayBeAnswered(id, in: memory) { wantRows(id) }
     }
 
     private mutating func receive(_ event: SessionsChangedEvent, now: Timestamp, to changes: inout [RunChange]) {

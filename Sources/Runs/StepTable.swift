@@ -149,7 +149,7 @@ struct StepTable: Sendable {
 
     /// The thoughts, calls and results of a row.
     /// - Parameter seen: stands in for the row's missing time.
-    mutating func take(_ row: HistoryRow, seen: Timestamp) {
+    mutating func take(_ row: TranscriptRow, seen: Timestamp) {
         switch row.role {
         case .assistant:
             for (number, block) in row.blocks.enumerated() { take(block, number: number, at: row.time, seen: seen) }
@@ -159,7 +159,7 @@ struct StepTable: Sendable {
         }
     }
 
-    private mutating func take(_ block: HistoryBlock, number: Int, at time: Timestamp?, seen: Timestamp) {
+    private mutating func take(_ block: TranscriptBlock, number: Int, at time: Timestamp?, seen: Timestamp) {
         switch block {
         case .thinking(let text, let summary, let signature):
             take(thought: text, summary: summary, signature: signature, number: number, at: time ?? seen)

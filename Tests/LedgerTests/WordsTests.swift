@@ -4,13 +4,13 @@ import Ledger
 import Testing
 
 struct WordsTests {
-    private func row(_ text: String) throws -> HistoryRow {
+    private func row(_ text: String) throws -> TranscriptRow {
         var writer = JSONWriter()
         writer.object { writer in
             writer.member("role", "user")
             writer.member("content", text)
         }
-        return try #require(HistoryRow(JSONDocument(parsing: writer.bytes).root))
+        return try #require(TranscriptRow(JSONDocument(parsing: writer.bytes).root))
     }
 
     /// The ten forms of recording two-lines.v2026.3.1: what was sent, and the row of it.

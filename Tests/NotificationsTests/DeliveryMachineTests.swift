@@ -39,7 +39,7 @@ struct DeliveryMachineTests {
         mutating func add(
             _ type: NotificationType = .runCompleted,
             session: String? = nil,
-            matter: Notification.Matter? = nil,
+            subject: Notification.Subject? = nil,
             collapse: String? = nil,
             expiresInMs: Int64? = nil,
             delayMs: Int64 = 0
@@ -52,7 +52,7 @@ struct DeliveryMachineTests {
                 title: "t"
             )
             one.session = session
-            one.matter = matter
+            one.subject = subject
             one.collapseKey = collapse
             one.expiresAt = expiresInMs.map { now.adding(milliseconds: $0) }
             machine.add([SinkDelivery(one, sink: "s", dueAt: now.adding(milliseconds: delayMs))])
@@ -193,16 +193,16 @@ struct DeliveryMachineTests {
         let expired = bench.add(.approvalRequested, expiresInMs: 15_000)
         bench.advance(20_000, Self.dead)
         #expect(bench.states[expired] == .dropped && bench.sent.count == 2)
-        let matter = Notification.Matter(.approval, "a")
+        let subject = Notification.Subject(.approval, "a")
         bench.now = bench.now.adding(milliseconds: Self.hour)
-        let decided = bench.add(.approvalRequested, matter: matter)
+        let decided = bench.add(.approvalRequested, subject: subject)
         bench.step(nil)
-        bench.machine.ended(matter)
+        bench.machine.ended(subject)
         bench.machine.answered("s", .accepted(status: 200), now: bench.now)
         bench.step()
         #expect(bench.sent.last?.delivery.purpose == .remove && bench.states[decided] == .sent)
-        let waiting = bench.add(.approvalRequested, matter: matter, delayMs: 1000)
-        bench.machine.ended(matter)
+        let waiting = bench.add(.approvalRequested, subject: subject, delayMs: 1000)
+        bench.machine.ended(subject)
         bench.step()
         #expect(bench.states[waiting] == .dropped)
     }
@@ -280,10 +280,10 @@ struct DeliveryMachineTests {
         bench.add()
         bench.add(.outboxFailed)
         bench.add(.runFailed, expiresInMs: 1000)
-        let matter = Notification.Matter(.link, "gateway")
-        bench.add(.linkOffline, matter: matter)
+        let subject = Notification.Subject(.link, "gateway")
+        bench.add(.linkOffline, subject: subject)
         bench.step()
-        bench.machine.ended(matter)
+        bench.machine.ended(subject)
         bench.advance(8 * Self.hour, nil)
         let digest = try #require(bench.sent.first)
         #expect(bench.sent.count == 1 && digest.isDigest && digest.others.count == 2 && digest.hiddenCount == 1)

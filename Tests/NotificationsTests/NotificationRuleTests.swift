@@ -104,7 +104,7 @@ struct NotificationRuleTests {
             at: Self.at,
             Array(#"{"approval":{"id":"a","state":"denied"}}"#.utf8)
         )
-        #expect(end.occasion == nil && end.ended == Notification.Matter(.approval, "a"))
+        #expect(end.occasion == nil && end.ended == Notification.Subject(.approval, "a"))
     }
 
     @Test func `a rule narrows what it takes`() throws {

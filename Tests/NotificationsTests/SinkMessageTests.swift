@@ -21,7 +21,7 @@ struct SinkMessageTests {
             text: "rm -rf build"
         )
         one.session = "agent:main:main"
-        one.matter = Notification.Matter(.approval, "a/1")
+        one.subject = Notification.Subject(.approval, "a/1")
         one.approval = Notification.Approval(title: "rm", decisions: ["allow-once", "deny"])
         one.expiresAt = Self.now.adding(milliseconds: 60_000)
         return one
@@ -154,7 +154,7 @@ struct SinkMessageTests {
     }
 
     /// A one-tap link shows the question to whoever opens it, and ids lead to what they name.
-    @Test func `a private message has no link to its matter and no id of it`() throws {
+    @Test func `a private message has no link to its subject and no id of it`() throws {
         var one = approval
         one.runID = "RUN-7"
         for kind in [#""kind":"webhook""#, #""kind":"ntfy","topic":"t""#, #""kind":"gotify","token":"t""#] {

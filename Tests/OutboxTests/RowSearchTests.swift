@@ -17,7 +17,7 @@ private let shared = {
 struct `A search among rows` {
     private func row(_ key: String?, _ text: String, _ at: Int64?, user: Bool = true) -> Attribution.Row {
         let mask = key.flatMap { MaskedKey($0) }
-        let names = mask == nil ? key.map { [HistoryRow.bareKey($0)] } ?? [] : []
+        let names = mask == nil ? key.map { [TranscriptRow.bareKey($0)] } ?? [] : []
         return Attribution.Row(
             names: names,
             mask: mask,

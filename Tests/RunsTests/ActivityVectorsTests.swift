@@ -35,7 +35,7 @@ struct ActivityVectorsTests {
                 let time = call["timestamp"].map { ",\"timestamp\":\($0.int ?? 0)" } ?? ""
                 let arguments = String(decoding: call["arguments"]?.raw ?? [], as: UTF8.self)
                 let tool = call["tool"]?.string ?? ""
-                let row = HistoryRow(
+                let row = TranscriptRow(
                     json(
                         """
                         {"role":"assistant","content":[{"type":"toolCall","id":"c1","name":"\(tool)","arguments":\(arguments)}]\(time)}
@@ -46,7 +46,7 @@ struct ActivityVectorsTests {
             }
             let fields = String(decoding: result.raw.dropFirst().dropLast(), as: UTF8.self)
             reducer.take([
-                try #require(HistoryRow(json("{\"role\":\"toolResult\",\"toolCallId\":\"c1\",\(fields)}")))
+                try #require(TranscriptRow(json("{\"role\":\"toolResult\",\"toolCallId\":\"c1\",\(fields)}")))
             ])
             let step = try #require(reducer.run.steps.first, "\(name)")
             let expected = vector["expected"]
@@ -90,7 +90,7 @@ struct ActivityVectorsTests {
             )
             reducer.began(at: Timestamp(milliseconds: 1))
             if let partial { reducer.agent(AgentFrame.text("r", 1, partial), now: Timestamp(milliseconds: 2)) }
-            reducer.end(by: [try #require(HistoryRow(item))])
+            reducer.end(by: [try #require(TranscriptRow(item))])
             reducer.end(.reported(nil))
             var changes: [RunChange] = []
             _ = reducer.publish(to: &changes)
@@ -116,7 +116,7 @@ struct ActivityVectorsTests {
             for event in try #require(vector["input"]?["events"]).elements {
                 reducer.agent(event, now: Timestamp(milliseconds: 5))
             }
-            reducer.take(HistoryRow.list(vector["input"]?["items"]))
+            reducer.take(TranscriptRow.list(vector["input"]?["items"]))
             let steps = reducer.run.steps
             #expect(steps.count == vector["expected"]?["stepCount"]?.int.map { Int($0) })
             #expect(steps.map(\.label) == vector["expected"]?["steps"]?.elements.map { $0["label"]?.string ?? "" })
@@ -130,7 +130,7 @@ struct ActivityVectorsTests {
             let signature = input["thinkingSignature"].map { String(decoding: $0.raw, as: UTF8.self) } ?? "null"
             let text = String(decoding: input["thinking"]?.raw ?? [], as: UTF8.self)
             let time = input["message"]?["timestamp"]?.int ?? 1_770_929_371_188
-            let row = HistoryRow(
+            let row = TranscriptRow(
                 json(
                     """
                     {"role":"assistant","timestamp":\(time),"content":[

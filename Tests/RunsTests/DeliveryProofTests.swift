@@ -137,7 +137,7 @@ struct DeliveryProofTests: EvidenceScene {
         tracker.linkLost()
         tracker.linkOpened(process: .other, startedAt: after(4_000), now: after(5_000))
         for (time, owner) in [(Int64(3_900), "k" as String?), (4_100, nil)] {
-            let turns = HistoryTurn.split([HistoryRow(json(answer("Of another.", at: time)))].compactMap(\.self))
+            let turns = TranscriptTurn.split([TranscriptRow(json(answer("Of another.", at: time)))].compactMap(\.self))
             #expect(tracker.owners(of: turns, session: main)[0] == owner)
         }
     }
@@ -147,7 +147,7 @@ struct DeliveryProofTests: EvidenceScene {
         tracker.sent("k", session: main, text: "story", now: now)
         _ = tracker.receive(event: "agent", payload: AgentFrame.start("k", now.milliseconds), now: now)
         let rows = [user("from a phone", at: 1), user("story", at: 0, key: "k")]
-        let turns = HistoryTurn.split(rows.compactMap { HistoryRow(json($0)) })
+        let turns = TranscriptTurn.split(rows.compactMap { TranscriptRow(json($0)) })
         #expect(tracker.owners(of: turns, session: main) == [1: "k"])
     }
 

@@ -306,6 +306,22 @@ struct MessageTests {
         #expect(try message(rows: ["a0000000"]) == "c39bc5d0", "another client's, seen live on 2026.4.26")
     }
 
+    /// 2026.6.11, seen live: the prompt with which a restarted gateway goes on has our words and no key.
+    @Test func `the row of a restarted gateway's prompt is our message's, whose first row is known`() throws {
+        let text =
+            "[Queued user message that arrived while the previous turn was still active]\\nhello\\n\\n[System] Your previous "
+            + "turn was interrupted by a gateway restart while OpenClaw was waiting."
+        let content = #"[{"type":"text","text":"\#(text)"}]"#
+        let row = try #require(
+            TranscriptRow(
+                json(#"{"role":"user","content":\#(content),"timestamp":1795000000000,"__openclaw":{"id":"efc2ce12"}}"#)
+            )
+        )
+        let own = SentMessage(id: "e", keys: [], text: "hello", written: .always, row: "30f82c76")
+        let found = MessagePage.message(row, session: main, tracker: RunTracker(), sent: [own], now: now)
+        #expect(found?.message.id == "e" && found?.isOurs == true)
+    }
+
     // MARK: small rules
 
     @Test(arguments: [

@@ -439,7 +439,7 @@ struct RunReducerTests {
         let said = replay([("chat", ChatFrame.final("r", 1, "⚠️ Agent failed before reply: is a text of the gateway."))])
         #expect(said.ended["r"]?.state == .completed)
 
-        let kept = try #require(HistoryRow(JSONDocument(parsing: Array(injected.utf8)).root))
+        let kept = try #require(TranscriptRow(JSONDocument(parsing: Array(injected.utf8)).root))
         #expect(kept.stopReason == .error)
         #expect(kept.errorMessage == ended.error)
     }

@@ -107,6 +107,49 @@ struct NewestGatewayTests {
         }
     }
 
+    /// The row of a message has the time at which the gateway accepted it, however long it waited.
+    @Test func `a run that began when the message was sent is not its answer`() async throws {
+        try await withServices { bench, loop in
+            try await open(bench, on: loop)
+            try await bench.event("agent", Frame.start("cron", at: Self.start - 20), on: loop)
+            try await bench.event("chat", Frame.final("cron", 5, "Something else."), on: loop)
+            let id = try await bench.accept("next", on: loop) ?? ""
+            try await bench.event("chat", Frame.final(id, 0, nil), on: loop)
+            try await bench.advance(3_500, on: loop)
+            let own = user("next", key: id, at: 0)
+            bench.gateway.rows[Self.main] = [own]
+            try await bench.event("agent", Frame.start("g", at: Self.start + 3_400), on: loop)
+            try await bench.row(own, on: loop)
+            try await bench.advance(5_000, on: loop)
+            let answer = assistant("The answer.", by: "g", at: 8_400)
+            bench.gateway.rows[Self.main]?.append(answer)
+            try await bench.row(answer, on: loop)
+            try await bench.event("chat", Frame.final("g", 9, "The answer."), on: loop)
+            try await bench.advance(60_000, on: loop)
+            #expect(bench.services.runs.run(id)?.text == "The answer.")
+            #expect(bench.services.runs.run("cron")?.text == "Something else.")
+        }
+    }
+
+    /// Another client's stop came before the acknowledgement, or the gateway's restart did. Seen live on 2026.6.11.
+    @Test(arguments: [("rpc", OutboxState.failed, 1), ("restart", .accepted, 2), ("timeout", .accepted, 2)])
+    func `a message that was given up before it was taken is not told as delivered`(
+        reason: String,
+        state: OutboxState,
+        sends: Int
+    ) async throws {
+        try await withServices { bench, loop in
+            try await open(bench, on: loop)
+            let word = #"{"runId":"k","status":"timeout","summary":"aborted","stopReason":"\#(reason)","endedAt":1}"#
+            bench.gateway.next("chat.send", ok(word))
+            let id = try await bench.accept("hello", on: loop) ?? ""
+            try await bench.advance(5_000, on: loop)
+            #expect(try await entry(id, bench)?.state == state)
+            #expect(bench.gateway.sentKeys.count == sends)
+            #expect(bench.services.runs.run(id)?.state != .completed)
+        }
+    }
+
     @Test func `a turn that failed before it answered is told as failed`() async throws {
         try await withServices { bench, loop in
             try await open(bench, on: loop)

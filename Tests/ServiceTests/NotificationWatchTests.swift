@@ -10,7 +10,7 @@ import Testing
 
 @testable import Service
 
-/// The link, the disk and the night: matters that are not events of the gateway.
+/// The link, the disk and the night: subjects that are not events of the gateway.
 struct NotificationWatchTests {
     private static let minute: Int64 = 60_000
     private static let hour: Int64 = 60 * minute
@@ -138,7 +138,7 @@ struct NotificationWatchTests {
             #expect(types(inbox) == ["storage.low"])
             let one = try #require(bench.data("notification").last?["notification"])
             #expect(one["priority"]?.int == 5 && one["text"]?.string == "199 MiB are free where the database is.")
-            // Near the limit it is the same matter; on another day it is a new one.
+            // Near the limit it is the same subject; on another day it is a new one.
             for free in [UInt64(250), 150, 400, 150] {
                 disk.set(free)
                 try await bench.advance(Self.hour, on: loop)

@@ -28,6 +28,8 @@ package struct ChatSend: GatewayCall {
 
         package let status: Status
         package let runId: String?
+        /// Why the message was given up before it ran: `rpc` and `stop` where somebody stopped it, `restart`, `timeout`.
+        package let abortReason: String?
 
         package init(_ payload: JSONValue?) {
             status =
@@ -40,6 +42,8 @@ package struct ChatSend: GatewayCall {
                 default: .started
                 }
             runId = payload?["runId"]?.string
+            let wasAborted = payload?["summary"]?.equals("aborted") == true && payload?["status"]?.equals("ok") == false
+            abortReason = wasAborted ? payload?["stopReason"]?.string ?? "" : nil
         }
     }
 
@@ -124,7 +128,7 @@ package struct ChatHistory: GatewayCall {
     }
 
     package struct Output: Sendable {
-        package let rows: [HistoryRow]
+        package let rows: [TranscriptRow]
         /// The number of messages in the answer, including those that are not rows.
         package let messageCount: Int
         /// The size of the whole answer.
@@ -149,7 +153,7 @@ package struct ChatHistory: GatewayCall {
 
         package init(_ payload: JSONValue) {
             let messages = payload["messages"]
-            rows = HistoryRow.list(messages)
+            rows = TranscriptRow.list(messages)
             messageCount = messages?.count ?? 0
             byteCount = payload.raw.count
             conversation = payload["sessionId"]?.identifier

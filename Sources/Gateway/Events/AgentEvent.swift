@@ -190,7 +190,7 @@ extension AgentEvent {
         /// Nil also if the gateway names itself, as in its own command replies.
         package var model: String? {
             let written = data["fallbackStepToModel"] ?? data["toModel"] ?? data["activeModel"] ?? data["model"]
-            guard let model = written?.string, model != HistoryRow.gatewayModel, !model.isEmpty else { return nil }
+            guard let model = written?.string, model != TranscriptRow.gatewayModel, !model.isEmpty else { return nil }
             return model
         }
 

@@ -53,7 +53,7 @@ package struct ChatEventMessage: Sendable {
     var usage: TokenUsage? { TokenUsage(value["usage"]) }
 
     /// Why the run failed before the model was called, if the message says so in the place of an answer.
-    package var failure: String? { HistoryRow.failure(value, text) }
+    package var failure: String? { TranscriptRow.failure(value, text) }
 
     /// The text of a message with a single block, the usual form, without making a `String`.
     package var onlyText: ArraySlice<UInt8>? {
@@ -65,7 +65,7 @@ package struct ChatEventMessage: Sendable {
     package var text: String? {
         if let text = value.string { return text }
         guard let content = value["content"] else { return value["text"]?.string }
-        let parts = HistoryBlock.list(content).compactMap(\.text)
+        let parts = TranscriptBlock.list(content).compactMap(\.text)
         return parts.isEmpty ? nil : parts.joined(separator: "\n")
     }
 }

@@ -4,7 +4,7 @@ package import JSONBytes
 /// A row was added to a session's transcript.
 package struct SessionMessageEvent: Sendable {
     package let sessionKey: String?
-    package let row: HistoryRow?
+    package let row: TranscriptRow?
     private let message: JSONValue?
     private let payload: JSONValue
 
@@ -12,7 +12,7 @@ package struct SessionMessageEvent: Sendable {
         self.payload = payload
         sessionKey = payload["sessionKey"]?.string
         message = payload["message"]
-        row = message.flatMap { HistoryRow($0) }
+        row = message.flatMap { TranscriptRow($0) }
         isStored = payload["messageId"] != nil || row?.id != nil
     }
 
@@ -24,7 +24,7 @@ package struct SessionMessageEvent: Sendable {
     package var session: SessionRow { SessionRow(payload["session"] ?? payload) }
 
     /// The idempotency key of the send that caused the row, as written.
-    package var idempotencyKey: String? { message.flatMap { HistoryRow.idempotencyKey(of: $0) } }
+    package var idempotencyKey: String? { message.flatMap { TranscriptRow.idempotencyKey(of: $0) } }
 }
 
 /// A session was added, changed or removed, or one of its runs began or ended.

@@ -16,7 +16,7 @@ package struct ToolResult: Sendable {
     /// The text parts joined; a result may also be a bare text.
     package var text: String {
         if let text = value.string { return text }
-        return HistoryBlock.list(value["content"]).compactMap(\.text).joined(separator: "\n")
+        return TranscriptBlock.list(value["content"]).compactMap(\.text).joined(separator: "\n")
     }
 
     package var status: String? { details?["status"]?.string?.lowercased() }

@@ -6,10 +6,10 @@ import Ledger
 /// rows may have the same text.
 enum AbortNotes {
     /// The rows with each note after its user's row, and without notes whose text is in other rows of the turn.
-    static func settled(_ rows: [HistoryRow]) -> [HistoryRow] {
+    static func settled(_ rows: [TranscriptRow]) -> [TranscriptRow] {
         guard rows.contains(where: \.isAbortNote) else { return rows }
-        var kept: [HistoryRow] = []
-        var displaced: [HistoryRow] = []
+        var kept: [TranscriptRow] = []
+        var displaced: [TranscriptRow] = []
         for (place, row) in rows.enumerated() {
             if row.isAbortNote {
                 let isEarly = isBeforeItsQuestion(row, rows[(place + 1)...].first)
@@ -28,19 +28,19 @@ enum AbortNotes {
         return kept + displaced
     }
 
-    private static func isBeforeItsQuestion(_ note: HistoryRow, _ next: HistoryRow?) -> Bool {
+    private static func isBeforeItsQuestion(_ note: TranscriptRow, _ next: TranscriptRow?) -> Bool {
         guard let next, next.role == .user, let asked = next.time, let noted = note.time else { return false }
         return asked < noted
     }
 
     /// The rows from one user's row to the next one.
-    private static func turn(around place: Int, _ rows: [HistoryRow]) -> ArraySlice<HistoryRow> {
+    private static func turn(around place: Int, _ rows: [TranscriptRow]) -> ArraySlice<TranscriptRow> {
         let start = rows[...place].lastIndex { $0.role == .user } ?? rows.startIndex
         let end = rows[(place + 1)...].firstIndex { $0.role == .user } ?? rows.endIndex
         return rows[start..<end]
     }
 
-    private static func isSaid(_ note: HistoryRow, in turn: ArraySlice<HistoryRow>) -> Bool {
+    private static func isSaid(_ note: TranscriptRow, in turn: ArraySlice<TranscriptRow>) -> Bool {
         let noted = Words(note)
         let own = turn.filter { $0.role == .assistant && !$0.isAbortNote }
         // The model's last row may end a little before the note.

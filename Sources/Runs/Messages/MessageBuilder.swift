@@ -24,7 +24,7 @@ struct MessageBuilder {
     /// - Parameters:
     ///   - run: the turn's run; nil if it is not known.
     ///   - sent: our message in the turn's user's row; nil if somebody else sent it.
-    mutating func add(_ turn: HistoryTurn, run: String?, sent: SentMessage?) {
+    mutating func add(_ turn: TranscriptTurn, run: String?, sent: SentMessage?) {
         turns += 1
         if let key = turn.key, tracker.isHidden(key) { return }
         let runID = run ?? turn.key ?? sent?.keys.first
@@ -103,7 +103,7 @@ struct MessageBuilder {
         }
     }
 
-    private mutating func addUser(_ row: HistoryRow, _ owner: String, runID: String?, _ sent: SentMessage?) {
+    private mutating func addUser(_ row: TranscriptRow, _ owner: String, runID: String?, _ sent: SentMessage?) {
         let words = row.words
         if sent?.isKept != true, Housekeeping.isPrompt(words) || row.isInternalPrompt { return }
         if let name = sent?.id ?? row.runKey, !asked.insert(name).inserted { return }
@@ -128,10 +128,10 @@ struct MessageBuilder {
     }
 
     private mutating func answer(
-        _ row: HistoryRow,
+        _ row: TranscriptRow,
         runID: String?,
         isLastText: Bool,
-        _ turn: HistoryTurn,
+        _ turn: TranscriptTurn,
         isOurs: Bool
     ) -> ChatMessage? {
         let id = row.runKey ?? runID
@@ -176,7 +176,7 @@ struct MessageBuilder {
     /// Two long texts with this many equal characters at the beginning are the same.
     private static let compared = 1_000
 
-    private func attachments(_ row: HistoryRow) -> [MessageAttachment] {
+    private func attachments(_ row: TranscriptRow) -> [MessageAttachment] {
         var found = row.blocks.compactMap { block in
             if case .attachment(let attachment) = block { MessageAttachment(attachment) } else { nil }
         }
@@ -191,13 +191,13 @@ struct MessageBuilder {
     }
 
     /// The row's time. A row without one gets the time of the row before.
-    private mutating func time(_ row: HistoryRow) -> Timestamp {
+    private mutating func time(_ row: TranscriptRow) -> Timestamp {
         if let time = row.time { lastTime = time }
         return lastTime
     }
 
     /// The row's id in the transcript, else one made from its content. Equal rows are numbered.
-    private mutating func stableID(_ row: HistoryRow) -> String {
+    private mutating func stableID(_ row: TranscriptRow) -> String {
         let base = row.id ?? "h-" + FNV1a.name(row.identity.utf8)
         var id = base
         var count = 1

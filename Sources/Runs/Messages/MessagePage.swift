@@ -32,7 +32,7 @@ package struct MessagePage: Sendable {
         isOpen =
             history.hasInFlightRun ?? history.hasActiveRun
             ?? (last?.role != .assistant || last?.stopReason == .toolUse)
-        let turns = HistoryTurn.split(AbortNotes.settled(history.rows))
+        let turns = TranscriptTurn.split(AbortNotes.settled(history.rows))
         let runs = tracker.owners(of: turns, session: session)
         let own = sent.found(in: turns, runs: runs)
         var builder = MessageBuilder(session: session, tracker: tracker, now: now)
@@ -45,13 +45,13 @@ package struct MessagePage: Sendable {
 
     /// The message of one row, and whether we sent it; nil for a row that is not shown.
     package static func message(
-        _ row: HistoryRow,
+        _ row: TranscriptRow,
         session: SessionKey,
         tracker: RunTracker,
         sent: [SentMessage] = [],
         now: Timestamp
     ) -> (message: ChatMessage, isOurs: Bool)? {
-        let turns = HistoryTurn.split([row])
+        let turns = TranscriptTurn.split([row])
         let runs = tracker.owners(of: turns, session: session)
         let own = sent.map { $0.asShown(in: row) }.found(in: turns, runs: runs)
         var builder = MessageBuilder(session: session, tracker: tracker, now: now)

@@ -46,9 +46,9 @@ package struct SentMessage: Sendable {
     /// number as its key.
     func owns(_ key: String) -> Bool { key == id || keys.contains(key) || key.hasPrefix(id + "-r") }
 
-    /// A message whose row is known does not claim another row by its words.
-    func asShown(in row: HistoryRow) -> SentMessage {
-        guard let known = self.row, known != row.identity else { return self }
+    /// A message whose row is known does not claim another row by its words, unless a restarted gateway writes it again.
+    func asShown(in row: TranscriptRow) -> SentMessage {
+        guard let known = self.row, known != row.identity, !row.resumesTurn else { return self }
         var message = self
         message.written = nil
         return message
@@ -61,14 +61,14 @@ package struct SentMessage: Sendable {
         }
     }
 
-    fileprivate func isShown(in row: HistoryRow) -> Bool { words.map { Words(row).show($0) } ?? false }
+    fileprivate func isShown(in row: TranscriptRow) -> Bool { words.map { Words(row).show($0) } ?? false }
 }
 
 extension [SentMessage] {
     /// Our messages among the turns of a transcript, by the turn's place. Where a row may be that of several, it is shown as the first
     /// one's whose row is not known yet: a list has each message once.
     /// - Parameter runs: the known runs of turns, by the turn's place.
-    func found(in turns: [HistoryTurn], runs: [Int: String]) -> [Int: SentMessage] {
+    func found(in turns: [TranscriptTurn], runs: [Int: String]) -> [Int: SentMessage] {
         guard !isEmpty else { return [:] }
         let rows = turns.enumerated().map { place, turn in
             // The answer to a gateway's own prompt may be our message's; the prompt is not.

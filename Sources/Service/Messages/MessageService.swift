@@ -34,7 +34,7 @@ package final class MessageService {
     private let conversations: Conversations
     /// A hash of each session's last saved page, so that it is written once.
     private var saved = RecentValues<SessionKey, UInt64>(atLeast: remembered)
-    private var said = SaidMessages(atLeast: remembered)
+    private var said = PublishedMessages(atLeast: remembered)
     /// Entries that changed before the earlier process's messages were loaded; nil after loading.
     private var early: [OutboxEntry]? = []
     /// The reason why the earlier process's messages could not be read; the link stays closed until they are.
@@ -70,7 +70,7 @@ package final class MessageService {
     // MARK: Messages of an earlier process
 
     private struct Saved: Sendable {
-        let said: SaidMessages
+        let said: PublishedMessages
         /// Our messages whose present state is not on the stream.
         let unsaid: [OutboxEntry]
     }
@@ -80,9 +80,9 @@ package final class MessageService {
     func load(on loop: isolated EventLoop, completion: @escaping () -> Void) {
         feed.readSaved("messages", on: loop) { tables in
             Saved(
-                said: try SaidMessages(tables, atLeast: Self.remembered),
+                said: try PublishedMessages(tables, atLeast: Self.remembered),
                 // An entry that cannot be read is the outbox's to report, and does not keep the link closed.
-                unsaid: (try? SaidMessages.unsaid(tables.said)) ?? []
+                unsaid: (try? PublishedMessages.unsaid(tables.said)) ?? []
             )
         } failed: { [weak self] fault in
             self?.fault = fault
@@ -461,7 +461,7 @@ package final class MessageService {
             guard let self else { return }
             guard case .success(let page) = result else { return self.unanswered.append(run) }
             self.publishMissed(page.page, session, on: loop)
-            let behind = SaidMessages.messages(page.page.messages[...], after: place)
+            let behind = PublishedMessages.messages(page.page.messages[...], after: place)
             if behind.contains(where: { $0.mayAnswer(run.text) }) { return }
             if firstPlace != nil { return self.publish(ChatMessage(run), session.text, on: loop) }
             loop.after(milliseconds: Self.secondLookMilliseconds) { [weak self] in

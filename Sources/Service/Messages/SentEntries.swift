@@ -49,7 +49,7 @@ struct SentEntries: Sendable {
         }
     }
 
-    static func keys(of rows: [HistoryRow]) -> [String] { rows.compactMap { $0.role == .user ? $0.runKey : nil } }
+    static func keys(of rows: [TranscriptRow]) -> [String] { rows.compactMap { $0.role == .user ? $0.runKey : nil } }
 
     func attachments(of id: String) -> [MessageAttachment] { Self.attachments(files[id] ?? []) }
 

@@ -7,7 +7,7 @@ import Store
 /// Notifies when the link has been down for long, and when it is back. A restart of the gateway is not reported within
 /// the time it announced.
 final class LinkWatch {
-    private static let matter = Notification.Matter(.link, "gateway")
+    private static let subject = Notification.Subject(.link, "gateway")
 
     private let maker: NotificationMaker
     /// Whether the rules are known. Until then `early` is the last state of the link.
@@ -75,12 +75,12 @@ final class LinkWatch {
         guard told.insert(type).inserted else { return }
         let now = loop.wallClock
         var occasion = Occasion(type, source: "link/\(now.milliseconds)/\(type.rawValue)", at: now, text: text)
-        occasion.matter = Self.matter
+        occasion.subject = Self.subject
         let news = occasion
         maker.change(on: loop) { book, transaction, changes in
             // A link that was reported as refused needs no second report as offline.
             let former = type == .linkOffline ? nil : type.rawValue
-            guard try !transaction.notifications.isOpen(matter: Self.matter.key, type: former) else { return }
+            guard try !transaction.notifications.isOpen(subject: Self.subject.key, type: former) else { return }
             try book.create(news, in: &transaction, &changes)
         }
     }
@@ -89,8 +89,8 @@ final class LinkWatch {
         let now = loop.wallClock
         let back = Occasion(.linkOnline, source: "link/\(now.milliseconds)/online", at: now)
         maker.change(on: loop) { book, transaction, changes in
-            guard try book.end(Self.matter, in: &transaction, &changes) else { return }
-            changes.ended.append(Self.matter)
+            guard try book.end(Self.subject, in: &transaction, &changes) else { return }
+            changes.ended.append(Self.subject)
             try book.create(back, in: &transaction, &changes)
         }
     }

@@ -6,7 +6,7 @@ import Store
 import TLS
 
 /// A snapshot of the rules and sinks. Used inside an event's transaction: its notifications become durable with it, and
-/// each rule reports each matter once.
+/// each rule reports each subject once.
 struct NotificationBook: Sendable {
     struct Place: Sendable {
         let id: String
@@ -18,7 +18,7 @@ struct NotificationBook: Sendable {
     /// The results of a transaction, passed to the delivery machine once they are durable.
     struct Changes: Sendable {
         var deliveries: [SinkDelivery] = []
-        var ended: [Notification.Matter] = []
+        var ended: [Notification.Subject] = []
         var created: [NotificationType] = []
 
         var isEmpty: Bool { deliveries.isEmpty && ended.isEmpty && created.isEmpty }
@@ -45,7 +45,9 @@ struct NotificationBook: Sendable {
         var changes = Changes()
         for event in events where Occasion.concerns(event.type) {
             let reading = Occasion.read(event.type, id: event.id.text, at: event.at, run: event.run, event.data)
-            if let matter = reading.ended, try end(matter, in: &transaction, &changes) { changes.ended.append(matter) }
+            if let subject = reading.ended, try end(subject, in: &transaction, &changes) {
+                changes.ended.append(subject)
+            }
             if var occasion = reading.occasion {
                 occasion.expiresAt = occasion.expiresAt?.adding(milliseconds: -skewMs)
                 try create(occasion, in: &transaction, &changes)
@@ -57,8 +59,8 @@ struct NotificationBook: Sendable {
     // MARK: Making
 
     func create(_ occasion: Occasion, in transaction: inout StoreTransaction, _ changes: inout Changes) throws {
-        if let matter = occasion.matter, matter.kind == .run || matter.kind == .outbox,
-            try transaction.notifications.isEcho(matter.id)
+        if let subject = occasion.subject, subject.kind == .run || subject.kind == .outbox,
+            try transaction.notifications.isEcho(subject.id)
         {
             return
         }
@@ -66,7 +68,7 @@ struct NotificationBook: Sendable {
         var wasTold = false
         for rule in rules where rule.matches(occasion, isWatched: isWatched) {
             let won = rule.sinks.isEmpty ? free : free.intersection(rule.sinks)
-            // A matter without any sink still gets its event.
+            // A subject without any sink still gets its event.
             guard !won.isEmpty || !wasTold else { continue }
             free.subtract(won)
             wasTold = true
@@ -99,7 +101,7 @@ struct NotificationBook: Sendable {
         one.session = occasion.session
         one.agent = occasion.agent
         one.runID = occasion.runID
-        one.matter = occasion.matter
+        one.subject = occasion.subject
         one.approval = occasion.approval
         one.expiresAt = occasion.expiresAt
         one.rule = rule.id
@@ -129,7 +131,7 @@ struct NotificationBook: Sendable {
             rule: one.rule ?? "",
             type: one.type.rawValue,
             session: one.session,
-            matter: one.matter?.key,
+            subject: one.subject?.key,
             at: one.at,
             body: one.kept
         )
@@ -154,15 +156,15 @@ struct NotificationBook: Sendable {
 
     // MARK: Ending
 
-    /// Ends a matter. Sent messages about it are removed at services that can. False if no notification was sent.
+    /// Ends a subject. Sent messages about it are removed at services that can. False if no notification was sent.
     func end(
-        _ matter: Notification.Matter,
+        _ subject: Notification.Subject,
         in transaction: inout StoreTransaction,
         _ changes: inout Changes
     ) throws -> Bool {
-        let ids = try transaction.notifications.end(matter: matter.key)
+        let ids = try transaction.notifications.end(subject: subject.key)
         guard !ids.isEmpty else { return false }
-        guard matter.kind == .approval || matter.kind == .question else { return true }
+        guard subject.kind == .approval || subject.kind == .question else { return true }
         let canRemove = Set(sinks.filter { $0.kind == .ntfy }.map(\.id))
         for id in ids {
             let sent = try transaction.notifications.deliveries(of: id).filter { row in
@@ -183,7 +185,7 @@ struct NotificationBook: Sendable {
     }
 }
 
-extension Notification.Matter {
+extension Notification.Subject {
     var key: String { "\(kind.rawValue)/\(id)" }
 }
 

@@ -71,10 +71,10 @@ package final class NotificationDeliveries {
         step(on: loop)
     }
 
-    /// Drops the notifications of a matter that has ended.
-    func ended(_ matter: Notification.Matter) {
-        machine.ended(matter)
-        sender.ended(matter)
+    /// Drops the notifications of a subject that has ended.
+    func ended(_ subject: Notification.Subject) {
+        machine.ended(subject)
+        sender.ended(subject)
     }
 
     /// Sends again to the sinks that did not get the notification. Nil if it does not exist, else the number of sinks.

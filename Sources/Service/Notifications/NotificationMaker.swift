@@ -4,7 +4,7 @@ package import Notifications
 import Store
 import TLS
 
-/// Makes notifications by the notification book: from the events of a transaction, from matters without an event, and
+/// Makes notifications by the notification book: from the events of a transaction, from subjects without an event, and
 /// for scripts.
 package final class NotificationMaker {
     private static let notes = TokenBucket(burst: 10, perMinute: 10)
@@ -114,7 +114,7 @@ package final class NotificationMaker {
     /// Takes over the durable results of a transaction.
     func take(_ changes: NotificationBook.Changes, on loop: isolated EventLoop) {
         for type in changes.created { made[type, default: 0] += 1 }
-        for matter in changes.ended { deliveries.ended(matter) }
+        for subject in changes.ended { deliveries.ended(subject) }
         deliveries.add(changes.deliveries, on: loop)
     }
 

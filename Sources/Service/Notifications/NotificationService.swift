@@ -7,7 +7,7 @@ package import Notifications
 import Observability
 import Store
 
-/// Notifications to people: watches the link, the disk, approvals and sinks for matters to report, and reads the
+/// Notifications to people: watches the link, the disk, approvals and sinks for subjects to report, and reads the
 /// history.
 package final class NotificationService {
     private let feed: EventFeed
@@ -84,7 +84,7 @@ package final class NotificationService {
             text:
                 "\(sink.name): \(reason). To use it again: PATCH /v1/notifications/sinks/\(sink.id) {\"enabled\":true}"
         )
-        occasion.matter = Notification.Matter(.sink, sink.id)
+        occasion.subject = Notification.Subject(.sink, sink.id)
         maker.tell(occasion, on: loop)
     }
 

@@ -39,8 +39,8 @@ final class SinkSender {
     }
 
     /// Forgets the buttons of an ended approval.
-    func ended(_ matter: Notification.Matter) {
-        if matter.kind == .approval { buttons[matter.id] = nil }
+    func ended(_ subject: Notification.Subject) {
+        if subject.kind == .approval { buttons[subject.id] = nil }
     }
 
     /// Sends one notification, past the delivery machine.
@@ -76,7 +76,7 @@ final class SinkSender {
         message.hiddenCount = sending.hiddenCount
         message.lostCount = sending.lostCount
         if sending.delivery.purpose == .remove { return remove(message, on: loop, completion) }
-        let approval = one.matter.flatMap { $0.kind == .approval ? approvals.item($0.id, on: loop) : nil }
+        let approval = one.subject.flatMap { $0.kind == .approval ? approvals.item($0.id, on: loop) : nil }
         guard let approval, approval.isPending else { return send(message, to: sink, on: loop, completion) }
         message.question = approval.question
         let plain = message

@@ -11,6 +11,11 @@ extension AttemptOutcome {
             self = .acknowledged(Acknowledgement(status: ChatAbort.Output(payload).aborted ? .started : .nothingRan))
         case .ok(let payload):
             let answer = ChatSend.Output(payload)
+            // The answer to a repeat is about the run of the earlier try.
+            if let reason = answer.abortReason, entry.isFirstUnderKey {
+                self = .rejected(GatewayRejection(abortedBefore: reason))
+                return
+            }
             let status: Acknowledgement.Status =
                 switch answer.status {
                 case .started: .started
@@ -45,6 +50,13 @@ extension AttemptOutcome {
 }
 
 extension GatewayRejection {
+    /// A message that was given up before the gateway had taken it: nothing of it ran.
+    fileprivate init(abortedBefore reason: String) {
+        let isLost = ["restart", "timeout"].contains(reason)
+        let fault = OutboxFault.givenUp(isLost: isLost, reason: reason)
+        self.init(code: fault.code, message: fault.detail, retryable: isLost)
+    }
+
     init(_ error: GatewayError) {
         self.init(
             code: error.detailsCode ?? error.code,

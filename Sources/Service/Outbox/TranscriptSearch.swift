@@ -109,7 +109,7 @@ final class TranscriptSearch {
         return page.messageCount == rowsBefore && page.byteCount < wholeBytes
     }
 
-    static func rows(_ rows: [HistoryRow]) -> [Attribution.Row] {
+    static func rows(_ rows: [TranscriptRow]) -> [Attribution.Row] {
         rows.filter { [.user, .assistant, .toolResult].contains($0.role) }.map { Attribution.Row($0) }
     }
 }

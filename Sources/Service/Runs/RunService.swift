@@ -36,7 +36,7 @@ package final class RunService {
     /// The gateway's process at the last connection, and what it was of the one before.
     private(set) var process: GatewayProcess?
     private(set) var continuity = Continuity.either
-    private var oldSessions = OldSessions()
+    private var oldSessions = RefusingSessions()
     /// A connection was open before, in this process of Ladle.
     private var isFollowing = false
     /// The reason why the runs of the earlier process could not be read; the link stays closed until they are.
@@ -245,7 +245,7 @@ package final class RunService {
         }
     }
 
-    private func act(on finding: OldSessions.Finding, _ session: SessionKey, on loop: isolated EventLoop) {
+    private func act(on finding: RefusingSessions.Finding, _ session: SessionKey, on loop: isolated EventLoop) {
         switch finding {
         case .refuses: outbox.refuses(session.text, on: loop)
         case .refusesNoMore: outbox.refusesNoMore(on: loop)

@@ -4,13 +4,13 @@ package import SQLite
 /// A notification as the database stores it: columns for queries, and its own JSON.
 package struct StoredNotification: Sendable, Equatable {
     package var id: String
-    /// The event or matter: each rule reports it once.
+    /// The event or subject: each rule reports it once.
     package var source: String
     package var rule: String
     package var type: String
     package var session: String?
-    /// The kind and id of its matter.
-    package var matter: String?
+    /// The kind and id of its subject.
+    package var subject: String?
     package var at: Timestamp
     package var body: [UInt8]
 
@@ -20,7 +20,7 @@ package struct StoredNotification: Sendable, Equatable {
         rule: String,
         type: String,
         session: String?,
-        matter: String?,
+        subject: String?,
         at: Timestamp,
         body: [UInt8]
     ) {
@@ -29,7 +29,7 @@ package struct StoredNotification: Sendable, Equatable {
         self.rule = rule
         self.type = type
         self.session = session
-        self.matter = matter
+        self.subject = subject
         self.at = at
         self.body = body
     }
@@ -132,7 +132,7 @@ package struct NotificationTable {
             notification.rule,
             notification.type,
             notification.session,
-            notification.matter,
+            notification.subject,
             notification.at.milliseconds,
             notification.body
         )
@@ -177,22 +177,22 @@ package struct NotificationTable {
         )
     }
 
-    /// Ends a matter. Returns the ids of its open notifications.
-    package func end(matter: String) throws(SQLiteError) -> [String] {
-        let ids = try connection.all("SELECT id FROM notification WHERE matter = ? AND has_ended = 0", matter) { row in
+    /// Ends a subject. Returns the ids of its open notifications.
+    package func end(subject: String) throws(SQLiteError) -> [String] {
+        let ids = try connection.all("SELECT id FROM notification WHERE matter = ? AND has_ended = 0", subject) { row in
             row.string(0)
         }
         guard !ids.isEmpty else { return [] }
-        try connection.run("UPDATE notification SET has_ended = 1 WHERE matter = ? AND has_ended = 0", matter)
+        try connection.run("UPDATE notification SET has_ended = 1 WHERE matter = ? AND has_ended = 0", subject)
         return ids
     }
 
-    /// Whether the matter was reported, and its end was not.
+    /// Whether the subject was reported, and its end was not.
     /// - Parameter type: nil for any.
-    package func isOpen(matter: String, type: String?) throws(SQLiteError) -> Bool {
+    package func isOpen(subject: String, type: String?) throws(SQLiteError) -> Bool {
         try connection.first(
             "SELECT 1 FROM notification WHERE matter = ?1 AND has_ended = 0 AND (?2 IS NULL OR type = ?2) LIMIT 1",
-            matter,
+            subject,
             type
         ) { _ in true } ?? false
     }
@@ -311,7 +311,7 @@ package struct NotificationTable {
             rule: row.string(2),
             type: row.string(3),
             session: row.optionalString(4),
-            matter: row.optionalString(5),
+            subject: row.optionalString(5),
             at: Timestamp(milliseconds: row.int64(6)),
             body: row.bytes(7)
         )

@@ -267,7 +267,13 @@ package struct Rejection: Sendable, Equatable {
             let next = Next.retryAfter(milliseconds: startingMs)
             return offline(error.detailsCode ?? "GATEWAY_STARTING", "The gateway is starting.", next: next)
         }
-        if error.isSuspending { return offline("GATEWAY_SUSPENDING", "The gateway's host suspends it.") }
+        if error.isSuspending {
+            let isStopping = error.detailsReason == "gateway-restarting"
+            let detail =
+                isStopping
+                ? "The gateway ends its work before it stops or restarts." : "The gateway's host suspends it."
+            return offline(isStopping ? "GATEWAY_RESTARTING" : "GATEWAY_SUSPENDING", detail)
+        }
         if error.code == "UNAVAILABLE" || error.retryable == true { return offline(code, said) }
         if error.message.hasPrefix("invalid connect params") || error.message.hasPrefix("invalid role") {
             return refused(code, said, hint: Hint.upgrade)

@@ -141,7 +141,7 @@ struct StatusTracker {
     /// The gateway refused a call because it takes nothing for a while.
     mutating func refused(_ error: GatewayError, now: LinkTime) -> LinkStatus? {
         guard error.isPause, error.isSuspending || error.isStartingUp, !isPauseAnnounced else { return nil }
-        let doing = error.isStartingUp ? "is still starting" : "ends its work before a suspension or restart"
+        let doing = error.isStartingUp ? "is still starting" : "ends its work and takes nothing new"
         let until = error.retryAfterMs.map { now.wall.adding(milliseconds: $0) }
         return paused("Connected, but the gateway \(doing).", until: until, now: now)
     }

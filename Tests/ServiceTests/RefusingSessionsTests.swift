@@ -7,12 +7,12 @@ import Testing
 @testable import Service
 
 /// `init-conflict.v2026.6.11`: after a restart the gateway runs one message of each older session and refuses the next.
-struct OldSessionsTests {
+struct RefusingSessionsTests {
     private let main = SessionKey(canonical: "agent:main:main")
     private let fresh = SessionKey(canonical: "agent:main:new")
     private let start: Int64 = 1_795_000_000_000
 
-    private func rows(_ turns: (user: Int64, isAnswered: Bool)...) -> [HistoryRow] {
+    private func rows(_ turns: (user: Int64, isAnswered: Bool)...) -> [TranscriptRow] {
         let rows = turns.flatMap { turn in
             [#"{"role":"user","content":"hello","timestamp":\#(start + turn.user)}"#]
                 + (turn.isAnswered
@@ -24,8 +24,8 @@ struct OldSessionsTests {
         return page.rows
     }
 
-    private func restarted(_ version: String = "2026.6.11") -> OldSessions {
-        var sessions = OldSessions()
+    private func restarted(_ version: String = "2026.6.11") -> RefusingSessions {
+        var sessions = RefusingSessions()
         let process = GatewayProcess(
             ageMs: 1_000,
             gatewayTime: Timestamp(milliseconds: start + 1_000),

@@ -6,7 +6,7 @@ import Ledger
 /// session that is older than their process, and acknowledge the next one without running it (`init-conflict.v2026.6.11`). The row
 /// of that message stays and is read with the one after it, so Ladle holds messages to such a session back. Once a run completes in
 /// a session that is new to the process, the gateway runs the messages of all sessions again.
-struct OldSessions {
+struct RefusingSessions {
     enum Finding: Equatable {
         /// The session had its one run.
         case refuses
@@ -37,7 +37,7 @@ struct OldSessions {
     var wantsPages: Bool { startedAt != nil }
 
     /// A run has begun in the session, and this is a page of its transcript.
-    mutating func runBegan(_ run: String, in session: SessionKey, _ rows: [HistoryRow]) -> Finding {
+    mutating func runBegan(_ run: String, in session: SessionKey, _ rows: [TranscriptRow]) -> Finding {
         guard let startedAt else { return .nothing }
         let isOld = rows.contains { $0.time.map { $0 < startedAt } ?? false }
         guard isOld else {
@@ -53,7 +53,7 @@ struct OldSessions {
         return hasRunBefore ? cured() : .refuses
     }
 
-    private func isAnswered(_ user: HistoryRow, in rows: [HistoryRow]) -> Bool {
+    private func isAnswered(_ user: TranscriptRow, in rows: [TranscriptRow]) -> Bool {
         guard let place = rows.firstIndex(where: { $0.identity == user.identity }) else { return false }
         return rows[(place + 1)...].prefix { $0.role != .user }.contains { $0.stopReason == .completed }
     }

@@ -8,7 +8,7 @@ import Testing
 
 @testable import Service
 
-struct SaidMessagesTests {
+struct PublishedMessagesTests {
     private static let session = SessionKey(canonical: "agent:main:main")
 
     private func at(_ seconds: Int64) -> Timestamp { Timestamp(milliseconds: 1_795_000_000_000 + seconds * 1000) }
@@ -19,13 +19,13 @@ struct SaidMessagesTests {
 
     private let page = [(1, ChatMessage.Role.user), (2, .assistant), (5, .user), (6, .assistant)]
 
-    private func unsaid(_ said: SaidMessages, after place: MessageCursor?) -> [String] {
+    private func unsaid(_ said: PublishedMessages, after place: MessageCursor?) -> [String] {
         let messages = page.map { message("m\($0)", $1, at: Int64($0)) }
         return place.map { said.unsaid(messages[...], after: $0).map(\.id) } ?? []
     }
 
     @Test func `a new log begins with the first link`() {
-        var said = SaidMessages(atLeast: 10)
+        var said = PublishedMessages(atLeast: 10)
         #expect(said.place(in: Self.session) == nil)
         said.linkOpened(gatewayTime: at(3), clockSkewMs: 10_000)
         said.linkOpened(gatewayTime: at(9), clockSkewMs: 0)
@@ -33,7 +33,7 @@ struct SaidMessagesTests {
     }
 
     @Test func `the newest answer marks the place, a later question does not`() {
-        var said = SaidMessages(atLeast: 10)
+        var said = PublishedMessages(atLeast: 10)
         said.linkOpened(gatewayTime: at(0), clockSkewMs: 0)
         said.add(message("m5", .user, at: 5), in: Self.session)
         said.add(message("m2", .assistant, at: 2), in: Self.session)
@@ -44,20 +44,20 @@ struct SaidMessagesTests {
     }
 
     @Test func `a place that the page does not show is found by its time`() {
-        let said = SaidMessages(atLeast: 10)
+        let said = PublishedMessages(atLeast: 10)
         #expect(unsaid(said, after: MessageCursor(at: at(4), id: "gone")) == ["m5", "m6"])
         #expect(unsaid(said, after: MessageCursor(at: at(-4), id: "gone")) == ["m1", "m2", "m5", "m6"])
         #expect(unsaid(said, after: MessageCursor(at: at(5), id: "gone")) == ["m6"])
     }
 
     @Test func `behind the time of an event an answer comes with its question`() {
-        let said = SaidMessages(atLeast: 10)
+        let said = PublishedMessages(atLeast: 10)
         #expect(unsaid(said, after: MessageCursor(at: at(5), id: "")) == ["m5", "m6"])
         #expect(unsaid(said, after: MessageCursor(at: at(2), id: "")) == ["m5", "m6"])
     }
 
     @Test func `an answer that was published as the text of its run is not published again`() {
-        var said = SaidMessages(atLeast: 10)
+        var said = PublishedMessages(atLeast: 10)
         let made = message(ChatMessage.id(ofRun: "run-1"), .assistant, at: 9, run: "run-1")
         said.add(made, in: Self.session)
         #expect(said.place(in: Self.session) == nil)
@@ -74,7 +74,7 @@ struct SaidMessagesTests {
                 try await bench.advance(1_000, on: loop)
             }
             var (said, open) = try await bench.journal.read { tables in
-                (try SaidMessages(tables, atLeast: 3), try SaidMessages.unsaid(tables.said))
+                (try PublishedMessages(tables, atLeast: 3), try PublishedMessages.unsaid(tables.said))
             }
             #expect(ids.map { said[$0] } == [nil, nil, .sending, .sending, .sending])
             #expect(open.isEmpty, "the states of older messages are known too")

@@ -2,7 +2,7 @@ package import Basics
 package import JSONBytes
 
 /// One row of a transcript, from `chat.history` or a `session.message` event.
-package struct HistoryRow: Sendable {
+package struct TranscriptRow: Sendable {
     package enum Role: Sendable {
         case user, assistant, toolResult, system, other
     }
@@ -21,7 +21,7 @@ package struct HistoryRow: Sendable {
     package let runKey: String?
     /// The run that wrote the row, as the newest gateways name it. It need not be the run of the message's key.
     package let writer: String?
-    package let blocks: [HistoryBlock]
+    package let blocks: [TranscriptBlock]
     package let stopReason: StopReason?
     package let errorMessage: String?
     /// Whether the row is the gateway's note with the partial text of an aborted run.
@@ -56,7 +56,7 @@ package struct HistoryRow: Sendable {
         time =
             GatewayTime.read(value["timestamp"]) ?? GatewayTime.read(value["createdAtMs"])
             ?? GatewayTime.read(value["ts"])
-        let listed = HistoryBlock.list(value["content"])
+        let listed = TranscriptBlock.list(value["content"])
         blocks = listed.isEmpty ? value["text"]?.string.map { [.text($0)] } ?? [] : listed
         let failure = Self.failure(value, blocks.lazy.compactMap(\.text).first)
         stopReason = failure == nil ? value["stopReason"]?.string.map { Self.stopReason($0) } : .error
@@ -171,8 +171,8 @@ package struct HistoryRow: Sendable {
         return "\(role):\(time?.milliseconds ?? 0):\(toolCallId ?? ""):\(FNV1a.name(content))"
     }
 
-    package static func list(_ messages: JSONValue?) -> [HistoryRow] {
+    package static func list(_ messages: JSONValue?) -> [TranscriptRow] {
         guard let messages else { return [] }
-        return messages.elements.prefix(GatewayLimits.historyRows).compactMap { HistoryRow($0) }
+        return messages.elements.prefix(GatewayLimits.historyRows).compactMap { TranscriptRow($0) }
     }
 }

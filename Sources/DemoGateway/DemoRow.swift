@@ -1,7 +1,7 @@
 import JSONBytes
 
 /// One row of a session's transcript. `TranscriptStyle` writes it in the wire form of a release.
-struct TranscriptRow {
+struct DemoRow {
     enum Block {
         case text(String)
         case thinking(String)
@@ -76,12 +76,12 @@ struct TranscriptStyle {
 
     static let marker = "\n...(truncated)..."
 
-    func wire(_ row: TranscriptRow, seq: Int, isEvent: Bool = false) -> WireValue {
+    func wire(_ row: DemoRow, seq: Int, isEvent: Bool = false) -> WireValue {
         bare(row).adding(identity(row, seq: seq, isEvent: isEvent))
     }
 
     /// The row without its position in the transcript, as in chat events.
-    func bare(_ row: TranscriptRow) -> WireValue {
+    func bare(_ row: DemoRow) -> WireValue {
         let head: WireValue = ["role": row.role]
         var body: WireValue
         switch row.kind {
@@ -126,7 +126,7 @@ struct TranscriptStyle {
         return head.adding(body)
     }
 
-    private func identity(_ row: TranscriptRow, seq: Int, isEvent: Bool) -> WireValue {
+    private func identity(_ row: DemoRow, seq: Int, isEvent: Bool) -> WireValue {
         guard release >= .april else { return [:] }
         var key: String?
         if release >= .autumn, case .user(let sent) = row.kind { key = sent.map { "\($0):user" } }
@@ -142,18 +142,18 @@ struct TranscriptStyle {
         ]
     }
 
-    private func sender(_ sender: TranscriptRow.Sender) -> WireValue {
+    private func sender(_ sender: DemoRow.Sender) -> WireValue {
         ["id": sender.id, "mode": sender.mode, "displayName": sender.displayName]
     }
 
     /// March keeps blocks; later releases send plain text if there is nothing else.
-    private func userContent(_ row: TranscriptRow) -> WireValue {
+    private func userContent(_ row: DemoRow) -> WireValue {
         let isPlain = row.blocks.allSatisfy { if case .text = $0 { true } else { false } }
         if release >= .june, isPlain { return .string(cut(row.plainText)) }
         return blocks(row)
     }
 
-    private func blocks(_ row: TranscriptRow) -> WireValue {
+    private func blocks(_ row: DemoRow) -> WireValue {
         var shown = row.blocks
         // June drops thinking and calls of an assistant message that also has text.
         let hasText = shown.contains { if case .text = $0 { true } else { false } }
@@ -164,7 +164,7 @@ struct TranscriptStyle {
         return .array(shown.map(block))
     }
 
-    private func block(_ block: TranscriptRow.Block) -> WireValue {
+    private func block(_ block: DemoRow.Block) -> WireValue {
         switch block {
         case .text(let text): return ["type": "text", "text": cut(text)]
         case .thinking(let text): return ["type": "thinking", "thinking": cut(text)]
@@ -175,8 +175,8 @@ struct TranscriptStyle {
         }
     }
 
-    private func usage(_ usage: TranscriptRow.Usage?) -> WireValue {
-        let usage = usage ?? TranscriptRow.Usage(input: 0, output: 0)
+    private func usage(_ usage: DemoRow.Usage?) -> WireValue {
+        let usage = usage ?? DemoRow.Usage(input: 0, output: 0)
         let cost = Double(usage.input * 1_000 + usage.output * 2_000) / 1_000_000_000
         return [
             "input": usage.input, "output": usage.output, "totalTokens": usage.input + usage.output, "cacheRead": 0,

@@ -5,7 +5,7 @@ import Store
 
 /// The newest messages that were published on the event stream: the state of each, and up to which message the stream has each
 /// session's transcript.
-struct SaidMessages: Sendable {
+struct PublishedMessages: Sendable {
     /// The longest time from a run's end to the publication of its messages: a busy gateway takes long to return the transcript.
     private static let lookMilliseconds: Int64 = 60_000
     /// The longest time for which a link may have been silent before it counts as lost.

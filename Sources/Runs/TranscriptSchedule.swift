@@ -1,7 +1,7 @@
 import Basics
 
 /// Decides when the transcript of a session is read next: as often as its runs need it, and never if events report everything.
-struct RunLooks: Sendable {
+struct TranscriptSchedule: Sendable {
     /// The gateway sends tool events also for runs that other clients started.
     let seesAllToolEvents: Bool
     let sendsRows: Bool

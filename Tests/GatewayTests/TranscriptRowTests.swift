@@ -5,9 +5,9 @@ import Testing
 
 @testable import Gateway
 
-struct HistoryRowTests {
-    private func row(_ text: String) throws -> HistoryRow {
-        try #require(HistoryRow(JSONDocument(parsing: text).root))
+struct TranscriptRowTests {
+    private func row(_ text: String) throws -> TranscriptRow {
+        try #require(TranscriptRow(JSONDocument(parsing: text).root))
     }
 
     @Test func `a row names its run by any of the keys that gateways write`() throws {
@@ -109,7 +109,7 @@ struct HistoryRowTests {
         let mark = #"[Queued user message that arrived while the previous turn was still active]\n"#
         let notice =
             "[Wed 2026-11-25 04:33 UTC] [System] Your previous turn was interrupted by a gateway restart. Go on."
-        func prompt(_ text: String) throws -> HistoryRow { try row("{\"role\":\"user\",\"content\":\"\(text)\"}") }
+        func prompt(_ text: String) throws -> TranscriptRow { try row("{\"role\":\"user\",\"content\":\"\(text)\"}") }
         for text in [notice, mark + notice, mark + mark + notice + #"\n\n"# + notice] {
             let row = try prompt(text)
             #expect(row.resumesTurn && row.resumesUnnamedTurn)

@@ -1,7 +1,7 @@
 package import JSONBytes
 
 /// One part of a message's content, named as by the gateway or by a model provider.
-package enum HistoryBlock: Sendable {
+package enum TranscriptBlock: Sendable {
     case text(String)
     case thinking(text: String, summary: String?, signature: String?)
     case toolCall(id: String?, name: String, arguments: JSONValue?)
@@ -54,10 +54,10 @@ package enum HistoryBlock: Sendable {
     }
 
     /// The blocks of a content, which may be a text, a list or missing.
-    static func list(_ content: JSONValue?) -> [HistoryBlock] {
+    static func list(_ content: JSONValue?) -> [TranscriptBlock] {
         guard let content else { return [] }
         if let text = content.string { return [.text(text)] }
-        return content.elements.prefix(GatewayLimits.historyRows).compactMap { HistoryBlock($0) }
+        return content.elements.prefix(GatewayLimits.historyRows).compactMap { TranscriptBlock($0) }
     }
 }
 

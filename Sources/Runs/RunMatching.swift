@@ -4,14 +4,14 @@ import Ledger
 
 /// Finds the runs of a transcript's turns. Also finds the run in which the gateway answers a deferred message or goes on with an
 /// interrupted run.
-struct RunTies: Sendable {
+struct RunMatching: Sendable {
     /// How far the gateway's clock is ahead of ours now.
     let clockSkewMs: Int64
     let profile: GatewayProfile
 
     /// - Parameter areNew: the rows came as events, so the gateway has just written them.
     func tie(
-        _ turns: [HistoryTurn],
+        _ turns: [TranscriptTurn],
         areNew: Bool,
         session: SessionKey,
         in memory: inout RunMemory,
@@ -25,7 +25,7 @@ struct RunTies: Sendable {
 
     /// The run of each turn, by the turn's place.
     func match(
-        _ turns: [HistoryTurn],
+        _ turns: [TranscriptTurn],
         session: SessionKey,
         beginsInside: Bool = true,
         in memory: RunMemory
@@ -41,13 +41,13 @@ struct RunTies: Sendable {
     }
 
     /// Finds the runs that answer messages of ours under an id of the gateway's own: the message's row has its key, and the rows behind
-    /// it name the run, or it was written when that run began.
-    private func answerByName(_ turns: [HistoryTurn], in memory: inout RunMemory, to changes: inout [RunChange]) {
+    /// it name the run. The row's time says nothing of it: it is that of the message, however long the message waited.
+    private func answerByName(_ turns: [TranscriptTurn], in memory: inout RunMemory, to changes: inout [RunChange]) {
         guard profile.rowsNameTheirRun else { return }
         for turn in turns {
             guard let key = turn.key, let id = memory.run(named: key), let waiting = memory[id],
                 waiting.message.words != nil, waiting.mayBeAnotherRun,
-                let answer = turn.writer ?? begun(with: turn, instead: waiting, in: memory), id != answer
+                let answer = turn.writer, id != answer
             else { continue }
             guard memory.has(answer) else {
                 // Ladle saw nothing of that run, so the message's run stands for it.
@@ -76,19 +76,10 @@ struct RunTies: Sendable {
         memory.alias(run.id, to: answer)
     }
 
-    /// The one run of no known message that the gateway began when it wrote the turn's row. It runs one at a time in a session.
-    private func begun(with turn: HistoryTurn, instead waiting: RunReducer, in memory: RunMemory) -> String? {
-        let begun = memory[session: waiting.session]?.all.filter { other in
-            guard let run = memory[other], mayAnswerAnother(run), run.message.isUnknown else { return false }
-            return run.times.starts.contains { turn.isWritten(in: .row(startedAt: $0)) }
-        }
-        return begun?.count == 1 ? begun?.first : nil
-    }
-
     /// Finds the runs that answer deferred messages. The user's row of such a run has the message's words and the time of the run's
     /// start. The gateway answers equal messages one by one, and messages that it joined into one turn together.
     private func answerDeferred(
-        _ turns: [HistoryTurn],
+        _ turns: [TranscriptTurn],
         session: SessionKey,
         in memory: inout RunMemory,
         to changes: inout [RunChange]
@@ -120,7 +111,7 @@ struct RunTies: Sendable {
     /// Finds the run in which the gateway answers a message that it said it had stopped: it writes the message's row again, while it
     /// is at work on the one run that it has begun by itself since the stop.
     private func answerStopped(
-        _ turns: [HistoryTurn],
+        _ turns: [TranscriptTurn],
         session: SessionKey,
         in memory: inout RunMemory,
         to changes: inout [RunChange]
@@ -159,7 +150,7 @@ struct RunTies: Sendable {
 
     /// Finds the runs in which the gateway goes on with runs that a restart interrupted.
     private func answerInterrupted(
-        _ turns: [HistoryTurn],
+        _ turns: [TranscriptTurn],
         session: SessionKey,
         in memory: inout RunMemory,
         to changes: inout [RunChange]
@@ -245,7 +236,7 @@ struct RunTies: Sendable {
     /// Interrupted runs that the gateway resumed and answered in a run that Ladle did not see, by the place of the answering turn.
     /// The interrupted turn has to stand before that turn.
     func answeredUnseen(
-        _ turns: [HistoryTurn],
+        _ turns: [TranscriptTurn],
         owned: [Int: String],
         session: SessionKey,
         in memory: RunMemory
@@ -271,7 +262,7 @@ struct RunTies: Sendable {
 
     /// A gateway that restarts twice during a run replaces the user's row by its own prompt. The prompt belongs to a run if it was
     /// written after the run's message was sent, and if no other interrupted run has the same words.
-    private func replaces(_ id: String, _ turn: HistoryTurn, _ runs: SessionRuns, in memory: RunMemory) -> Bool {
+    private func replaces(_ id: String, _ turn: TranscriptTurn, _ runs: SessionRuns, in memory: RunMemory) -> Bool {
         guard let reducer = memory[id] else { return false }
         let sending = reducer.times.starts.first ?? reducer.onGatewayClock(reducer.times.start, aheadMs: clockSkewMs)
         guard turn.isWritten(in: .row(sentAt: sending)) else { return false }
@@ -282,7 +273,7 @@ struct RunTies: Sendable {
     /// behind the interrupted run.
     /// - Parameter before: the run of the turn just before the prompt, if it is known. A prompt without words resumes that turn.
     private func interrupted(
-        by user: HistoryRow,
+        by user: TranscriptRow,
         after before: String?,
         _ runs: SessionRuns,
         in memory: RunMemory

@@ -3,14 +3,14 @@ import Gateway
 import Ledger
 
 /// A user's row of the transcript and all rows up to the next user's row. A row that names another run is a turn by itself.
-struct HistoryTurn: Sendable {
-    var user: HistoryRow?
-    var rows: [HistoryRow] = []
+struct TranscriptTurn: Sendable {
+    var user: TranscriptRow?
+    var rows: [TranscriptRow] = []
     var key: String?
     /// The messages of the user's row: a busy gateway joins several into one turn.
     private(set) var messages: [Words] = []
     /// The last answer before the turn.
-    private var before: HistoryRow?
+    private var before: TranscriptRow?
 
     /// The run that wrote the rows, where they name it.
     var writer: String? { rows.lazy.compactMap(\.writer).first }
@@ -45,7 +45,7 @@ struct HistoryTurn: Sendable {
 
     /// Whether the gateway added the row by itself behind the turn, so that the row is no answer. An injected row behind a command
     /// is the answer.
-    func isNote(_ row: HistoryRow) -> Bool {
+    func isNote(_ row: TranscriptRow) -> Bool {
         (row.isInjected && !isCommand) || repeatsAnswer(row)
     }
 
@@ -53,26 +53,26 @@ struct HistoryTurn: Sendable {
 
     /// Whether the row repeats the previous turn's answer. June gateways write such a row, marked as that of a command-line model,
     /// if the next message's row was written before the answer was complete.
-    private func repeatsAnswer(_ row: HistoryRow) -> Bool {
+    private func repeatsAnswer(_ row: TranscriptRow) -> Bool {
         guard let before, row.isByCommandLine, !before.isByCommandLine else { return false }
         let words = Words(ReplyText.clean(row.text))
         return !words.isEmpty && words == Words(ReplyText.clean(before.text))
     }
 
-    static func split(_ rows: [HistoryRow]) -> [HistoryTurn] {
-        var turns: [HistoryTurn] = []
-        var current = HistoryTurn()
-        var apart: [HistoryTurn] = []
-        var answer: HistoryRow?
+    static func split(_ rows: [TranscriptRow]) -> [TranscriptTurn] {
+        var turns: [TranscriptTurn] = []
+        var current = TranscriptTurn()
+        var apart: [TranscriptTurn] = []
+        var answer: TranscriptRow?
         for row in rows {
             if row.role == .assistant, !row.text.isEmpty { answer = row }
             if row.role == .user {
                 if current.user != nil || !current.rows.isEmpty { turns.append(current) }
                 turns += apart
                 apart.removeAll()
-                current = HistoryTurn(user: row, key: row.runKey, messages: Words.messages(of: row), before: answer)
+                current = TranscriptTurn(user: row, key: row.runKey, messages: Words.messages(of: row), before: answer)
             } else if let key = row.runKey, key != current.key {
-                apart.append(HistoryTurn(rows: [row], key: key))
+                apart.append(TranscriptTurn(rows: [row], key: key))
             } else if row.role != .other {
                 current.rows.append(row)
             }

@@ -1,7 +1,7 @@
 import Ledger
 
 /// The reading of the session's transcript for one entry that may have arrived: the search under way, and when the next one is due.
-struct HistorySearch: Sendable, Equatable {
+struct SearchSchedule: Sendable, Equatable {
     private var current: Search?
     /// Monotonic time of the next search.
     private(set) var nextMs: Int64?
@@ -119,7 +119,7 @@ struct HistorySearch: Sendable, Equatable {
 }
 
 /// The searches in the transcripts of sessions: the entries that need one, and those in progress.
-struct HistorySearches: Sendable {
+struct SearchQueue: Sendable {
     struct Search: Sendable {
         let entry: String
         /// The entry's key when the search began.

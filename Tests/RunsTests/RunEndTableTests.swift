@@ -4,14 +4,14 @@ import Testing
 @testable import Runs
 
 /// A look for each row of the table, by the row's name.
-@Suite struct RunJudgeTests {
+@Suite struct RunEndTableTests {
     struct Case: Sendable, CustomTestStringConvertible {
         let row: String
-        let act: RunJudge.Act
-        let look: RunJudge.Look
+        let act: RunEndTable.Act
+        let look: RunEndTable.Look
 
-        init(_ row: String, _ act: RunJudge.Act, _ facts: (inout RunJudge.Look) -> Void) {
-            var look = RunJudge.Look()
+        init(_ row: String, _ act: RunEndTable.Act, _ facts: (inout RunEndTable.Look) -> Void) {
+            var look = RunEndTable.Look()
             facts(&look)
             (self.row, self.act, self.look) = (row, act, look)
         }
@@ -76,12 +76,12 @@ import Testing
 
     @Test(arguments: cases)
     func `a row of the table decides as it says`(_ each: Case) {
-        let row = RunJudge.row(for: each.look)
+        let row = RunEndTable.row(for: each.look)
         #expect(row.name == each.row)
         #expect(row.act(each.look) == each.act)
     }
 
     @Test func `every row has a look`() {
-        #expect(Set(Self.cases.map(\.row)) == Set(RunJudge.table.map(\.name)))
+        #expect(Set(Self.cases.map(\.row)) == Set(RunEndTable.table.map(\.name)))
     }
 }

@@ -3,7 +3,7 @@ import Gateway
 import Ledger
 
 /// Decides what a page of the transcript says about the end of a run: the first row of the table that fits.
-enum RunJudge {
+enum RunEndTable {
     /// The facts about one run when a page comes.
     struct Look: Sendable {
         /// Ladle knows no end of the run.
@@ -108,7 +108,7 @@ enum RunJudge {
     static func row(for look: Look) -> Row { table.first { $0.fits(look) } ?? table[table.count - 1] }
 }
 
-extension RunJudge.Look {
+extension RunEndTable.Look {
     /// - Parameters:
     ///   - shown: the run as the page's rows show it.
     ///   - hasTraces: the page has rows of the run's own turn.
