@@ -190,7 +190,7 @@ struct NewestGatewayTests {
     @Test(arguments: [
         #","retryable":true,"retryAfterMs":1000,"details":{"reason":"gateway-suspending","phase":"draining"}"#,
         #","retryable":true,"retryAfterMs":500,"details":{"reason":"startup-sidecars"}"#,
-        #","retryable":true,"retryAfterMs":250"#,
+        #","retryable":true,"retryAfterMs":1000,"details":{"reason":"gateway-restarting"}"#,
     ])
     func `a pause costs no attempt and no key, however long it is`(details: String) async throws {
         try await withServices { bench, loop in

@@ -48,8 +48,12 @@ package struct GatewayError: Error, Sendable {
     private static let outdatedReasons: Set<String> = [
         "session-routing-changed", "active-leaf-changed", "session-settings-changed",
     ]
-    /// The gateway takes nothing for a while: it starts, suspends, drains, reads its files or is busy. Nothing of the call was done.
-    package var isPause: Bool { code == "UNAVAILABLE" && retryable == true && retryAfterMs != nil }
+    /// The gateway names a time after which the call may go again. Nothing of it was done.
+    package var isForNow: Bool { code == "UNAVAILABLE" && retryable == true && retryAfterMs != nil }
+    /// The gateway takes nothing of anybody for a while: it starts, suspends, drains or is busy.
+    package var isPause: Bool {
+        isForNow && (isSuspending || isStartingUp || message.containsText("server is busy"))
+    }
     /// The gateway's host is about to freeze it, or has; or the gateway ends its work before a restart.
     package var isSuspending: Bool { detailsReason == "gateway-suspending" || detailsReason == "gateway-restarting" }
     /// The gateway has kept the message of an earlier call with the same key, and says why it does not take it now.

@@ -9,8 +9,8 @@ package enum GatewayFault: Error {
         package let message: String
         package let retryable: Bool?
         package let retryAfterMs: Int64?
-        /// The gateway takes nothing for a while.
-        package var isPause = false
+        /// The gateway names a time after which the call may go again.
+        package var isForNow = false
         /// The call itself is wrong, independent of the gateway's state.
         package let isInvalid: Bool
         /// The named agent does not exist.
@@ -27,7 +27,7 @@ package enum GatewayFault: Error {
     var isAbsence: Bool {
         switch self {
         case .notConnected, .unanswered: true
-        case .refused(let refusal): refusal.isPause
+        case .refused(let refusal): refusal.isForNow
         default: false
         }
     }
@@ -56,7 +56,7 @@ package enum GatewayFault: Error {
                     message: error.message,
                     retryable: error.retryable,
                     retryAfterMs: error.retryAfterMs,
-                    isPause: error.isPause,
+                    isForNow: error.isForNow,
                     isInvalid: error.code == "INVALID_REQUEST",
                     isUnknownAgent: error.message.contains("unknown agent") || error.code == "NOT_FOUND",
                     session: error.sessionRefusal,

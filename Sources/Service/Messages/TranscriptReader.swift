@@ -81,7 +81,7 @@ package final class TranscriptReader {
                 self.refusing = self.gateway.profile
                 return self.ask(session, questions, on: loop)
             }
-            if case .failure(.gateway(let error, _)) = page, error.isPause, questions.pauses < Self.mostPauses,
+            if case .failure(.gateway(let error, _)) = page, error.isForNow, questions.pauses < Self.mostPauses,
                 let wait = error.retryAfterMs, wait <= Self.longestPauseMs
             {
                 var again = questions
