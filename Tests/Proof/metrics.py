@@ -109,7 +109,7 @@ tally.check(refused >= 1, "the malformed request is counted")
 for name in ["ladle_link_up", "ladle_store_writable"]:
     tally.check(value(after, name) == 1, f"{name} is 1")
 states = {key[1][0][1]: v for key, v in after.items() if key[0] == "ladle_link_state"}
-tally.check(len(states) == 5 and sum(states.values()) == 1 and states["online"] == 1, f"one state: {states}")
+tally.check(len(states) == 6 and sum(states.values()) == 1 and states["online"] == 1, f"one state: {states}")
 info = [dict(labels) for name, labels in after if name == "ladle_build_info"]
 tally.check(len(info) == 1 and re.fullmatch(r"\d+\.\d+\.\d+", info[0]["version"]), "build info")
 started = value(after, "process_start_time_seconds")
