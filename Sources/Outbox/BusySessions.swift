@@ -47,8 +47,15 @@ struct BusySessions: Sendable {
     /// The latest time at which the session becomes free: when its first run will have been silent for `patienceMs`, or
     /// the pause after its last run is over. Nil for a free session. A run that was silent for so long is forgotten, so
     /// that a missed end does not block the session for ever.
-    mutating func busyUntilMs(_ session: String, nowMs: Int64, patienceMs: Int64, pauseMs: Int64) -> Int64? {
-        if let until = Self.untilMs(session, &heardMs, nowMs: nowMs, patienceMs: patienceMs) { return until }
+    /// - Parameter own: the run of the message that is to be sent: a message does not wait for itself.
+    mutating func busyUntilMs(
+        _ session: String,
+        besides own: String,
+        nowMs: Int64,
+        patienceMs: Int64,
+        pauseMs: Int64
+    ) -> Int64? {
+        if let until = Self.untilMs(session, own, &heardMs, nowMs: nowMs, patienceMs: patienceMs) { return until }
         let ended = endedMs[session] ?? openedMs
         if nowMs - ended < pauseMs { return ended + pauseMs }
         endedMs[session] = nil
@@ -56,22 +63,33 @@ struct BusySessions: Sendable {
     }
 
     /// The time at which the gateway will have had `patienceMs` to go on with the session's first interrupted run. Nil if none is left.
-    mutating func interruptedUntilMs(_ session: String, nowMs: Int64, patienceMs: Int64) -> Int64? {
-        Self.untilMs(session, &interruptedMs, nowMs: nowMs, patienceMs: patienceMs)
+    mutating func interruptedUntilMs(
+        _ session: String,
+        besides own: String,
+        nowMs: Int64,
+        patienceMs: Int64
+    ) -> Int64? {
+        Self.untilMs(session, own, &interruptedMs, nowMs: nowMs, patienceMs: patienceMs)
     }
 
     /// Whether the gateway may still go on with an interrupted run of the session.
-    func isInterrupted(_ session: String, nowMs: Int64, patienceMs: Int64) -> Bool {
-        interruptedMs[session]?.contains { nowMs - $0.value < patienceMs } ?? false
+    func isInterrupted(_ session: String, besides own: String?, nowMs: Int64, patienceMs: Int64) -> Bool {
+        interruptedMs[session]?.contains { $0.key != own && nowMs - $0.value < patienceMs } ?? false
     }
 
     private typealias Times = [SessionKey: [String: Int64]]
 
-    private static func untilMs(_ session: String, _ times: inout Times, nowMs: Int64, patienceMs: Int64) -> Int64? {
+    private static func untilMs(
+        _ session: String,
+        _ own: String,
+        _ times: inout Times,
+        nowMs: Int64,
+        patienceMs: Int64
+    ) -> Int64? {
         guard let known = times[session] else { return nil }
         let live = known.filter { nowMs - $0.value < patienceMs }
         times[session] = live.isEmpty ? nil : live
-        return live.values.min().map { $0 + patienceMs }
+        return live.lazy.filter { $0.key != own }.map(\.value).min().map { $0 + patienceMs }
     }
 
     private static func forget(_ run: String, in session: String, _ times: inout Times) {

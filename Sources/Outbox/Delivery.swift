@@ -320,7 +320,9 @@ struct Delivery: Sendable {
         switch context.link {
         case .online(let profile, _):
             if !queue.isControl {
-                guard !context.mustWaitForRun(queue, profile), context.queues.takeRoomOnWire(id, queue) else { return }
+                guard !context.mustWaitForRun(queue, besides: entry.run, profile),
+                    context.queues.takeRoomOnWire(id, queue)
+                else { return }
             }
             send(isRepeat: false, &context)
         case .offline(let detail):

@@ -34,16 +34,19 @@ package struct Dispatcher: Sendable {
 
     private func reasonOfSession(_ session: String) -> String? {
         if context.isRefusing(session) { return OutboxFault.refusing }
-        if context.waitsForInterruptedRun(session) {
-            return "the gateway was restarted during a run of this session and may go on with it"
-        }
         let queue = QueueKey(session: session, isControl: false)
         let first = context.queues.places(in: queue).first { deliveries[$0.id]?.letsOthersGo == false }
-        if let first, deliveries[first.id]?.current.state == .unconfirmed {
+            .flatMap { deliveries[$0.id]?.current }
+        // A message that waits for its turn does not wait for itself.
+        let own = first.flatMap { $0.state.isWaiting ? $0.run : nil }
+        if context.waitsForInterruptedRun(session, besides: own) {
+            return "the gateway was restarted during a run of this session and may go on with it"
+        }
+        if let first, first.state == .unconfirmed {
             return "it is not known whether the message before, \(first.id), arrived;"
                 + " a minute without a run in this session decides"
         }
-        guard context.waitsForRun(session) else { return nil }
+        guard context.waitsForRun(session, besides: own) else { return nil }
         return "a run of this session goes on; the message follows when it has ended"
     }
 

@@ -101,15 +101,17 @@ struct DispatcherContext: Sendable {
         runs.interrupted(run, in: session, atMs: now.monotonicMs)
     }
 
-    /// Whether the session's run must end before its next message is sent.
-    mutating func mustWaitForRun(_ queue: QueueKey, _ profile: GatewayProfile) -> Bool {
-        guard let until = busyUntilMs(queue.session, profile) else { return false }
+    /// Whether a run of the session must end before this message is sent.
+    /// - Parameter own: the message's own run.
+    mutating func mustWaitForRun(_ queue: QueueKey, besides own: String, _ profile: GatewayProfile) -> Bool {
+        guard let until = busyUntilMs(queue.session, besides: own, profile) else { return false }
         timers.wake(.queue(queue), atMs: until)
         return true
     }
 
-    func waitsForInterruptedRun(_ session: String) -> Bool {
-        runs.isInterrupted(session, nowMs: now.monotonicMs, patienceMs: link.profile.map(Self.resumeMs) ?? 0)
+    func waitsForInterruptedRun(_ session: String, besides own: String?) -> Bool {
+        let patienceMs = link.profile.map(Self.resumeMs) ?? 0
+        return runs.isInterrupted(session, besides: own, nowMs: now.monotonicMs, patienceMs: patienceMs)
     }
 
     /// How long a session waits for the gateway to go on with a run that a restart interrupted. If the next message comes first,
@@ -118,16 +120,18 @@ struct DispatcherContext: Sendable {
         profile.resumesRuns ? GatewayProfile.resumeMs + decisionMs : 0
     }
 
-    private mutating func busyUntilMs(_ session: String, _ profile: GatewayProfile) -> Int64? {
+    private mutating func busyUntilMs(_ session: String, besides own: String, _ profile: GatewayProfile) -> Int64? {
         let nowMs = now.monotonicMs
         if isRefusing(session), let since = refusing[session] { return since + policy.refusalPatienceMs }
         // The gateway goes on with an interrupted run by itself if no message comes before that.
-        if let until = runs.interruptedUntilMs(session, nowMs: nowMs, patienceMs: Self.resumeMs(profile)) {
+        let resumeMs = Self.resumeMs(profile)
+        if let until = runs.interruptedUntilMs(session, besides: own, nowMs: nowMs, patienceMs: resumeMs) {
             return until
         }
         // A message that waits inside the gateway cannot be stopped: it runs all the same, or breaks the run before it.
         return runs.busyUntilMs(
             session,
+            besides: own,
             nowMs: nowMs,
             patienceMs: waitForRunMs,
             pauseMs: profile.pauseAfterRunMs
@@ -159,8 +163,8 @@ struct DispatcherContext: Sendable {
         runs.isBusy(session, besides: own, nowMs: now.monotonicMs, patienceMs: policy.runPatienceMs)
     }
 
-    func waitsForRun(_ session: String) -> Bool {
-        runs.isBusy(session, nowMs: now.monotonicMs, patienceMs: waitForRunMs)
+    func waitsForRun(_ session: String, besides own: String?) -> Bool {
+        runs.isBusy(session, besides: own, nowMs: now.monotonicMs, patienceMs: waitForRunMs)
     }
 
     /// How long the next message of a session waits for a run that is silent.

@@ -47,8 +47,10 @@ struct RunMatching: Sendable {
         for turn in turns {
             guard let key = turn.key, let id = memory.run(named: key), let waiting = memory[id],
                 waiting.message.words != nil, waiting.mayBeAnotherRun,
-                let answer = turn.writer, id != answer
+                let answer = turn.writingRun, id != answer
             else { continue }
+            // A run that answers another message of ours was joined by this one, or wrote rows behind it.
+            guard memory[answer]?.message.words == nil else { continue }
             guard memory.has(answer) else {
                 // Ladle saw nothing of that run, so the message's run stands for it.
                 memory.alias(answer, to: id)

@@ -282,7 +282,7 @@ package struct RunTracker: Sendable {
             wantRows(id)
         }
         memory.publish(id, to: &changes)
-        if profile.rowsNameTheirRun, let run = memory[id], run.isClosed, run.message.words == nil {
+        if state != .delta, profile.rowsNameTheirRun, let run = memory[id], run.isClosed, run.message.words == nil {
             for waiting in memory[session: run.session]?.deferred ?? [] { wantRows(waiting) }
         }
     }

@@ -13,7 +13,7 @@ struct TranscriptTurn: Sendable {
     private var before: TranscriptRow?
 
     /// The run that wrote the rows, where they name it.
-    var writer: String? { rows.lazy.compactMap(\.writer).first }
+    var writingRun: String? { rows.lazy.compactMap(\.writingRun).first }
 
     var time: Timestamp? { user?.time ?? rows.lazy.compactMap(\.time).first }
 

@@ -186,6 +186,21 @@ struct SessionRouteTests {
         }
     }
 
+    @Test func `while the gateway drains lists come from memory, and a change is told when to try again`() async throws
+    {
+        try await withAPI(Self.setup(.october)) { api, loop in
+            #expect(try await api.get("/v1/sessions", on: loop).json["live"]?.bool == true)
+            let demo = try #require(api.demo)
+            let model = try #require(demo.gateway.core as? DemoGatewayModel)
+            demo.gateway.take(model.pause(.draining, now: demo.gateway.now))
+            let answer = try await patchMain(#"{"label":"x"}"#, api, on: loop)
+            #expect(answer.status == 503 && answer["code"] == "GATEWAY_UNAVAILABLE", "\(answer.body)")
+            #expect(answer.field("retry-after") == "1")
+            let list = try await api.get("/v1/sessions?refresh=true", on: loop)
+            #expect(list.status == 200 && list.json["live"]?.bool == false, "\(list.body)")
+        }
+    }
+
     @Test func `a compaction that takes long is told by an event`() async throws {
         try await withAPI(Self.setup(.march)) { api, loop in
             let answer = try await api.post("/v1/sessions/main/compact", ["If-Match: *"], on: loop)

@@ -236,6 +236,30 @@ struct `An entry that may have arrived` {
         #expect(world.dispatches.last?.isRepeat == false)
     }
 
+    /// The run was told as under way once more after the message was known to be lost, by a memory of the gateway's last process.
+    @Test(arguments: [RunPhase.active, .interrupted])
+    func `that is to be sent again waits for no news of its own run`(phase: RunPhase) {
+        var world = World()
+        world.online()
+        world.enqueue("a")
+        world.acknowledge("a")
+        world.offline()
+        world.pass(5_000)
+        world.online(uptimeMs: 100)
+        world.report(SearchReport(isComplete: true))
+        #expect(world.sent == ["a", "a"])
+        world.acknowledge("a")
+        world.offline()
+        world.pass(5_000)
+        world.online(uptimeMs: 100)
+        world.report(SearchReport(isComplete: true))
+        #expect(world.state("a") == .retrying)
+        world.run("a", phase)
+        #expect(world.dispatcher.blockedReason(session: "main") == nil)
+        world.pass(5_000)
+        #expect(world.sent == ["a", "a", "a"])
+    }
+
     @Test func `that the gateway lost does not wait for its own run`() {
         var world = World()
         world.online()

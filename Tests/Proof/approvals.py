@@ -54,6 +54,9 @@ class Follower(threading.Thread):
     def take(self, identity, name, data):
         if name == "reset" or (name == "hello" and self.last and data.get("resume") == "reset"):
             self.resets.append(data)
+        if name == "hello" and not self.last:
+            # What is written from now on comes, also if Ladle is killed before the first event.
+            self.last = identity
         if name != "approval":
             return
         if self.last:
@@ -149,6 +152,7 @@ def loop(tally, release):
     gateway, ladle = start_gateway(), start_ladle()
     ladle.linked()
     follower = Follower(port)
+    until(lambda: follower.last, 10, what="the stream's first id")
     deciders = Deciders(follower, port, random.Random(SEED + 1))
     kills = collections.Counter()
     began = time.monotonic()

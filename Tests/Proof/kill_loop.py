@@ -128,6 +128,9 @@ class Follower(threading.Thread):
     def take(self, identity, name, data):
         if name == "reset" or (name == "hello" and self.last and data.get("resume") == "reset"):
             self.resets.append(data)
+        if name == "hello" and not self.last:
+            # What is written from now on comes, also if Ladle is killed before the first event.
+            self.last = identity
         if name != "outbox":
             return
         if self.last:
@@ -178,8 +181,9 @@ def loop(tally, *release):
 
     gateway, ladle = start_gateway(), start_ladle()
     deadline = time.monotonic() + ROUNDS * 10 + 120
-    posters = [Poster(f"kill-{n}", port, deadline) for n in range(OPTIONS.sessions)]
     follower = Follower(port)
+    until(lambda: follower.last, 10, what="the stream's first id")
+    posters = [Poster(f"kill-{n}", port, deadline) for n in range(OPTIONS.sessions)]
     kills = collections.Counter()
     began = time.monotonic()
     for _ in range(ROUNDS):

@@ -294,6 +294,30 @@ struct LinkMachineTests {
         #expect(link.machine.status.state == .online && link.machine.status.until == nil)
     }
 
+    @Test func `a pause of which the gateway names the end is over then, though nobody asks anything`() throws {
+        var link = try LinkHarness()
+        link.goOnline()
+        link.call(1, timeoutMs: 600_000)
+        link.answerConnect(
+            #""ok":false,"error":{"code":"UNAVAILABLE","message":"not yet","retryable":true,"retryAfterMs":500,"#
+                + #""details":{"reason":"gateway-restarting"}}"#
+        )
+        #expect(link.machine.status.state == .paused)
+        #expect(link.advanceToWake() == 500)
+        #expect(link.machine.status.state == .online && link.machine.status.until == nil)
+    }
+
+    @Test func `after lost events a good answer ends a suspension too, because its end may be among them`() throws {
+        var link = try LinkHarness()
+        link.goOnline()
+        link.say(#"{"type":"event","event":"gateway.suspension","seq":1,"payload":{"phase":"prepared"}}"#)
+        link.say(#"{"type":"event","event":"presence","seq":4,"payload":{}}"#)
+        #expect(link.machine.status.state == .paused)
+        link.call(1, timeoutMs: 600_000)
+        link.answerConnect(#""ok":true,"payload":{}"#)
+        #expect(link.machine.status.state == .online)
+    }
+
     @Test func `a gateway that works on an answer for long is not stalled`() throws {
         var link = try LinkHarness()
         link.goOnline()

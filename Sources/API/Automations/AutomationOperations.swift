@@ -311,7 +311,7 @@ extension GatewayFault {
     var mayHaveActed: Bool {
         switch self {
         case .refused, .unanswered, .unreadable: true
-        case .missingScope, .unsupported, .tooLarge, .notConnected: false
+        case .missingScope, .unsupported, .tooLarge, .notConnected, .notNow: false
         }
     }
 }

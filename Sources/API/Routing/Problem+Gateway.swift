@@ -34,6 +34,7 @@ extension Problem {
             self.init(.messageTooLarge, "The request takes \(bytes) bytes and the gateway takes \(limit).")
         case .notConnected:
             self.init(.gatewayUnavailable, "The gateway is not connected, so this cannot be done now (\(action)).")
+        case .notNow(let words, let wait): self.init(notNow: words, retryAfterMs: wait, action)
         case .unanswered:
             self.init(.gatewayTimeout, "The gateway did not answer (\(action)); whether it happened is not known.")
         case .unreadable(let method, let missing): self.init(method: method, lacks: missing)
@@ -51,6 +52,7 @@ extension Problem {
                 retryAfterMs: refusal.retryAfterMs
             )
             self = adding(member: "gatewayCode") { $0.string(refusal.code) }
+        case .notNow(let words, let wait): self.init(notNow: words, retryAfterMs: wait, what)
         case .tooLarge, .notConnected, .unanswered:
             self.init(
                 .gatewayUnavailable,
@@ -59,6 +61,15 @@ extension Problem {
             )
         case .missingScope, .unsupported, .unreadable: self.init(fault, doing: what)
         }
+    }
+
+    private init(notNow words: String, retryAfterMs: Int64, _ action: String) {
+        let words = HostPaths.removed(from: words).cut(to: Self.longestRefusal)
+        self.init(
+            .gatewayUnavailable,
+            "The gateway takes nothing for the moment (\(action)): \(words)",
+            retryAfterMs: retryAfterMs
+        )
     }
 
     private init(scope: String, required: [String], hint: String, _ capability: String?) {

@@ -35,7 +35,7 @@ package struct ChatSend: GatewayCall {
             status =
                 switch payload?["status"]?.string {
                 case "in_flight": .inFlight
-                case "ok", "timeout", "error": .finished
+                case "ok", "completed", "timeout", "error": .finished
                 // The answer to a stop word is that of an abort.
                 case nil where payload?["aborted"] != nil: .finished
                 // A word that no known release says proves no more than that the message was taken.

@@ -48,8 +48,11 @@ package struct GatewayError: Error, Sendable {
     private static let outdatedReasons: Set<String> = [
         "session-routing-changed", "active-leaf-changed", "session-settings-changed",
     ]
-    /// The gateway names a time after which the call may go again. Nothing of it was done.
-    package var isForNow: Bool { code == "UNAVAILABLE" && retryable == true && retryAfterMs != nil }
+    /// The gateway names a time after which the call may go again. Nothing of it was done, and the caller did not ask too often.
+    package var isForNow: Bool {
+        code == "UNAVAILABLE" && retryable == true && retryAfterMs != nil && detailsCode == nil
+            && details?["limit"] == nil
+    }
     /// The gateway takes nothing of anybody for a while: it starts, suspends, drains or is busy.
     package var isPause: Bool {
         isForNow && (isSuspending || isStartingUp || message.containsText("server is busy"))

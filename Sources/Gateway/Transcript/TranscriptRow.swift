@@ -20,7 +20,7 @@ package struct TranscriptRow: Sendable {
     /// masked it.
     package let runKey: String?
     /// The run that wrote the row, as the newest gateways name it. It need not be the run of the message's key.
-    package let writer: String?
+    package let writingRun: String?
     package let blocks: [TranscriptBlock]
     package let stopReason: StopReason?
     package let errorMessage: String?
@@ -66,7 +66,7 @@ package struct TranscriptRow: Sendable {
             value["openclawAbort"]?["runId"]?.identifier ?? value["runId"]?.identifier
             ?? value["idempotencyKey"]?.identifier ?? own?["idempotencyKey"]?.identifier
         runKey = written.flatMap { MaskedKey($0) == nil ? Self.bareKey($0) : nil }
-        writer = self.role == .user ? nil : own?["runId"]?.identifier
+        writingRun = self.role == .user ? nil : own?["runId"]?.identifier
     }
 
     /// The gateway's own words in a message that stands in the place of an answer; nil for an answer.

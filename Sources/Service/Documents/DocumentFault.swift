@@ -17,7 +17,8 @@ package enum DocumentFault: Error {
     /// Whether the gateway is unreachable, so that an earlier copy may be used.
     var isAbsence: Bool {
         switch self {
-        case .gateway(.notConnected, _), .gateway(.tooLarge, _), .gateway(.unanswered, _): true
+        case .gateway(.tooLarge, _): true
+        case .gateway(let fault, _): fault.isAbsence
         default: false
         }
     }

@@ -9,8 +9,6 @@ package enum GatewayFault: Error {
         package let message: String
         package let retryable: Bool?
         package let retryAfterMs: Int64?
-        /// The gateway names a time after which the call may go again.
-        package var isForNow = false
         /// The call itself is wrong, independent of the gateway's state.
         package let isInvalid: Bool
         /// The named agent does not exist.
@@ -26,9 +24,8 @@ package enum GatewayFault: Error {
     /// The gateway cannot be asked now, and what is known from before stands in.
     var isAbsence: Bool {
         switch self {
-        case .notConnected, .unanswered: true
-        case .refused(let refusal): refusal.isForNow
-        default: false
+        case .notConnected, .notNow, .unanswered: true
+        case .missingScope, .unsupported, .refused, .tooLarge, .unreadable: false
         }
     }
 
@@ -39,6 +36,8 @@ package enum GatewayFault: Error {
     case refused(Refusal)
     case tooLarge(bytes: Int, limit: Int)
     case notConnected
+    /// The gateway takes nothing for the moment, and names a time after which to ask again.
+    case notNow(message: String, retryAfterMs: Int64)
     /// The outcome is unknown.
     case unanswered
     case unreadable(method: String, missing: String)
@@ -50,13 +49,16 @@ package enum GatewayFault: Error {
                 self = .missingScope(scope, required: error.requiredScopes, hint: gateway.hint(toGain: scope))
                 return
             }
+            if error.isForNow, error.nodeRefusal == nil, let wait = error.retryAfterMs {
+                self = .notNow(message: error.message, retryAfterMs: wait)
+                return
+            }
             self = .refused(
                 Refusal(
                     code: error.detailsCode ?? error.code,
                     message: error.message,
                     retryable: error.retryable,
                     retryAfterMs: error.retryAfterMs,
-                    isForNow: error.isForNow,
                     isInvalid: error.code == "INVALID_REQUEST",
                     isUnknownAgent: error.message.contains("unknown agent") || error.code == "NOT_FOUND",
                     session: error.sessionRefusal,

@@ -92,7 +92,8 @@ struct LinkMachine {
         switch phase {
         case .idle: nil
         case .waiting(let time), .opening(let time), .upgrading(let time), .handshaking(let time): time
-        case .online: [connection.deadlines?.next, requests.nextDeadline].compactMap(\.self).min()
+        case .online:
+            [connection.deadlines?.next, requests.nextDeadline, shown.pauseEndsMs].compactMap(\.self).min()
         }
     }
 
@@ -166,12 +167,13 @@ struct LinkMachine {
             .handshaking(let deadline) where deadline <= time:
             return transportFailed(.timedOut, now: now)
         case .online:
-            let actions = requests.expire(now: time).map { LinkAction.outcome($0, $1) }
+            var actions = requests.expire(now: time).map { LinkAction.outcome($0, $1) }
             if let fault = connection.deadlines?.fault(now: time) {
                 if case .silence = fault { counters.silences += 1 }
                 return actions + end(fault.close, fault.rejection, now)
             }
             requests.repeatDue(now: time)
+            actions += report(shown.pauseExpired(now: now))
             return actions + askWhetherItStalls(time) + sendRequests(now)
         default:
             return []
@@ -426,6 +428,7 @@ struct LinkMachine {
         switch connection.sequence?.receive(event.seq) {
         case .gap(let expected, let received, isLoss: true):
             counters.lostEvents &+= UInt64(received - expected)
+            shown.eventsLost()
             actions.append(.gap(expected: expected, received: received))
         case .gap: counters.harmlessGaps += 1
         case .behind, .inOrder, nil: break

@@ -68,7 +68,7 @@ struct StatusTracker {
     }
 
     mutating func online(_ hello: Hello, _ profile: GatewayProfile, now: LinkTime) -> LinkStatus? {
-        isPauseAnnounced = false
+        (isPauseAnnounced, pauseEndsMs) = (false, nil)
         var next = LinkStatus(state: .online, detail: "Connected.", since: now.wall, url: current.url)
         next.protocolVersion = hello.protocolVersion
         next.gatewayVersion = hello.serverVersion
@@ -123,10 +123,13 @@ struct StatusTracker {
     private static let pausedCode = "GATEWAY_PAUSED"
     /// The gateway said that it pauses, and will say when it goes on. Otherwise its next good answer shows that it does.
     private var isPauseAnnounced = false
+    /// When a pause that was not announced counts as over, by the monotonic clock: nobody may ask anything meanwhile.
+    private(set) var pauseEndsMs: Int64?
 
     /// - Parameter phase: the gateway's word for what it does.
     mutating func suspension(_ phase: String, now: LinkTime) -> LinkStatus? {
         isPauseAnnounced = phase != "accepting"
+        pauseEndsMs = nil
         guard isPauseAnnounced else { return goesOn() }
         let doing =
             switch phase {
@@ -143,6 +146,7 @@ struct StatusTracker {
         guard error.isPause, error.isSuspending || error.isStartingUp, !isPauseAnnounced else { return nil }
         let doing = error.isStartingUp ? "is still starting" : "ends its work and takes nothing new"
         let until = error.retryAfterMs.map { now.wall.adding(milliseconds: $0) }
+        pauseEndsMs = now.milliseconds + (error.retryAfterMs ?? 0)
         return paused("Connected, but the gateway \(doing).", until: until, now: now)
     }
 
@@ -159,7 +163,17 @@ struct StatusTracker {
     /// A call was carried out.
     mutating func carriedOut() -> LinkStatus? { isPauseAnnounced ? nil : goesOn() }
 
+    /// The word that the gateway goes on may have been lost, so the next good answer counts as well.
+    mutating func eventsLost() { isPauseAnnounced = false }
+
+    /// The time after which the gateway asked to come again has passed. The next refusal says if it still pauses.
+    mutating func pauseExpired(now: LinkTime) -> LinkStatus? {
+        guard let end = pauseEndsMs, end <= now.milliseconds else { return nil }
+        return goesOn()
+    }
+
     private mutating func goesOn() -> LinkStatus? {
+        pauseEndsMs = nil
         guard current.state == .paused else { return nil }
         var next = current
         next.state = .online
