@@ -55,12 +55,12 @@ struct DispatcherContext: Sendable {
 
     mutating func linkChanged(to condition: LinkCondition) {
         if isOnline {
+            pause.end()
             // The next connection will report the runs in progress again; until then nothing is known about them.
             runs.removeAll()
             searches.removeAll()
             queues.forgetOverLimit()
         }
-        pause.end()
         link = condition
         process = if case .online(_, let process) = condition { process } else { nil }
         connectedAtMs = now.monotonicMs

@@ -321,7 +321,6 @@ package final class Services: ServiceEventReceiver {
             questions.linkOpened(on: loop)
             if let profile = gateway.profile, let process = runs.process {
                 outbox.linkIs(.online(profile, process), on: loop)
-                outbox.pauseIs(gateway.status, on: loop)
             }
             sessionModel.linkOpened(on: loop)
             automations.linkOpened(hello, on: loop)

@@ -148,6 +148,22 @@ struct RunTrackerTests {
         #expect(!changes.contains { if case .ended = $0 { true } else { false } }, "\(changes)")
     }
 
+    /// The newest gateways may put a message into the run of another one, and the rows behind it name that run.
+    @Test func `a message that joined the run of another message of ours takes nothing from it`() {
+        var tracker = RunTracker()
+        tracker.profile = GatewayProfile(.autumn)
+        for id in ["a", "b"] { tracker.sent(id, session: main, text: id, now: now) }
+        _ = tracker.receive(event: "agent", payload: AgentFrame.start("a"), now: now)
+        let rows = #"""
+            [{"role":"user","content":"b","timestamp":1795000000500,"idempotencyKey":"b:user"},
+            {"role":"assistant","content":"Both.","timestamp":1795000000900,"stopReason":"stop",
+            "__openclaw":{"id":"r1","runId":"a"}}]
+            """#
+        let page = json(#"{"messages":\#(rows),"hasMore":false}"#)
+        let changes = tracker.receive(history: page, session: main, now: now.adding(milliseconds: 950))
+        #expect(!changes.contains { if case .reassigned = $0 { true } else { false } }, "\(changes)")
+    }
+
     @Test func `a send that waits behind the run at work has not begun, though the page names it`() {
         var tracker = RunTracker()
         for id in ["a", "b"] { tracker.sent(id, session: main, text: id, now: now) }

@@ -165,7 +165,7 @@ struct NewestGatewayTests {
             bench.gateway.historyMembers = #","sessionInfo":{"hasActiveRun":false,"status":"failed"}"#
             try await bench.advance(120_000, on: loop)
             let run = try #require(bench.services.runs.run(id))
-            #expect(run.state == .failed)
+            #expect(run.state == .failed && run.error == "This turn ended before a reply.")
         }
     }
 
@@ -301,6 +301,22 @@ struct NewestGatewayTests {
         }
     }
 
+    @Test func `a repeat that is answered as completed leads to the row at once`() async throws {
+        try await withServices { bench, loop in
+            let id = try await killed(bench, on: loop)
+            bench.gateway.historyMembers = #","hasMore":false,"sessionInfo":{"hasActiveRun":false}"#
+            bench.gateway.responder = { [weak bench] request in
+                guard request.method == "chat.send" else { return nil }
+                bench?.gateway.rows[Self.main] = [self.user("hello", key: id, at: 50)]
+                return .now(ok(#"{"runId":"\#(id)","status":"completed"}"#))
+            }
+            try await open(bench, boot: "boot-2", on: loop)
+            try await bench.advance(5_000, on: loop)
+            #expect(bench.gateway.sentKeys == [id, id])
+            #expect(try await entry(id, bench)?.state == .delivered)
+        }
+    }
+
     @Test func `a message that the gateway will not take up again is dropped there and sent anew`() async throws {
         try await withServices { bench, loop in
             let id = try await killed(bench, on: loop)
@@ -373,6 +389,24 @@ struct NewestGatewayTests {
             try await bench.event("chat", Frame.final("other", 9, "Done."), on: loop)
             try await bench.advance(1_000, on: loop)
             #expect(bench.gateway.sentKeys == [id])
+        }
+    }
+
+    @Test func `a link that opens to a suspended gateway holds messages too`() async throws {
+        try await withServices { bench, loop in
+            let id = try await bench.accept("hello", on: loop) ?? ""
+            let text = #"{"type":"hello-ok","protocol":4,"server":{"bootId":"b"},"features":{"methods":[]}}"#
+            let hello = try #require(Hello(json(text), requested: []))
+            bench.gateway.hello = hello
+            bench.gateway.measureClock(on: loop)
+            bench.gateway.isOnline = true
+            bench.gateway.status.state = .paused
+            bench.services.events.notify(.linkChanged(bench.gateway.status), on: loop)
+            bench.services.events.notify(.linkOpened(hello), on: loop)
+            try await bench.advance(500, on: loop)
+            #expect(bench.gateway.sentKeys.isEmpty)
+            try await bench.advance(60_000, on: loop)
+            #expect(bench.gateway.sentKeys == [id], "a message is tried now and then, in case the end was missed")
         }
     }
 

@@ -279,6 +279,17 @@ struct LinkMachineTests {
         #expect(link.machine.status.state == .online && link.machine.status.code == nil)
     }
 
+    @Test func `a gateway that says in its hello that it is suspended is shown as paused`() throws {
+        var link = try LinkHarness()
+        link.upgrade()
+        link.challenge()
+        link.answerConnect(
+            #""ok":true,"payload":{"type":"hello-ok","protocol":4,"features":{"methods":[]},"#
+                + #""snapshot":{"suspension":{"phase":"prepared"}}}"#
+        )
+        #expect(link.machine.isOnline && link.machine.status.state == .paused)
+    }
+
     @Test func `a gateway that refuses because it starts is shown as paused until it carries out a call`() throws {
         var link = try LinkHarness()
         link.goOnline()
