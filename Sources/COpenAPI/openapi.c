@@ -1,7 +1,7 @@
 #include "copenapi.h"
 
 // `openapi/embed` makes openapi.json and the next line, the SHA-256 of the two files one after the other.
-// 2e49e5e509dd1c255b968b60dc98fff74bc86c1c63c5eab2c253099eba228843
+// e9a3dca2e92a3c138012a026ac3210bbd7307046926e4808a8f366fc10a698ec
 
 static const uint8_t yaml[] = {
 #embed "../../openapi/openapi.yaml"

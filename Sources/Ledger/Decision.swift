@@ -74,7 +74,7 @@ extension Decision {
 
     /// The transcript has nothing of a stopped message.
     @Sendable private static func stoppedUnseen(_ verdict: Verdict, _ gateway: MessageTraits) -> Statement? {
-        if gateway.earlyStop == .clean { return Statement(.cancelled) }
+        if gateway.earlyStop == .clean, !verdict.marks.contains(.begun) { return Statement(.cancelled) }
         let mayReturn = gateway.mayBringBackStopped(hasBegun: verdict.marks.contains(.begun))
         return Statement(.aborted, mayReturn ? [.mayHaveRun, .mayReturn] : .mayHaveRun)
     }

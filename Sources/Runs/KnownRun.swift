@@ -21,9 +21,18 @@ package struct KnownRun: Sendable {
         /// How far the gateway's clock was ahead of ours then; nil if unknown.
         package var clockSkewMs: Int64?
         package var delivery: Delivery
+        /// The agent had begun with the message before it was sent the last time: the gateway had lost it.
+        package var hadBegun: Bool
 
-        package init(_ text: String, sentAt: Timestamp, clockSkewMs: Int64? = nil, delivery: Delivery = .over) {
-            (self.text, self.sentAt, self.clockSkewMs, self.delivery) = (text, sentAt, clockSkewMs, delivery)
+        package init(
+            _ text: String,
+            sentAt: Timestamp,
+            clockSkewMs: Int64? = nil,
+            delivery: Delivery = .over,
+            hadBegun: Bool = false
+        ) {
+            (self.text, self.sentAt, self.clockSkewMs) = (text, sentAt, clockSkewMs)
+            (self.delivery, self.hadBegun) = (delivery, hadBegun)
         }
     }
 
@@ -35,6 +44,8 @@ package struct KnownRun: Sendable {
     package var published: Run?
     /// The gateway said at this time, by our clock, that it stopped the run.
     package var stoppedAt: Timestamp?
+    /// After that it said that the message waits.
+    package var isPutAside = false
     /// The gateway's process that had the run was found gone at this time.
     package var goneAt: Timestamp?
 

@@ -33,7 +33,8 @@ package struct Run: Sendable, Equatable {
     package var end: Ending.How?
     /// The id of the run in which the gateway goes on with this interrupted or stopped one.
     package var continuedAs: String?
-    /// The gateway may still run the words of the stopped message, or read them with the session's next one.
+    /// The gateway may still run the words of the stopped message, or read them with the session's next one; or it may still go on with
+    /// a run that its restart cut off.
     package var mayReturn: Bool
     /// The message had begun to run before, in a process of the gateway that is gone. So the agent may have done the same work
     /// twice.
@@ -145,6 +146,8 @@ package enum RunChange: Sendable, Equatable {
     case proven(String, RunProof)
     /// The gateway is busy and answers our send later, in another run.
     case deferred(String, session: SessionKey)
+    /// The message of a stopped run waits at the gateway all the same.
+    case putAside(String)
     /// The run `to` answers the deferred send `from`, or goes on with the interrupted run `from`. If `isShared`, the run was found
     /// by its words alone: it may answer another message too, or only that one.
     case reassigned(from: String, to: String, isShared: Bool = false)
@@ -196,7 +199,7 @@ extension Ending {
     }
 
     private static let noReason = "The model stopped with an error."
-    private static let cutOff = "The gateway was restarted during this run and does not go on with it."
+    private static let cutOff = "The gateway was restarted during this run and has not gone on with it."
     private static let continued = "The gateway was restarted during this run and goes on with it in another run."
     static let unknownEnd = "The gateway says that this run is over, and its history does not show how it ended."
     static let unseenEnd = "The session was reset while Ladle was away, so nothing shows how this run ended."

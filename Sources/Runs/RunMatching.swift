@@ -87,8 +87,15 @@ struct RunMatching: Sendable {
         to changes: inout [RunChange]
     ) {
         guard let runs = memory[session: session] else { return }
-        // An earlier process of Ladle may have sent a message without noting whether the gateway deferred it.
-        let unseen = profile.pagesTellRuns ? [] : runs.active.filter { memory[$0]?.isUnseen ?? false }
+        // Ladle, or an earlier process of it, may have missed that the gateway deferred a message. A message with a row of its own was
+        // not deferred.
+        let owned = profile.pagesTellRuns ? [] : Set(match(turns, session: session, in: memory).values)
+        let unseen =
+            profile.pagesTellRuns
+            ? []
+            : runs.active.filter { id in
+                !owned.contains(id) && memory[id]?.mayBeDeferred ?? false
+            }
         let waiting = (runs.deferred + unseen.filter { !runs.deferred.contains($0) }).compactMap { id in
             memory[id].map { Attribution.Claimant(id, words: $0.message.words, written: waitingSince($0)) }
         }

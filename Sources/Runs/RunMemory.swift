@@ -10,7 +10,7 @@ struct RunMemory: Sendable {
     var traits = GatewayProfile(.june).messages {
         didSet {
             guard traits != oldValue else { return }
-            for id in sessions.values.flatMap(\.active) { reducers[id]?.traits = traits }
+            for id in sessions.values.flatMap(\.all) { reducers[id]?.traits = traits }
         }
     }
     private var reducers: [String: RunReducer] = [:]
@@ -82,6 +82,7 @@ struct RunMemory: Sendable {
         let (id, session) = (known.id, known.session)
         reducers[id]?.follow(known)
         if reducers[id]?.isClosed == true { sessions[session]?.end(id) }
+        if known.isPutAside { sessions[session]?.defer(id) }
         if known.goneAt != nil { sessions[session]?.interrupt(id) }
         sessions[session]?.lookAgain()
         weigh(id)

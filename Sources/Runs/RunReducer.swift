@@ -123,6 +123,9 @@ struct RunReducer: Sendable {
     /// An earlier process of Ladle handed our message to the gateway, and nothing of its run has been seen since.
     var isUnseen: Bool { publication.isFromDisk && message.words != nil && !hasBegun }
 
+    /// Our message, of whose run nothing was seen, and Ladle may have missed the event that puts it behind another run.
+    var mayBeDeferred: Bool { isUnseen || (contact.isUncertain && message.words != nil && !hasBegun) }
+
     /// The run began in a conversation other than this one.
     func isOf(another shown: String) -> Bool { hasBegun && conversation.map { $0 != shown } ?? false }
 
@@ -151,16 +154,19 @@ struct RunReducer: Sendable {
             error: ending.error?.cut(to: ActivityLimits.errorCharacters),
             end: ending.end,
             continuedAs: ending.continuedAs,
-            mayReturn: state == .aborted && ending.continuedAs == nil && mayReturn,
+            mayReturn: ending.continuedAs == nil && mayReturn,
             executedAgain: ending.isAgain,
             usage: usageByRow.isEmpty ? finalUsage : usageByRow.values.reduce(TokenUsage(), +)
         )
     }
 
-    /// Whether the gateway may run a stopped message of ours later, or read it with the next one. A reported start does not show
-    /// that a model was asked: April and June were seen to end such a run within 60 ms and to read its row with the next message.
+    /// Whether the gateway may still go on with this run, which its restart cut off; or run a stopped message of ours later, or read it
+    /// with the next one. A reported start does not show that a model was asked: April and June were seen to end such a run within 60 ms
+    /// and to read its row with the next message.
     private var mayReturn: Bool {
-        message.words != nil && traits.mayBringBackStopped(hasBegun: !text.published.isEmpty || !steps.isEmpty)
+        if ending.wasGivenUp { return traits.resumesRuns }
+        guard state == .aborted, message.words != nil else { return false }
+        return traits.mayBringBackStopped(hasBegun: !text.published.isEmpty || !steps.isEmpty)
     }
 
     private func endTime(_ state: Run.State) -> Timestamp? { state.isActive ? nil : times.lastSeen }
@@ -523,6 +529,7 @@ struct RunReducer: Sendable {
                 error: run.error,
                 isAgain: run.executedAgain
             )
+            if known.message?.hadBegun == true { ending.continuesAnother() }
             // Work on the message shows that it was not refused, so its row proves its delivery.
             let isAtWork = !run.text.isEmpty || run.steps.contains { [.tool, .thinking].contains($0.kind) }
             if isAtWork { message.seenAtWork() }

@@ -303,6 +303,14 @@ import Testing
         #expect(Decision(Turn(away + [.answered(key: 1, contact: 2, .taken)]).verdict, traits).place == .held)
     }
 
+    /// Nothing of it is in the transcript: in a new session the gateway has nothing on disk before the first answer is complete.
+    @Test func `a stopped message that had begun is not told as never run`() {
+        let begun = Self.taken + [.began(.key(1)), Self.stop]
+        for facts in [begun + [Self.confirmed, Self.page()], begun + Self.restarted()] {
+            #expect(Decision(Turn(facts).verdict, GatewayProfile(.autumn).messages).told?.kind == .aborted)
+        }
+    }
+
     @Test func `every row has a history`() {
         #expect(Set(Self.cases.map(\.row)) == Set(Decision.table.map(\.name)))
     }

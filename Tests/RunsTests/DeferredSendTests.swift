@@ -95,7 +95,6 @@ struct DeferredSendTests {
         #expect(tracker.looks(after(7_000)).isEmpty)
     }
 
-    /// The other client's run ended before our message was sent.
     /// 2026.4.26, seen live: the gateway had said that it stopped the message, put it aside, and ran it 18 s later.
     @Test func `a stopped message that the gateway puts aside all the same is tied to the run that answers it`() {
         var tracker = RunTracker()
@@ -103,18 +102,55 @@ struct DeferredSendTests {
         tracker.sent("one", session: main, text: "tell it", now: now)
         _ = tracker.receive(event: "chat", payload: ChatFrame.make("one", 1, "aborted"), now: after(9_000))
         #expect(tracker.run("one")?.state == .aborted)
-        _ = tracker.receive(event: "chat", payload: ChatFrame.final("one", 2, nil), now: after(22_000))
-        _ = tracker.receive(event: "agent", payload: start("g1", at: 25_000), now: after(25_000))
-        let begun = tracker.receive(
-            event: "session.message",
-            payload: message(row("tell it", at: 25_001)),
-            now: after(25_010)
-        )
+        let aside = tracker.receive(event: "chat", payload: ChatFrame.final("one", 2, nil), now: after(22_000))
+        #expect(aside == [.putAside("one")])
+        let begun = goOn("tell it", &tracker)
         #expect(begun.contains(.reassigned(from: "one", to: "g1")), "the stop can follow it")
         let corrected = begun.compactMap { if case .corrected(let run) = $0 { run } else { nil } }
         #expect(corrected.map(\.continuedAs) == ["g1"])
         #expect(corrected.map(\.state) == [.aborted])
     }
+
+    /// Another client may have said the same words, so the end of the stopped run alone is not enough.
+    @Test(arguments: [true, false])
+    func `a stopped message that was put aside before Ladle's restart is tied to the run that answers it`(
+        isPutAside: Bool
+    ) {
+        var tracker = RunTracker()
+        tracker.profile = GatewayProfile(.april)
+        let run = Run(id: "one", session: main, state: .aborted, startedAt: now, endedAt: after(9_000), end: .aborted)
+        var known = KnownRun(run, message: KnownRun.Message("tell it", sentAt: now), stoppedAt: after(9_000))
+        known.isPutAside = isPutAside
+        _ = tracker.follow(known, now: after(23_000))
+        tracker.linkOpened(process: .same, now: after(23_500))
+        #expect(goOn("tell it", &tracker).contains(.reassigned(from: "one", to: "g1")) == isPutAside)
+    }
+
+    /// 2026.4.26, seen live: the row came before the start of its run, which answers another client's equal words, and the event that put
+    /// our message aside was lost with the link. Nothing told our message's run.
+    @Test(arguments: [false, true])
+    func `a message that was put aside while the link was away is tied to the run with its row`(hasOwnRow: Bool) {
+        var tracker = RunTracker()
+        tracker.profile = GatewayProfile(.april)
+        tracker.sent("one", session: main, text: "tell it", now: now)
+        let asked = row("tell it", at: 5_000)
+        _ = tracker.receive(event: "session.message", payload: message(asked), now: after(5_040))
+        _ = tracker.receive(event: "agent", payload: start("g", at: 5_003), now: after(5_080))
+        tracker.relink(process: .same, now: after(9_000))
+        let rows = hasOwnRow ? [asked, row("tell it", at: 7_000)] : [asked]
+        let page = json(#"{"messages":[\#(rows.joined(separator: ","))]}"#)
+        let changes = tracker.receive(history: page, session: main, now: after(9_100))
+        #expect(changes.contains(.reassigned(from: "one", to: "g")) != hasOwnRow, "\(changes)")
+    }
+
+    /// The gateway begins with a message 25 s after it was sent.
+    private func goOn(_ text: String, _ tracker: inout RunTracker) -> [RunChange] {
+        _ = tracker.receive(event: "agent", payload: start("g1", at: 25_000), now: after(25_000))
+        let row = message(row(text, at: 25_001))
+        return tracker.receive(event: "session.message", payload: row, now: after(25_010))
+    }
+
+    /// The other client's run ended before our message was sent.
 
     @Test func `a run from before a message was sent does not answer it`() {
         var tracker = RunTracker()

@@ -156,6 +156,7 @@ struct RunEvidenceTests: EvidenceScene {
             let run = ends(tracker.receive(history: rows, session: main, now: after(5_100))).first
             #expect(run?.state == .failed && run?.code == .interrupted && run?.text == "Half of")
             #expect(run?.steps.map(\.state).contains(.done) == false)
+            #expect(run?.mayReturn == profile.resumesRuns, "June was seen to go on nine minutes after its start")
         }
     }
 
@@ -323,6 +324,26 @@ struct RunEvidenceTests: EvidenceScene {
         _ = tracker.receive(event: "chat", payload: ChatFrame.final("k", 3, "Once."), now: after(7_300))
         let run = ends(tracker.tick(now: after(8_400))).first
         #expect(run?.state == .completed && run?.text == "Once." && run?.executedAgain == true)
+    }
+
+    /// 2026.4.26, seen live: Ladle was killed between the second sending and the second start.
+    @Test(arguments: [true, false])
+    func `a message that was begun, lost and sent again before Ladle's restart is told as executed again`(
+        hadBegun: Bool
+    ) {
+        var tracker = RunTracker()
+        let known = Run(id: "k", session: main, state: .running, startedAt: now, text: "Onc")
+        let message = KnownRun.Message("story", sentAt: after(7_000), delivery: .open, hadBegun: hadBegun)
+        _ = tracker.follow(KnownRun(known, message: message), now: after(8_000))
+        tracker.relink(process: .same, now: after(9_000))
+        _ = tracker.receive(
+            event: "agent",
+            payload: AgentFrame.start("k", after(9_500).milliseconds),
+            now: after(9_500)
+        )
+        _ = tracker.receive(event: "chat", payload: ChatFrame.final("k", 3, "Once."), now: after(9_900))
+        let run = ends(tracker.tick(now: after(20_000))).first ?? tracker.run("k")
+        #expect(run?.state == .completed && run?.executedAgain == hadBegun)
     }
 
     @Test func `a message that is given up ends the run that left no trace`() {

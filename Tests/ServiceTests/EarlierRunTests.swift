@@ -111,7 +111,10 @@ struct EarlierRunTests {
         }
     }
 
-    @Test func `a message that both kills left without a trace is sent again, and its run goes on`() async throws {
+    @Test(arguments: [false, true])
+    func `a message that both kills left without a trace is sent again, and its run goes on`(
+        isKilledOnceMore: Bool
+    ) async throws {
         try await withServices { bench, loop in
             try await bench.open(version: 3, methods: [], on: loop)
             let id = try await bench.accept("hello", on: loop) ?? ""
@@ -122,10 +125,16 @@ struct EarlierRunTests {
             try await bench.advance(5000, on: loop)
             #expect(bench.gateway.sentTexts == ["hello", "hello"])
             #expect(bench.data("run.ended").isEmpty)
+            if isKilledOnceMore {
+                try await bench.kill(on: loop)
+                try await bench.open(version: 3, uptimeMs: 9000, methods: [], on: loop)
+            }
             try await bench.event("agent", Frame.start(id), on: loop)
             try await bench.event("chat", Frame.final(id, 9, "Hello you."), on: loop)
             try await bench.advance(5000, on: loop)
-            #expect(bench.data("run.ended").map { $0["run"]?["text"]?.string } == ["Hello you."])
+            let runs = bench.data("run.ended").map { $0["run"] }
+            #expect(runs.map { $0?["text"]?.string } == ["Hello you."])
+            #expect(runs.map { $0?["executedAgain"]?.bool } == [true], "\(runs)")
         }
     }
 

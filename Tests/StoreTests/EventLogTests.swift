@@ -251,6 +251,10 @@ struct `Runs, messages and values` {
             try table.save(whole)
             #expect(try table.run(id: "r") == whole)
         }
+        #expect(try !table.isPutAside("r"))
+        try table.putAside("r")
+        try table.save(whole)
+        #expect(try table.isPutAside("r"))
         var done = step(1)
         done.tool = "exec"
         done.toolCallID = "call-1"

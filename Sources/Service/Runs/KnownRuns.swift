@@ -31,7 +31,9 @@ struct KnownRuns: Sendable {
             guard let id = stop.text, let run = try tables.runs.run(id: id), run.end == .aborted,
                 run.continuedAs == nil, let message = try message(of: id, tables)
             else { return nil }
-            return KnownRun(run, message: message, stoppedAt: stop.updatedAt)
+            var known = KnownRun(run, message: message, stoppedAt: stop.updatedAt)
+            known.isPutAside = try tables.runs.isPutAside(id)
+            return known
         }
     }
 
@@ -75,7 +77,10 @@ struct KnownRuns: Sendable {
 
     private static func open(_ tables: StoreTables) throws -> [KnownRun] {
         try tables.runs.active().map { run in
-            KnownRun(try tables.runs.whole(run), message: try message(of: run.id, tables))
+            let entry = try tables.outbox.entry(answeredBy: run.id)
+            var message = entry.flatMap { entry in entry.text.map { KnownRun.Message(entry, $0) } }
+            message?.hadBegun = entry.map { run.began(before: $0) } ?? false
+            return KnownRun(try tables.runs.whole(run), message: message)
         }
     }
 
@@ -116,6 +121,15 @@ extension KnownRun {
             stoppedAt: stoppedAt,
             goneAt: goneAt
         )
+    }
+}
+
+extension Run {
+    /// Whether this run of the message began before the message was sent the last time.
+    fileprivate func began(before entry: OutboxEntry) -> Bool {
+        guard entry.goes(by: id) else { return false }
+        guard let sent = entry.firstDispatchAt?.adding(milliseconds: entry.dispatchSkewMs ?? 0) else { return true }
+        return startedAt < ClockWindow.row(sentAt: sent).from
     }
 }
 

@@ -71,6 +71,14 @@ final class RunPublisher {
         }
     }
 
+    /// Only this tells a later process of Ladle which run to stop. If the write fails, the run is another client's for that process.
+    func putAside(_ id: String) {
+        feed.journal.commit(cost: 64, isUrgent: true) { transaction in
+            try transaction.runs.putAside(id)
+        } completion: { _, _ in
+        }
+    }
+
     func publish(_ step: Step, session: SessionKey, on loop: isolated EventLoop) {
         feed.publish("run.step", session: session.text, run: step.runID, on: loop) { object in
             object.member("step", step)

@@ -223,6 +223,7 @@ package final class RunService {
             case .textReplaced(let id, let text):
                 guard let session = tracker.session(ofRun: id) else { continue }
                 publisher.pass(text, at: 0, replaces: true, run: id, session: session, on: loop)
+            case .putAside(let id): publisher.putAside(id)
             case .deferred(let id, let session): outbox.run(id, in: session.text, .deferred, on: loop)
             case .reassigned(let id, let answer, let isShared):
                 guard let session = tracker.session(ofRun: answer)?.text else { continue }

@@ -84,6 +84,11 @@ package enum EventLogSchema {
             version: 7,
             script: "ALTER TABLE run ADD COLUMN truncated INTEGER NOT NULL DEFAULT 0;"
         ),
+        Migration(
+            module: "eventlog",
+            version: 8,
+            script: "ALTER TABLE run ADD COLUMN put_aside INTEGER NOT NULL DEFAULT 0;"
+        ),
         EventTable.checksum,
     ]
 

@@ -77,6 +77,11 @@ package struct RunTable {
         try connection.run("UPDATE run SET unanswered_since = ? WHERE id = ?", time.milliseconds, id)
     }
 
+    /// The gateway keeps the message of this run, which it said it had stopped, and runs it later.
+    package func putAside(_ id: String) throws(SQLiteError) {
+        try connection.run("UPDATE run SET put_aside = 1 WHERE id = ?", id)
+    }
+
     func answered(in session: String) throws(SQLiteError) {
         try connection.run(
             "UPDATE run SET unanswered_since = NULL WHERE session = ? AND unanswered_since IS NOT NULL",
@@ -111,6 +116,10 @@ package struct RunTable {
         try connection.first("SELECT end_kind FROM run WHERE id = ?", id) { row in
             row.optionalString(0).flatMap(Ending.How.init(rawValue:))
         } ?? nil
+    }
+
+    package func isPutAside(_ id: String) throws(SQLiteError) -> Bool {
+        try connection.first("SELECT put_aside FROM run WHERE id = ?", id) { row in row.int(0) == 1 } ?? false
     }
 
     /// The run with its steps.
