@@ -54,7 +54,7 @@ replay: packages
 explore: packages
 	@Tests/Explore/run $(or $(STATES),100000)
 
-proof: program sanitize replay explore
+proof: program sanitize fuzz replay explore
 	$(BUILD) --product faulty-gateway
 	@LADLE=.build/ladle Tests/Proof/run --long
 
