@@ -52,6 +52,11 @@ package struct ClockWindow: Sendable, Equatable {
         ClockWindow(from: row(sentAt: time).from, to: stop.adding(milliseconds: 2_000))
     }
 
+    /// The row of a message that was stopped and waits behind a run all the same.
+    package static func row(sentAt time: Timestamp, putAsideAt aside: Timestamp) -> ClockWindow {
+        ClockWindow(from: row(sentAt: time).from, to: aside.adding(milliseconds: longestRunMs))
+    }
+
     /// The row of a message that was dispatched at this time, perhaps by an earlier process of Ladle: one of the clocks may have been
     /// set or may have drifted since they were compared.
     /// - Parameter delivered: when the message was known to be delivered. The gateway writes its row ten minutes later at most.

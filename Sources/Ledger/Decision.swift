@@ -75,7 +75,7 @@ extension Decision {
     /// The transcript has nothing of a stopped message.
     @Sendable private static func stoppedUnseen(_ verdict: Verdict, _ gateway: MessageTraits) -> Statement? {
         if gateway.earlyStop == .clean, !verdict.marks.contains(.begun) { return Statement(.cancelled) }
-        let mayReturn = gateway.mayBringBackStopped(hasBegun: verdict.marks.contains(.begun))
+        let mayReturn = gateway.mayBringBackStopped(wasAtWork: verdict.marks.contains(.begun))
         return Statement(.aborted, mayReturn ? [.mayHaveRun, .mayReturn] : .mayHaveRun)
     }
 
@@ -95,12 +95,14 @@ extension Decision {
         row(
             "stopped, and the gateway stops cleanly",
             at: nil,
-            { v, g in v.work == .stopped && g.earlyStop == .clean && v.delivery != .stored },
+            { v, g in
+                v.work == .stopped && g.earlyStop == .clean && v.delivery != .stored && !v.marks.contains(.begun)
+            },
             .read
         ) { v, _ in v.marks.contains(.afterStop) ? Statement(.cancelled) : nil },
         row("stopped", at: nil, { v, _ in v.work == .stopped }, .nothing) { v, g in
             let marks: Statement.Marks = v.delivery == .stored ? [] : .mayHaveRun
-            let mayReturn = g.mayBringBackStopped(hasBegun: v.marks.contains(.begun))
+            let mayReturn = g.mayBringBackStopped(wasAtWork: v.marks.contains(.begun))
             return Statement(.aborted, mayReturn ? marks.union(.mayReturn) : marks)
         },
         row("turned away", at: .over, { v, _ in v.work == .turnedAway }, .nothing) { _, g in
@@ -211,7 +213,7 @@ extension Decision {
             stoppedUnseen
         ),
         row("unknown", at: .inDoubt, { v, _ in v.marks.isSuperset(of: [.waited, .fresh]) }, .wait) { v, g in
-            Statement(.unknown, v.will == .stop && g.mayBringBackStopped(hasBegun: false) ? .mayReturn : [])
+            Statement(.unknown, v.will == .stop && g.mayBringBackStopped(wasAtWork: false) ? .mayReturn : [])
         },
         row(
             "asked again",
@@ -279,7 +281,7 @@ package struct MessageTraits: Sendable, Hashable {
     }
 
     /// Whether the gateway may still run the words of a stopped message, or read them with the session's next one.
-    package func mayBringBackStopped(hasBegun: Bool) -> Bool {
-        hasBegun ? readsStoppedRows : earlyStop != .clean || queuedStop == .runsAllTheSame
+    package func mayBringBackStopped(wasAtWork: Bool) -> Bool {
+        wasAtWork ? readsStoppedRows : earlyStop != .clean || queuedStop == .runsAllTheSame
     }
 }

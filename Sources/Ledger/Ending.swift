@@ -169,8 +169,8 @@ package struct Ending: Sendable {
         self.wasCutOff = wasCutOff
     }
 
-    /// This run continues another one, which the gateway's restart cut off.
-    package mutating func continuesAnother() { wasCutOff = true }
+    /// The agent had begun with the message before, in this run or in one with which this run goes on.
+    package mutating func beganBefore() { wasCutOff = true }
 
     /// The end of a run as it was published; nothing more is known of the run's reports.
     package init(published end: How?, continuedAs: String?, error: String?, isAgain: Bool = false) {

@@ -294,6 +294,8 @@ package struct OutboxRules: Sendable {
         case .sending, .accepted, .delivered:
             throw .alreadyDispatched(entry.state)
         }
+        // The run of a message that the gateway has lost was told as ended, so the next one gets an id of its own.
+        let isLost = entry.state.isTerminal && entry.firstDispatchAt == nil && entry.runID != nil
         return change(entry, now: now) { entry in
             entry.state = .queued
             entry.attemptCount = 0
@@ -302,7 +304,7 @@ package struct OutboxRules: Sendable {
             entry.proof = nil
             entry.expiresAt = max(now, entry.notBefore ?? now).adding(milliseconds: entry.ttlMs)
             // After a transient refusal the key was already renewed if necessary.
-            if entry.lastClass == .rejectedTerminal { entry.renewKey() }
+            if entry.lastClass == .rejectedTerminal || isLost { entry.renewKey() }
         }
     }
 

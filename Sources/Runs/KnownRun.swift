@@ -21,7 +21,7 @@ package struct KnownRun: Sendable {
         /// How far the gateway's clock was ahead of ours then; nil if unknown.
         package var clockSkewMs: Int64?
         package var delivery: Delivery
-        /// The agent had begun with the message before it was sent the last time: the gateway had lost it.
+        /// The agent had begun with the message in a process of the gateway that lost it.
         package var hadBegun: Bool
 
         package init(

@@ -92,7 +92,7 @@ struct PageReader: Sendable {
         if memory[id] == nil { memory.make(id, session: session, now: now) }
         // So our own message may wait behind a run of which nothing was seen.
         guard !text.isEmpty || memory[id]?.mayWait == false else { return id }
-        memory[id]?.began(at: now)
+        memory[id]?.began(at: now.adding(milliseconds: matching.clockSkewMs))
         memory[id]?.take(snapshot: text)
         memory.publish(id, to: &changes)
         return id

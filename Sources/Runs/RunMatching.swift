@@ -20,7 +20,7 @@ struct RunMatching: Sendable {
         if areNew { answerStopped(turns, session: session, in: &memory, to: &changes) }
         answerInterrupted(turns, session: session, in: &memory, to: &changes)
         answerByName(turns, in: &memory, to: &changes)
-        answerDeferred(turns, session: session, in: &memory, to: &changes)
+        answerDeferred(turns, areNew: areNew, session: session, in: &memory, to: &changes)
     }
 
     /// The run of each turn, by the turn's place.
@@ -33,7 +33,9 @@ struct RunMatching: Sendable {
         let runs = memory[session: session]
         let claimants = (runs?.all ?? []).compactMap { id -> Attribution.Claimant? in
             // Another run answers a deferred message; only a key makes a row its own.
-            if runs?.deferred.contains(id) == true { return Attribution.Claimant(id) }
+            if runs?.deferred.contains(id) == true || runs?.putAside.contains(id) == true {
+                return Attribution.Claimant(id)
+            }
             return memory[id]?.claimant(aheadMs: clockSkewMs)
         }
         let rows = turns.map { turn in turn.row(names: turn.key.map { [memory.run(named: $0) ?? $0] } ?? []) }
@@ -82,21 +84,14 @@ struct RunMatching: Sendable {
     /// start. The gateway answers equal messages one by one, and messages that it joined into one turn together.
     private func answerDeferred(
         _ turns: [TranscriptTurn],
+        areNew: Bool,
         session: SessionKey,
         in memory: inout RunMemory,
         to changes: inout [RunChange]
     ) {
         guard let runs = memory[session: session] else { return }
-        // Ladle, or an earlier process of it, may have missed that the gateway deferred a message. A message with a row of its own was
-        // not deferred.
-        let owned = profile.pagesTellRuns ? [] : Set(match(turns, session: session, in: memory).values)
-        let unseen =
-            profile.pagesTellRuns
-            ? []
-            : runs.active.filter { id in
-                !owned.contains(id) && memory[id]?.mayBeDeferred ?? false
-            }
-        let waiting = (runs.deferred + unseen.filter { !runs.deferred.contains($0) }).compactMap { id in
+        let unseen = areNew ? [] : mayBeDeferred(turns, session: session, in: memory)
+        let waiting = (runs.deferred + runs.putAside + unseen.filter { !runs.deferred.contains($0) }).compactMap { id in
             memory[id].map { Attribution.Claimant(id, words: $0.message.words, written: waitingSince($0)) }
         }
         guard !waiting.isEmpty else { return }
@@ -112,9 +107,21 @@ struct RunMatching: Sendable {
         for (index, found) in answered.sorted(by: { $0.key < $1.key }) {
             let (turn, id) = (turns[said[index].0], found.turn)
             guard let answer = owners[said[index].0]?.turn, let run = memory[id] else { continue }
-            let isShared = turn.messages.count > 1 || turn.messages.contains { runs.haveOthersSaid($0) }
+            // What others said while the link was away is not known.
+            let isKnown = runs.deferred.contains(id) || (runs.putAside.contains(id) && !run.contact.isUncertain)
+            let isShared = !isKnown || turn.messages.count > 1 || turn.messages.contains { runs.haveOthersSaid($0) }
             handOver(run, answeredBy: answer, isShared: isShared, in: &memory, to: &changes)
         }
+    }
+
+    /// Messages that the gateway may have put behind another run while Ladle was away: nothing of their runs was seen, and a page shows no
+    /// row of theirs.
+    private func mayBeDeferred(_ turns: [TranscriptTurn], session: SessionKey, in memory: RunMemory) -> [String] {
+        guard !profile.pagesTellRuns else { return [] }
+        let owned = Set(match(turns, session: session, in: memory).values)
+        return memory[session: session]?.active.filter { id in
+            !owned.contains(id) && memory[id]?.mayBeDeferred ?? false
+        } ?? []
     }
 
     /// Finds the run in which the gateway answers a message that it said it had stopped: it writes the message's row again, while it
@@ -151,7 +158,9 @@ struct RunMatching: Sendable {
 
     /// The time in which the gateway can have begun with a message of ours that it has not begun under our key.
     private func waitingSince(_ run: RunReducer) -> ClockWindow {
-        .row(sentAt: run.onGatewayClock(run.times.start, aheadMs: clockSkewMs))
+        let sent = run.onGatewayClock(run.times.start, aheadMs: clockSkewMs)
+        guard run.isClosed else { return .row(sentAt: sent) }
+        return .row(sentAt: sent, putAsideAt: run.onGatewayClock(run.contact.heardAt, aheadMs: clockSkewMs))
     }
 
     /// The run is not known to answer a message of ours.
@@ -184,7 +193,7 @@ struct RunMatching: Sendable {
             let isUnseen = memory[id]?.hasBegun == false
             // Another restart may interrupt the new run too, so it keeps the message's words.
             if let message = memory[id]?.message { memory[answer]?.message.goesOn(with: message) }
-            if !isUnseen { memory[answer]?.goesOnWithAnother() }
+            if !isUnseen { memory[answer]?.beganBefore() }
             // If Ladle missed the run's start, only the time of the prompt's row ties the answer to the run.
             memory[answer]?.began(withRowAt: time)
             // This change comes before the end of the interrupted run, so that a client that waits for the answer does not take

@@ -9,10 +9,14 @@ struct RunMemory: Sendable {
     /// How the connected gateway treats messages. Runs of an earlier process of Ladle are made before it is known.
     var traits = GatewayProfile(.june).messages {
         didSet {
+            defer { areTraitsKnown = true }
             guard traits != oldValue else { return }
-            for id in sessions.values.flatMap(\.all) { reducers[id]?.traits = traits }
+            // What was told of an ended run stays.
+            let concerned = sessions.values.flatMap { areTraitsKnown ? $0.active : $0.all }
+            for id in concerned { reducers[id]?.traits = traits }
         }
     }
+    private var areTraitsKnown = false
     private var reducers: [String: RunReducer] = [:]
     private(set) var sessions: [SessionKey: SessionRuns] = [:]
     /// Ids of our deferred sends, with the runs that answer them.
@@ -82,7 +86,7 @@ struct RunMemory: Sendable {
         let (id, session) = (known.id, known.session)
         reducers[id]?.follow(known)
         if reducers[id]?.isClosed == true { sessions[session]?.end(id) }
-        if known.isPutAside { sessions[session]?.defer(id) }
+        if known.isPutAside { sessions[session]?.putAside(id) }
         if known.goneAt != nil { sessions[session]?.interrupt(id) }
         sessions[session]?.lookAgain()
         weigh(id)
@@ -219,8 +223,9 @@ struct RunMemory: Sendable {
     ) {
         let startOnOurClock = startedAt?.adding(milliseconds: -clockSkewMs)
         for (session, runs) in sessions {
-            // The old process had the messages of other clients in memory only, as it had ours.
-            if process == .other { self[session: session]?.forgetOthers() }
+            // The old process had waiting messages, ours and other clients', in memory only.
+            if process == .other { self[session: session]?.processGone() }
+            for id in runs.putAside { self[id]?.reconnected(isGone: false, now: now) }
             let stopped = runs.ended.filter {
                 self[$0]?.mayHaveLostItsStop(process: process, startedAt: startOnOurClock, now: now) == true
             }
@@ -235,8 +240,6 @@ struct RunMemory: Sendable {
                 )
             }
             self[session: session]?.lookAgain()
-            // The old process had its deferred messages in memory only.
-            if process == .other { self[session: session]?.deferred = [] }
             let interrupted = stopped + gone.filter { self[$0]?.hasBegun == true }
             // A run that waits to be resumed still does, and the gateway may resume a run late that was given up.
             let earlier = runs.interrupted.filter { id in

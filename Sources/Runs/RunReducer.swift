@@ -165,8 +165,8 @@ struct RunReducer: Sendable {
     /// and to read its row with the next message.
     private var mayReturn: Bool {
         if ending.wasGivenUp { return traits.resumesRuns }
-        guard state == .aborted, message.words != nil else { return false }
-        return traits.mayBringBackStopped(hasBegun: !text.published.isEmpty || !steps.isEmpty)
+        guard ending.end == .aborted, message.words != nil else { return false }
+        return traits.mayBringBackStopped(wasAtWork: !text.published.isEmpty || !steps.isEmpty)
     }
 
     private func endTime(_ state: Run.State) -> Timestamp? { state.isActive ? nil : times.lastSeen }
@@ -483,8 +483,8 @@ struct RunReducer: Sendable {
         message.sentAgain()
     }
 
-    /// This run continues another one, which the gateway's restart cut off.
-    mutating func goesOnWithAnother() { ending.continuesAnother() }
+    /// The run goes on with another one, which the gateway's restart cut off.
+    mutating func beganBefore() { ending.beganBefore() }
 
     /// The gateway has lost the message, and with it the steps and the text of the last try.
     mutating func awaitResend() {
@@ -496,7 +496,7 @@ struct RunReducer: Sendable {
     /// - Parameter now: when the rows were read. A published end is corrected by rows up to this time.
     mutating func continuedUnseen(now: Timestamp) {
         if isClosed { overAt = now } else { beginAgain() }
-        ending.continuesAnother()
+        ending.beganBefore()
         // If the run was stopped, the rows behind the stop are its own too.
         if ending.wasStopped { beganAfterStop = true }
         if publication.isEndFromDisk { text.forgetSnapshot() }
@@ -529,7 +529,7 @@ struct RunReducer: Sendable {
                 error: run.error,
                 isAgain: run.executedAgain
             )
-            if known.message?.hadBegun == true { ending.continuesAnother() }
+            if known.message?.hadBegun == true { ending.beganBefore() }
             // Work on the message shows that it was not refused, so its row proves its delivery.
             let isAtWork = !run.text.isEmpty || run.steps.contains { [.tool, .thinking].contains($0.kind) }
             if isAtWork { message.seenAtWork() }

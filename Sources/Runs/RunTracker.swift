@@ -96,21 +96,24 @@ package struct RunTracker: Sendable {
 
     /// Our message was handed to the gateway. `id` is its idempotency key, and so the id of its run. The outbox sends the same key
     /// again if the last try left no trace.
-    package mutating func sent(_ id: String, session: SessionKey, text: String, now: Timestamp) {
+    /// - Returns: whether the agent may do its work a second time: the run had begun.
+    @discardableResult
+    package mutating func sent(_ id: String, session: SessionKey, text: String, now: Timestamp) -> Bool {
         let known = resolved(id)
         if let reducer = memory[known] {
             memory[known]?.message.sent()
-            guard reducer.isActive, reducer.contact.isProcessGone else { return }
+            guard reducer.isActive, reducer.contact.isProcessGone else { return false }
             memory[session: session]?.deferred.removeAll { $0 == known }
             memory[known]?.begin(again: now)
             // The row may come from either try.
             memory[known]?.message.clockSkewMs = min(reducer.message.clockSkewMs ?? clockSkewMs, clockSkewMs)
-            return
+            return reducer.publication.isStartPublished
         }
         memory.make(id, session: session, now: now)
         memory[id]?.message.words = Words(text)
         memory[id]?.message.clockSkewMs = clockSkewMs
         memory[id]?.message.sent()
+        return false
     }
 
     /// The gateway refused the message, so no run follows.
@@ -248,9 +251,10 @@ package struct RunTracker: Sendable {
         if let id = known(event), let reducer = memory[id], reducer.message.words != nil {
             // The gateway had said that it stopped the message. It waits all the same, and runs later under another id.
             if reducer.wasStopped, !reducer.beganAfterStop, state == .final, event.message == nil, !profile.keysInRows,
-                memory[session: reducer.session]?.defer(id) == true
+                memory[session: reducer.session]?.putAside(id) == true
             {
                 changes.append(.putAside(id))
+                return
             }
             if !reducer.hasBegun, state == .final, event.message == nil {
                 return deferred(id, now: now, to: &changes)

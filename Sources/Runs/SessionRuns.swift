@@ -7,6 +7,8 @@ struct SessionRuns: Sendable {
     var ended: [String] = []
     /// Our own sends that the gateway deferred because a run was active; later runs of the session answer them.
     var deferred: [String] = []
+    /// Stopped runs whose messages the gateway keeps all the same, until it runs them or its process ends.
+    private(set) var putAside: [String] = []
     /// Runs that the last restart of the gateway interrupted. A run that continues one of them has another id and does not name it.
     var interrupted: [String] = []
     /// The words of other clients' messages that the gateway has not begun to run.
@@ -41,6 +43,20 @@ struct SessionRuns: Sendable {
         return true
     }
 
+    /// - Returns: whether this is new.
+    @discardableResult
+    mutating func putAside(_ id: String) -> Bool {
+        guard !putAside.contains(id) else { return false }
+        putAside.append(id)
+        return true
+    }
+
+    /// The process that kept the messages in its memory is gone.
+    mutating func processGone() {
+        (deferred, putAside) = ([], [])
+        othersWords.removeAll()
+    }
+
     mutating func interrupt(_ id: String) {
         if !interrupted.contains(id) { interrupted.append(id) }
     }
@@ -49,6 +65,7 @@ struct SessionRuns: Sendable {
         active.removeAll { $0 == id }
         ended.removeAll { $0 == id }
         deferred.removeAll { $0 == id }
+        putAside.removeAll { $0 == id }
         interrupted.removeAll { $0 == id }
     }
 
@@ -67,8 +84,6 @@ struct SessionRuns: Sendable {
     mutating func othersBegan(_ words: Words) {
         if let place = othersWords.firstIndex(of: words) { othersWords.remove(at: place) }
     }
-
-    mutating func forgetOthers() { othersWords.removeAll() }
 
     // MARK: Pages
 

@@ -306,7 +306,10 @@ import Testing
     /// Nothing of it is in the transcript: in a new session the gateway has nothing on disk before the first answer is complete.
     @Test func `a stopped message that had begun is not told as never run`() {
         let begun = Self.taken + [.began(.key(1)), Self.stop]
-        for facts in [begun + [Self.confirmed, Self.page()], begun + Self.restarted()] {
+        for facts in [
+            begun + [Self.confirmed, Self.page()], begun + Self.restarted(),
+            begun + [Self.confirmed] + Self.restarted(),
+        ] {
             #expect(Decision(Turn(facts).verdict, GatewayProfile(.autumn).messages).told?.kind == .aborted)
         }
     }

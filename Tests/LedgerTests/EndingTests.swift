@@ -131,7 +131,7 @@ import Testing
         }
         #expect(Ending(published: nil, continuedAs: nil, error: nil, isAgain: true).isAgain)
         var next = Self.fold([Self.begun])
-        next.continuesAnother()
+        next.beganBefore()
         #expect(next.isAgain)
     }
 }

@@ -110,7 +110,7 @@ struct UnseenRunTests {
             #"{"role":"assistant","content":"Late.","stopReason":"stop","timestamp":\#(1_795_000_005_100)}"#,
         ]
         let changes = tracker.receive(history: page(rows), session: main, now: now.adding(milliseconds: 6000))
-        #expect(changes.contains(.reassigned(from: own, to: "late")))
+        #expect(changes.contains(.reassigned(from: own, to: "late", isShared: true)))
         #expect(tracker.run(own)?.id == "late" && tracker.run(own)?.text == "Late.")
     }
 

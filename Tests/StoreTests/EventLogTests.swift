@@ -251,10 +251,12 @@ struct `Runs, messages and values` {
             try table.save(whole)
             #expect(try table.run(id: "r") == whole)
         }
-        #expect(try !table.isPutAside("r"))
-        try table.putAside("r")
-        try table.save(whole)
-        #expect(try table.isPutAside("r"))
+        for mark in [RunTable.Mark.putAside, .begunBefore] {
+            #expect(try !table.has(mark, id: "r"))
+            try table.mark("r", mark)
+            try table.save(whole)
+            #expect(try table.has(mark, id: "r"))
+        }
         var done = step(1)
         done.tool = "exec"
         done.toolCallID = "call-1"

@@ -32,7 +32,7 @@ struct KnownRuns: Sendable {
                 run.continuedAs == nil, let message = try message(of: id, tables)
             else { return nil }
             var known = KnownRun(run, message: message, stoppedAt: stop.updatedAt)
-            known.isPutAside = try tables.runs.isPutAside(id)
+            known.isPutAside = try tables.runs.has(.putAside, id: id)
             return known
         }
     }
@@ -77,9 +77,8 @@ struct KnownRuns: Sendable {
 
     private static func open(_ tables: StoreTables) throws -> [KnownRun] {
         try tables.runs.active().map { run in
-            let entry = try tables.outbox.entry(answeredBy: run.id)
-            var message = entry.flatMap { entry in entry.text.map { KnownRun.Message(entry, $0) } }
-            message?.hadBegun = entry.map { run.began(before: $0) } ?? false
+            var message = try message(of: run.id, tables)
+            if try tables.runs.has(.begunBefore, id: run.id) { message?.hadBegun = true }
             return KnownRun(try tables.runs.whole(run), message: message)
         }
     }
@@ -124,21 +123,18 @@ extension KnownRun {
     }
 }
 
-extension Run {
-    /// Whether this run of the message began before the message was sent the last time.
-    fileprivate func began(before entry: OutboxEntry) -> Bool {
-        guard entry.goes(by: id) else { return false }
-        guard let sent = entry.firstDispatchAt?.adding(milliseconds: entry.dispatchSkewMs ?? 0) else { return true }
-        return startedAt < ClockWindow.row(sentAt: sent).from
-    }
-}
-
 extension KnownRun.Message {
     fileprivate init(_ entry: OutboxEntry, _ text: String) {
         let delivery: Delivery =
             entry.isDeliveredThoughRefused
             ? .refused : entry.state == .retrying ? .lost : entry.state.isTerminal ? .over : .open
         let sentAt = entry.firstDispatchAt ?? entry.createdAt
-        self.init(text, sentAt: sentAt, clockSkewMs: entry.dispatchSkewMs, delivery: delivery)
+        self.init(
+            text,
+            sentAt: sentAt,
+            clockSkewMs: entry.dispatchSkewMs,
+            delivery: delivery,
+            hadBegun: delivery == .lost
+        )
     }
 }

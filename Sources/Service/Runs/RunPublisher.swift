@@ -71,10 +71,19 @@ final class RunPublisher {
         }
     }
 
-    /// Only this tells a later process of Ladle which run to stop. If the write fails, the run is another client's for that process.
-    func putAside(_ id: String) {
+    /// Writes what only Ladle's memory knows otherwise. If this write fails and Ladle restarts, the run that answers a message that was put
+    /// aside is shown as another client's, and the second run of a message as its first.
+    func mark(_ id: String, _ mark: RunTable.Mark) {
         feed.journal.commit(cost: 64, isUrgent: true) { transaction in
-            try transaction.runs.putAside(id)
+            try transaction.runs.mark(id, mark)
+        } completion: { _, _ in
+        }
+    }
+
+    /// Writes a run in progress whose start is on the stream.
+    func keep(_ run: Run) {
+        feed.journal.commit(cost: run.text.utf8.count + 256, isUrgent: false) { transaction in
+            try transaction.runs.save(run)
         } completion: { _, _ in
         }
     }

@@ -94,7 +94,8 @@ package final class RunService {
     package func dispatched(_ entry: OutboxEntry, key: String, on loop: isolated EventLoop) {
         let session = tracker.defaults.tolerant(entry.session)
         tracker.clockSkewMs = gateway.clockSkewMs(on: loop)
-        tracker.sent(key, session: session, text: entry.text ?? "", now: loop.wallClock)
+        let beginsAgain = tracker.sent(key, session: session, text: entry.text ?? "", now: loop.wallClock)
+        if beginsAgain { publisher.mark(tracker.resolved(key), .begunBefore) }
     }
 
     /// Handles an approval from a list like an event.
@@ -223,10 +224,12 @@ package final class RunService {
             case .textReplaced(let id, let text):
                 guard let session = tracker.session(ofRun: id) else { continue }
                 publisher.pass(text, at: 0, replaces: true, run: id, session: session, on: loop)
-            case .putAside(let id): publisher.putAside(id)
+            case .putAside(let id): publisher.mark(id, .putAside)
             case .deferred(let id, let session): outbox.run(id, in: session.text, .deferred, on: loop)
             case .reassigned(let id, let answer, let isShared):
                 guard let session = tracker.session(ofRun: answer)?.text else { continue }
+                // That it goes on with another run is known from now on.
+                if tracker.shown.contains(answer), let run = tracker.run(answer) { publisher.keep(run) }
                 // Before the entry changes, so that no kill between the two lets a stop be forgotten.
                 events.notify(.runContinued(run: id, answer: answer, session: session, isShared: isShared), on: loop)
                 outbox.run(id, in: session, .continued(as: answer), on: loop)

@@ -84,10 +84,15 @@ package enum EventLogSchema {
             version: 7,
             script: "ALTER TABLE run ADD COLUMN truncated INTEGER NOT NULL DEFAULT 0;"
         ),
+        // `put_aside`: the gateway keeps the message of this run, which it said it had stopped. `begun_before`: the agent had begun with
+        // the message in a process of the gateway that lost it.
         Migration(
             module: "eventlog",
             version: 8,
-            script: "ALTER TABLE run ADD COLUMN put_aside INTEGER NOT NULL DEFAULT 0;"
+            script: """
+                ALTER TABLE run ADD COLUMN put_aside INTEGER NOT NULL DEFAULT 0;
+                ALTER TABLE run ADD COLUMN begun_before INTEGER NOT NULL DEFAULT 0;
+                """
         ),
         EventTable.checksum,
     ]

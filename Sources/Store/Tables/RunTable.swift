@@ -77,9 +77,16 @@ package struct RunTable {
         try connection.run("UPDATE run SET unanswered_since = ? WHERE id = ?", time.milliseconds, id)
     }
 
-    /// The gateway keeps the message of this run, which it said it had stopped, and runs it later.
-    package func putAside(_ id: String) throws(SQLiteError) {
-        try connection.run("UPDATE run SET put_aside = 1 WHERE id = ?", id)
+    /// What a later process of Ladle cannot see in the run itself.
+    package enum Mark: String, Sendable {
+        /// The gateway keeps the message of this run, which it said it had stopped, and runs it later.
+        case putAside = "put_aside"
+        /// The agent had begun with the message in a process of the gateway that lost it.
+        case begunBefore = "begun_before"
+    }
+
+    package func mark(_ id: String, _ mark: Mark) throws(SQLiteError) {
+        try connection.run("UPDATE run SET \(mark.rawValue) = 1 WHERE id = ?", id)
     }
 
     func answered(in session: String) throws(SQLiteError) {
@@ -118,8 +125,8 @@ package struct RunTable {
         } ?? nil
     }
 
-    package func isPutAside(_ id: String) throws(SQLiteError) -> Bool {
-        try connection.first("SELECT put_aside FROM run WHERE id = ?", id) { row in row.int(0) == 1 } ?? false
+    package func has(_ mark: Mark, id: String) throws(SQLiteError) -> Bool {
+        try connection.first("SELECT \(mark.rawValue) FROM run WHERE id = ?", id) { row in row.int(0) == 1 } ?? false
     }
 
     /// The run with its steps.
