@@ -70,6 +70,7 @@ package final class Services: ServiceEventReceiver {
     package let approvalLinks: ApprovalLinks
     package let readMarks: ReadMarks
     package let questions: QuestionService
+    let messageReader: MessageReader
     package let messages: MessageService
     package let messagePages: MessagePages
     package let intake: MessageIntake
@@ -149,15 +150,20 @@ package final class Services: ServiceEventReceiver {
             runs: runs,
             clientName: settings.clientName
         )
-        messages = MessageService(
+        messageReader = MessageReader(
             gateway: gateway,
             feed: feed,
-            events: events,
             transcript: transcript,
             runs: runs,
             conversations: conversations
         )
-        messagePages = MessagePages(gateway: gateway, feed: feed, messages: messages, conversations: conversations)
+        messages = MessageService(gateway: gateway, feed: feed, events: events, runs: runs, reader: messageReader)
+        messagePages = MessagePages(
+            gateway: gateway,
+            feed: feed,
+            messages: messageReader,
+            conversations: conversations
+        )
         intake = MessageIntake(
             feed: feed,
             events: events,
@@ -177,7 +183,7 @@ package final class Services: ServiceEventReceiver {
             feed: feed,
             runs: runs,
             outbox: outbox,
-            messages: messages,
+            messages: messageReader,
             marks: readMarks,
             conversations: conversations,
             model: sessionModel

@@ -145,9 +145,9 @@ struct MessageServiceTests {
     @Test func `a page read from the gateway is kept, and written once while it is the same`() async throws {
         try await withLinkedServices { bench, loop in
             bench.gateway.rows[Self.main] = [Row.user("one", id: "row-1"), Row.assistant("two", id: "row-2")]
-            var pages: [MessageService.Page] = []
+            var pages: [MessageReader.Page] = []
             for _ in 0..<2 {
-                bench.services.messages.history(Self.main, messages: 10, isEnough: { _ in true }, on: loop) {
+                bench.services.messageReader.history(Self.main, messages: 10, isEnough: { _ in true }, on: loop) {
                     if let page = try? $0.get() { pages.append(page) }
                 }
                 try await bench.settle(on: loop)
@@ -167,7 +167,7 @@ struct MessageServiceTests {
             let id = try await bench.accept("hello", on: loop) ?? ""
             bench.gateway.rows[Self.main] = [Row.user("hello", id: "row-1", at: 1_795_000_001_100)]
             var shown: [String] = []
-            bench.services.messages.history(Self.main, messages: 10, isEnough: { _ in true }, on: loop) {
+            bench.services.messageReader.history(Self.main, messages: 10, isEnough: { _ in true }, on: loop) {
                 if let page = try? $0.get() { shown = page.page.messages.map(\.id) }
             }
             try await bench.settle(on: loop)
@@ -184,7 +184,7 @@ struct MessageServiceTests {
             try await bench.advance(1_000, on: loop)
             bench.gateway.rows[Self.main] = [Row.user("hello", id: "row-1", at: 1_795_000_000_100)]
             var shown: [String] = []
-            bench.services.messages.history(Self.main, messages: 10, isEnough: { _ in true }, on: loop) {
+            bench.services.messageReader.history(Self.main, messages: 10, isEnough: { _ in true }, on: loop) {
                 if let page = try? $0.get() { shown = page.page.messages.map(\.id) }
             }
             try await bench.settle(on: loop)
@@ -195,7 +195,8 @@ struct MessageServiceTests {
     @Test func `a page without enough messages is asked for again with all rows there are`() async throws {
         try await withLinkedServices { bench, loop in
             bench.gateway.rows[Self.main] = (0..<100).map { Row.user("/verbose on", id: "row-\($0)") }
-            bench.services.messages.history(Self.main, messages: 10, isEnough: { !$0.messages.isEmpty }, on: loop) {
+            bench.services.messageReader.history(Self.main, messages: 10, isEnough: { !$0.messages.isEmpty }, on: loop)
+            {
                 _ in
             }
             try await bench.settle(on: loop)
@@ -206,7 +207,7 @@ struct MessageServiceTests {
     @Test func `the kept messages of a session go when it is reset`() async throws {
         try await withLinkedServices { bench, loop in
             bench.gateway.rows[Self.main] = [Row.user("one", id: "row-1"), Row.assistant("two", id: "row-2")]
-            bench.services.messages.history(Self.main, messages: 10, isEnough: { _ in true }, on: loop) { _ in }
+            bench.services.messageReader.history(Self.main, messages: 10, isEnough: { _ in true }, on: loop) { _ in }
             try await bench.settle(on: loop)
             #expect(try await kept(bench).count == 2)
             try await bench.event("sessions.changed", #"{"sessionKey":"main","reason":"reset"}"#, on: loop)

@@ -96,10 +96,10 @@ package final class MessagePages {
 
     private unowned let gateway: any GatewayCalls
     private let feed: EventFeed
-    private let messages: MessageService
+    private let messages: MessageReader
     private let conversations: Conversations
 
-    init(gateway: any GatewayCalls, feed: EventFeed, messages: MessageService, conversations: Conversations) {
+    init(gateway: any GatewayCalls, feed: EventFeed, messages: MessageReader, conversations: Conversations) {
         self.gateway = gateway
         self.feed = feed
         self.messages = messages
@@ -114,7 +114,7 @@ package final class MessagePages {
         completion: @escaping Completion
     ) {
         guard gateway.isOnline else { return readCache(query, on: loop, completion: completion) }
-        if refresh { messages.forgetTranscript(query.session, on: loop) }
+        if refresh { messages.changed(query.session, on: loop) }
         let completion = refresh ? completion : firstAnswer(query, on: loop, completion)
         messages.history(
             query.session,
@@ -154,7 +154,7 @@ package final class MessagePages {
     // MARK: From the gateway
 
     private func live(
-        _ page: MessageService.Page,
+        _ page: MessageReader.Page,
         _ query: Query,
         on loop: isolated EventLoop
     ) -> Result<Page, Fault> {

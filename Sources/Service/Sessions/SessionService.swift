@@ -38,7 +38,7 @@ package final class SessionService {
     private let feed: EventFeed
     private let runs: RunService
     private let outbox: OutboxService
-    private let messages: MessageService
+    private let messages: MessageReader
     private let marks: ReadMarks
     private let conversations: Conversations
     private let model: SessionModel
@@ -52,7 +52,7 @@ package final class SessionService {
         feed: EventFeed,
         runs: RunService,
         outbox: OutboxService,
-        messages: MessageService,
+        messages: MessageReader,
         marks: ReadMarks,
         conversations: Conversations,
         model: SessionModel
