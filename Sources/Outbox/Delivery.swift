@@ -3,24 +3,16 @@ import Ledger
 
 /// The delivery of one entry, from its acceptance to its final state.
 ///
-/// At most one change of the entry is on its way to disk. Its consequences follow once the disk has it; other inputs
-/// wait until then.
+/// Inputs become facts about the message at the gateway, and the ledger's table says by them where the message is. As long as that is in
+/// doubt, the transcript is searched. At most one change of the entry is on its way to disk. Its consequences follow once the disk has it;
+/// other inputs wait until then.
 struct Delivery: Sendable {
     /// The entry as it is on disk.
     private(set) var entry: OutboxEntry
     private var writer = EntryWriter()
     private var run = EntryRun()
-    private var search = SearchSchedule()
-    /// The facts about the message at the gateway.
-    private var turn: Turn
-    /// Counts the connections since the entry was loaded. What follows a call without an answer counts as another connection.
-    private var contact = 1
-    /// Counts the stops of the run and their withdrawals, so that the last one decides.
-    private var wills = 0
-    /// Monotonic time since which the gateway could have shown the message: the last connection or answer.
-    private var quietSinceMs: Int64 = 0
-    /// The key was repeated since the entry came into doubt, or since the last connection.
-    private var hasRepeated = false
+    private var facts: EntryFacts
+    private var doubt = EntryDoubt()
     /// The dispatch whose outcome is pending.
     private var attempt: AttemptID?
     /// Monotonic time of the next attempt; nil for as soon as the entry's turn comes.
@@ -35,7 +27,7 @@ struct Delivery: Sendable {
     init(entry: OutboxEntry) {
         self.entry = entry
         self.entry.text = nil
-        turn = Turn(entry.facts)
+        facts = EntryFacts(entry)
     }
 
     private var id: String { entry.id }
@@ -44,7 +36,7 @@ struct Delivery: Sendable {
     var current: OutboxEntry { writer.pending?.change.entry ?? entry }
     var isWriting: Bool { !writer.isIdle }
     /// Whether a timer for this entry still has a purpose.
-    var isAwaited: Bool { dueAtMs != nil || search.nextMs != nil || run.awaitedUntilMs != nil }
+    var isAwaited: Bool { dueAtMs != nil || doubt.nextMs != nil || run.awaitedUntilMs != nil }
     /// Whether the dispatcher may forget the entry.
     var isOver: Bool { writer.isIdle && entry.state.isFinal && run.awaitedUntilMs == nil }
 
@@ -61,8 +53,8 @@ struct Delivery: Sendable {
         }
         if entry.wasRefused { context.refused.insert(id) }
         enterQueue(&context)
-        quietSinceMs = context.now.monotonicMs
-        if entry.state == .unconfirmed { search.want(entry, &context) }
+        doubt.isHeard(at: context.now)
+        if entry.state == .unconfirmed { doubt.want(entry, &context) }
     }
 
     /// Whether later messages of the session no longer wait for this one: nothing shows what became of it, although a gateway at
@@ -114,25 +106,25 @@ struct Delivery: Sendable {
             guard entry.goes(by: key), entry.mayHaveArrived else { return }
             run.answered()
             if entry.state == .delivered { return writer.write(rules.adopted(entry, run: answer, now: now), &context) }
-            note(proof: .history)
+            facts.hasRow(entry, .history)
             follow(.proof(.history, run: answer), &context)
         case .refusedByRun(let key, let fault):
             guard entry.goes(by: key), [.sending, .accepted, .unconfirmed].contains(entry.state) else { return }
-            turn.take(.ended(.key(entry.keyGeneration), .refused))
+            facts.take(.ended(.key(entry.keyGeneration), .refused))
             guard follow(.refusal(fault), &context) else { return }
             run.ended()
             if fault.code == OutboxFault.sessionConflictCode { context.refuses(entry.session) }
             context.ended(entry.upstreamKey, in: entry.session)
         case .withdrawn(let reason):
-            note(.stop)
+            facts.want(.stop)
             if withdrawal == nil || withdrawal == .stopped { withdrawal = reason }
             follow(.withdrawal(withdrawal ?? reason), &context)
         case .mayRunAgain:
             guard withdrawal == .stopped else { return }
             withdrawal = nil
-            note(.run)
+            facts.want(.run)
         case .nothingToStop(let key):
-            if entry.goes(by: key) { turn.take(.stopAnswered(key: entry.keyGeneration, stopped: false)) }
+            if entry.goes(by: key) { facts.take(.stopAnswered(key: entry.keyGeneration, stopped: false)) }
         case .linkOpened:
             linkOpened(&context)
         case .cancel(let force, let version, let token):
@@ -147,7 +139,7 @@ struct Delivery: Sendable {
     }
 
     /// The table's word on the facts.
-    private func decision(_ context: DispatcherContext) -> Decision { Decision(turn.verdict, context.traits) }
+    private func decision(_ context: DispatcherContext) -> Decision { facts.decision(context.traits) }
 
     /// Writes the entry as the table says, if the disk has it otherwise.
     /// - Returns: whether it writes a change.
@@ -161,14 +153,14 @@ struct Delivery: Sendable {
         }
         // The answer to the frame on the wire no longer matters.
         if entry.state == .sending { endAttempt(&context) }
-        if decision.told?.kind == .unknown { turn.take(.told(Statement(.unknown), number: 1)) }
+        if decision.told?.kind == .unknown { facts.take(.told(Statement(.unknown), number: 1)) }
         writer.write(change, &context)
         return true
     }
 
     private mutating func prove(_ key: String, by proof: OutboxProof, _ context: inout DispatcherContext) {
         guard entry.goes(by: key), entry.mayHaveArrived else { return }
-        note(proof: proof)
+        facts.hasRow(entry, proof)
         guard follow(.proof(proof, run: nil), &context), proof != .runEnd else { return }
         // The row does not show how far the run is.
         run.markBusy(entry, &context)
@@ -211,71 +203,42 @@ struct Delivery: Sendable {
 
     /// Keeps the answer to a dispatch as a fact.
     private mutating func note(_ outcome: AttemptOutcome, _ context: inout DispatcherContext) {
-        let key = entry.keyGeneration
         switch outcome {
         case .acknowledged(let answer):
             context.goesOn()
             if answer.status.isOfEarlierRun {
-                search.rowShouldBeThere()
+                doubt.rowShouldBeThere()
                 run.ended()
             }
-            turn.take(.answered(key: key, contact: contact, answer.fact(of: entry.upstreamKey)))
+            facts.answered(entry, answer.fact(of: entry.upstreamKey))
             // The first dispatch was answered as a whole: a stop word starts no run.
-            if answer.status == .finished, entry.isFirstUnderKey { turn.take(.ended(.key(key), .answered)) }
+            if answer.status == .finished, entry.isFirstUnderKey {
+                facts.take(.ended(.key(entry.keyGeneration), .answered))
+            }
         case .rejected(let rejection) where entry.isRepeatInDoubt:
-            hasRepeated = false
-            turn.take(.unsent(key: key, contact: contact))
-            meet(.same)
+            facts.unsent(entry)
             if rejection.reason == .paused { context.paused(rejection.message, forMs: rejection.retryAfterMs) }
-            let pause = context.rules.pause(after: rejection, of: entry, vary: context.vary())
-            search.repeatRefused(pauseMs: pause)
+            doubt.repeatRefused(pauseMs: context.rules.pause(after: rejection, of: entry, vary: context.vary()))
         case .rejected(let rejection) where rejection.reason == .paused:
             context.paused(rejection.message, forMs: rejection.retryAfterMs)
-            turn.take(.unsent(key: key, contact: contact))
-            meet(.same)
+            facts.unsent(entry)
         case .notDispatched:
-            hasRepeated = false
-            turn.take(.unsent(key: key, contact: contact))
-            meet(.same)
-        case .noAnswer: meet(.same)
-        case .rejected: turn.take(.answered(key: key, contact: contact, .refused))
+            doubt.hasNotRepeated()
+            facts.unsent(entry)
+        case .noAnswer: facts.unanswered()
+        case .rejected: facts.answered(entry, .refused)
         }
-        quietSinceMs = context.now.monotonicMs
+        doubt.isHeard(at: context.now)
     }
 
     /// The gateway showed over the present connection that it has the message.
     private mutating func hear(_ context: inout DispatcherContext) {
         guard entry.mayHaveArrived else { return }
         if ![.sending, .accepted].contains(entry.state) {
-            meet(.same)
-            quietSinceMs = context.now.monotonicMs
+            facts.connected(.same)
+            doubt.isHeard(at: context.now)
         }
-        noteSent()
-        turn.take(.answered(key: entry.keyGeneration, contact: contact, .taken))
-    }
-
-    /// A sign of the message at the gateway shows that its frame was sent, although its row in the database does not say so any more.
-    private mutating func noteSent() {
-        if turn.newest?.key != entry.keyGeneration { turn.take(.sent(key: entry.keyGeneration, contact: contact)) }
-    }
-
-    /// The transcript has the message's row. Where the gateway had refused to run the message, the row was found with its answer.
-    private mutating func note(proof: OutboxProof) {
-        noteSent()
-        // A row with the words of a message whose run was seen is no other client's.
-        let isByWords = proof == .textMatch && !turn.verdict.marks.contains(.begun)
-        let tie: Tie = isByWords ? .likely : .certain
-        turn.take(.row(Fact.Row(proof.rawValue, tie, entry.wasRefused ? .answered : nil)))
-    }
-
-    private mutating func meet(_ continuity: Continuity) {
-        contact += 1
-        turn.take(.contact(contact, continuity))
-    }
-
-    private mutating func note(_ will: Fact.Will) {
-        wills += 1
-        turn.take(.will(will, number: wills))
+        facts.isTaken(entry)
     }
 
     /// Whether a dispatch without a connection is not counted: entries that wait for the link are not at fault. Only
@@ -346,7 +309,7 @@ struct Delivery: Sendable {
     // MARK: Its run
 
     mutating func runBegan(_ id: String) {
-        if current.goes(by: id) { turn.take(.began(.key(current.keyGeneration))) }
+        if current.goes(by: id) { facts.take(.began(.key(current.keyGeneration))) }
     }
 
     mutating func runEnded(_ id: String) {
@@ -358,7 +321,7 @@ struct Delivery: Sendable {
     /// comes: its row gets the id of the run that answers it.
     mutating func runDeferred(_ id: String, _ context: inout DispatcherContext) {
         run.await(entry: entry.id, &context)
-        if current.goes(by: id) { turn.take(.ended(.key(current.keyGeneration), .empty)) }
+        if current.goes(by: id) { facts.take(.ended(.key(current.keyGeneration), .empty)) }
         receive(.taken(key: id), &context)
     }
 
@@ -369,7 +332,7 @@ struct Delivery: Sendable {
 
     /// A run of the session has ended. It may have answered a message that the gateway had refused, so the transcript is searched.
     mutating func otherRunEnded(_ context: inout DispatcherContext) {
-        search.want(entry, &context)
+        doubt.want(entry, &context)
     }
 
     // MARK: The link
@@ -378,18 +341,16 @@ struct Delivery: Sendable {
     /// process knows only the rows on its disk.
     private mutating func linkOpened(_ context: inout DispatcherContext) {
         guard context.isOnline else { return }
-        let continuity = run.gatewayProcess(entry, context)
-        meet(continuity)
-        quietSinceMs = context.now.monotonicMs
-        hasRepeated = false
+        facts.connected(run.gatewayProcess(entry, context))
+        doubt.connected(at: context.now)
         if follow(.facts, &context) { return }
         if entry.state == .accepted { run.markBusy(entry, &context) }
-        search.want(entry, &context)
+        doubt.want(entry, &context)
     }
 
     /// The current search gets no report. An attempt that was moved forward, but not made, gets its old wait back.
     mutating func linkLost(_ context: inout DispatcherContext) {
-        search.linkLost()
+        doubt.linkLost()
         guard wasBroughtForward, nextDueMs == nil, current.state == .retrying, let due = context.dueMs(current)
         else { return }
         wasBroughtForward = false
@@ -415,72 +376,42 @@ struct Delivery: Sendable {
 
     /// Starts the entry's search, now that one of the limited places is free.
     mutating func startSearch(_ context: inout DispatcherContext) {
-        guard context.isOnline, search.isIdle, entry.isLookedFor else { return }
-        guard writer.isIdle else { return lookAgain(&context) }
-        search.start(entry, knowing: turn.knowledge, &context)
-    }
-
-    /// Looks again soon, after a step that could not be carried out.
-    private mutating func lookAgain(_ context: inout DispatcherContext) {
-        search.wait(context.policy.failedSearchesMs.first, id, &context)
+        guard context.isOnline, doubt.isIdle, entry.isLookedFor else { return }
+        guard writer.isIdle else { return doubt.lookAgain(id, &context) }
+        doubt.start(entry, knowing: facts.knowledge, &context)
     }
 
     /// - Parameter key: the entry's key when the search began.
     mutating func searched(_ number: SearchID, key: String, _ report: SearchReport, _ context: inout DispatcherContext)
     {
-        guard let knew = search.end(number) else { return }
+        guard let knew = doubt.end(number) else { return }
         if let proof = report.proof { return receive(.proof(key: key, proof), &context) }
         // The write of the current change may still fail.
-        guard writer.isIdle else { return lookAgain(&context) }
-        guard !report.hasFailed else {
-            return search.wait(search.pauseAfterFailure(entry.state, context.policy), id, &context)
-        }
+        guard writer.isIdle else { return doubt.lookAgain(id, &context) }
+        guard !report.hasFailed else { return doubt.searchFailed(entry, &context) }
         context.pages += 1
-        turn.take(
-            .page(
-                Fact.Page(
-                    number: context.pages,
-                    contact: contact,
-                    isShared: report.isShared,
-                    // A run in progress may be the message's own, under an id that the gateway chose.
-                    isWhole: report.isComplete && !report.hasActiveRun,
-                    activity: report.hasActiveRun ? .other : .idle,
-                    receipt: report.receipt,
-                    knew: knew
-                )
-            )
-        )
-        if isQuiet(context), !mayRepeat(context) { turn.take(.waited(contact: contact)) }
+        facts.read(report, number: context.pages, knew: knew)
+        if doubt.isQuiet(entry, context), !mayRepeat(context) { facts.waited() }
         if !follow(report.receipt == .queued ? .taken : .facts, &context) { goOn(isWhole: report.isComplete, &context) }
-    }
-
-    /// Whether a gateway at rest would have shown the message by now.
-    private func isQuiet(_ context: DispatcherContext) -> Bool {
-        context.now.monotonicMs - quietSinceMs >= context.policy.unknownAfterMs
-            && !context.isBusy(entry.session, besides: entry.state == .accepted ? nil : entry.upstreamKey)
     }
 
     /// Takes the table's next step for an entry that stays as it is after a page of the transcript that does not show it.
     private mutating func goOn(isWhole: Bool, _ context: inout DispatcherContext) {
         guard [.accepted, .unconfirmed].contains(entry.state) else { return }
+        let next = decision(context).next
         // The next search shows whether the gateway has dropped it.
-        if decision(context).next == .discard { context.order(.discard(entry)) }
-        if decision(context).next == .repeatKey, mayRepeat(context) {
-            guard !context.writes.isResting, !context.queues.isOnWire(queue) else { return lookAgain(&context) }
-            hasRepeated = true
-            context.queues.enterWire(id, queue)
-            return send(isRepeat: true, &context)
+        if next == .discard { context.order(.discard(entry)) }
+        guard next == .repeatKey, mayRepeat(context) else {
+            return doubt.foundNothing(entry, isWhole: isWhole, isFresh: facts.hasFreshPage, &context)
         }
-        if !isWhole, search.readBack() { return context.searches.want(id) }
-        let pause = search.pauseAfterNothing(entry.state, context.policy)
-        let left = quietSinceMs + context.policy.unknownAfterMs - context.now.monotonicMs
-        let isDecidedThen = turn.verdict.marks.contains(.fresh) && left > 0
-        search.wait(isDecidedThen ? pause.map { min($0, left) } : pause, id, &context)
+        guard !context.writes.isResting, !context.queues.isOnWire(queue) else { return doubt.lookAgain(id, &context) }
+        doubt.repeats()
+        context.queues.enterWire(id, queue)
+        send(isRepeat: true, &context)
     }
 
-    /// Only once: otherwise an unanswered repeat would be repeated as fast as the link comes and goes.
     private func mayRepeat(_ context: DispatcherContext) -> Bool {
-        entry.state == .unconfirmed && !hasRepeated && context.rules.mayBeSentAgain(entry) && withdrawal == nil
+        entry.state == .unconfirmed && !doubt.hasRepeated && context.rules.mayBeSentAgain(entry) && withdrawal == nil
             && run.mayRepeat(entry, context)
             && entry.attemptCount < context.policy.maxAttempts && entry.expiresAt > context.wall
     }
@@ -505,9 +436,9 @@ struct Delivery: Sendable {
         switch failed.then {
         case .dispatch:
             // Nothing was written or sent: the entry is unchanged and gets another turn or search.
-            hasRepeated = false
+            doubt.hasNotRepeated()
             context.queues.leaveWire(id)
-            if entry.state == .unconfirmed { lookAgain(&context) }
+            if entry.state == .unconfirmed { doubt.lookAgain(id, &context) }
             drainDeferred(&context)
         case .answer(let token):
             context.answer(token, .failure(.storage(problem)))
@@ -547,24 +478,22 @@ struct Delivery: Sendable {
         entry = done.change.entry
         if case .answer(let token) = done.then { context.answer(token, .success(entry)) }
         dueAtMs = nil
-        search.forgetNext()
+        doubt.forgetNext()
         if entry.wasRefused { context.refused.insert(id) } else { context.refused.remove(id) }
         switch entry.state {
         case .sending:
             guard case .dispatch(let isRepeat) = done.then else { return }
             let attempt = AttemptID(entry: id, number: Int(entry.version), key: entry.upstreamKey)
             self.attempt = attempt
-            turn.take(.sent(key: entry.keyGeneration, contact: contact))
+            facts.sent(entry)
             context.order(.dispatch(DispatchOrder(attempt: attempt, entry: entry, isRepeat: isRepeat)))
         case .queued, .retrying:
-            search.startAnew()
-            hasRepeated = false
+            doubt.isOver()
             if entry.state == .queued, before != .sending { withdrawal = nil }
-            // The gateway has nothing of it, or a person sends it again: what was known and told before is no longer so.
-            turn = Turn(entry.facts)
+            facts.startAnew(entry)
             if entry.firstDispatchAt == nil { context.runs.absent(entry.run, in: entry.session) }
             if withdrawal != nil {
-                note(.stop)
+                facts.want(.stop)
                 if follow(.facts, &context) { return }
             }
             if let due = done.dueAtMs { wait(untilMs: due, &context) }
@@ -572,16 +501,16 @@ struct Delivery: Sendable {
             if before.isTerminal { remindOfDeadline(&context) }
         case .accepted:
             remindOfDeadline(&context)
-            search.wait(search.accepted(policy: context.policy), id, &context)
+            doubt.wait(doubt.accepted(policy: context.policy), id, &context)
         case .unconfirmed:
-            if before != .unconfirmed { search.startAnew() }
+            if before != .unconfirmed { doubt.startAnew() }
             remindOfDeadline(&context)
             enterQueue(&context)
             guard letsOthersGo else {
-                if before != .unconfirmed { search.want(entry, &context) }
+                if before != .unconfirmed { doubt.want(entry, &context) }
                 break
             }
-            search.wait(search.pauseAfterNothing(entry.state, context.policy), id, &context)
+            doubt.wait(doubt.pauseAfterNothing(entry.state, context.policy), id, &context)
         case .delivered, .cancelled, .failed, .expired:
             leaveQueue(&context)
         }
@@ -605,8 +534,8 @@ struct Delivery: Sendable {
         let now = context.now.monotonicMs
         if let dueAtMs, dueAtMs <= now { context.queues.markChanged(queue) }
         run.wake(entry: id, &context)
-        if search.isDue(context.now) {
-            search.want(entry, &context)
+        if doubt.isDue(context.now) {
+            doubt.want(entry, &context)
         }
     }
 

@@ -1,7 +1,8 @@
 import Ledger
 
-/// The reading of the session's transcript for one entry that may have arrived: the search under way, and when the next one is due.
-struct SearchSchedule: Sendable, Equatable {
+/// The doubt whether one entry has arrived: the search for it in the session's transcript, when the next one is due, the repeat of its key,
+/// and since when the gateway could have shown it.
+struct EntryDoubt: Sendable {
     private var current: Search?
     /// Monotonic time of the next search.
     private(set) var nextMs: Int64?
@@ -14,8 +15,13 @@ struct SearchSchedule: Sendable, Equatable {
     private var isRowExpected = false
     /// The pause after a repeat that the gateway refused for the moment.
     private var pauseMs: Int64?
+    /// The key was repeated since the entry came into doubt, or since the last connection. An unanswered repeat would otherwise be
+    /// repeated as fast as the link comes and goes.
+    private(set) var hasRepeated = false
+    /// Monotonic time since which the gateway could have shown the message: the last connection or answer.
+    private var quietSinceMs: Int64 = 0
 
-    private struct Search: Sendable, Equatable {
+    private struct Search: Sendable {
         let id: SearchID
         let knew: Fact.Knowledge
     }
@@ -26,6 +32,20 @@ struct SearchSchedule: Sendable, Equatable {
     func isDue(_ now: Moment) -> Bool { nextMs.map { $0 <= now.monotonicMs } ?? false }
 
     // MARK: The entry
+
+    /// The gateway answers, or is there again: what it has it could show from now on.
+    mutating func isHeard(at now: Moment) { quietSinceMs = now.monotonicMs }
+
+    mutating func connected(at now: Moment) {
+        isHeard(at: now)
+        hasRepeated = false
+    }
+
+    /// The current search ends with the link.
+    mutating func linkLost() {
+        current = nil
+        isReadingBack = false
+    }
 
     mutating func rowShouldBeThere() { isRowExpected = true }
 
@@ -39,8 +59,34 @@ struct SearchSchedule: Sendable, Equatable {
     /// The entry is in a new state, so its searches are counted anew.
     mutating func startAnew() { (count, failures, isReadingBack) = (0, 0, false) }
 
+    /// The gateway has nothing of the entry, or a person sends it again.
+    mutating func isOver() {
+        startAnew()
+        hasRepeated = false
+    }
+
+    /// Whether a gateway at rest would have shown the message by now.
+    func isQuiet(_ entry: OutboxEntry, _ context: DispatcherContext) -> Bool {
+        untilQuietMs(context) <= 0
+            && !context.isBusy(entry.session, besides: entry.state == .accepted ? nil : entry.upstreamKey)
+    }
+
+    private func untilQuietMs(_ context: DispatcherContext) -> Int64 {
+        quietSinceMs + context.policy.unknownAfterMs - context.now.monotonicMs
+    }
+
+    // MARK: The repeat
+
+    mutating func repeats() { hasRepeated = true }
+
+    /// The repeat was not written, or not sent.
+    mutating func hasNotRepeated() { hasRepeated = false }
+
     /// - Parameter pauseMs: how long the gateway is to be left alone.
-    mutating func repeatRefused(pauseMs: Int64?) { self.pauseMs = pauseMs }
+    mutating func repeatRefused(pauseMs: Int64?) {
+        hasRepeated = false
+        self.pauseMs = pauseMs
+    }
 
     // MARK: One search
 
@@ -73,12 +119,6 @@ struct SearchSchedule: Sendable, Equatable {
         return current.knew
     }
 
-    /// The current search ended with the link.
-    mutating func linkLost() {
-        current = nil
-        isReadingBack = false
-    }
-
     // MARK: The next search
 
     /// The newest page does not show enough: the next search reads back at once.
@@ -86,6 +126,31 @@ struct SearchSchedule: Sendable, Equatable {
     mutating func readBack() -> Bool {
         defer { isReadingBack = true }
         return !isReadingBack
+    }
+
+    /// A step could not be carried out, so the next search follows soon.
+    mutating func lookAgain(_ id: String, _ context: inout DispatcherContext) {
+        wait(context.policy.failedSearchesMs.first, id, &context)
+    }
+
+    /// The transcript could not be read.
+    mutating func searchFailed(_ entry: OutboxEntry, _ context: inout DispatcherContext) {
+        wait(pauseAfterFailure(entry.state, context.policy), entry.id, &context)
+    }
+
+    /// The page does not show the entry, which stays as it is.
+    /// - Parameters:
+    ///   - isWhole: the page reaches back past the dispatch.
+    ///   - isFresh: once the gateway was quiet for long enough, such a page decides.
+    mutating func foundNothing(
+        _ entry: OutboxEntry,
+        isWhole: Bool,
+        isFresh: Bool,
+        _ context: inout DispatcherContext
+    ) {
+        if !isWhole, readBack() { return context.searches.want(entry.id) }
+        let (pause, left) = (pauseAfterNothing(entry.state, context.policy), untilQuietMs(context))
+        wait(isFresh && left > 0 ? pause.map { min($0, left) } : pause, entry.id, &context)
     }
 
     mutating func wait(_ waitMs: Int64?, _ id: String, _ context: inout DispatcherContext) {
@@ -116,40 +181,4 @@ struct SearchSchedule: Sendable, Equatable {
 
     /// Cancels the scheduled search: it is wanted now, or is obsolete.
     mutating func forgetNext() { nextMs = nil }
-}
-
-/// The searches in the transcripts of sessions: the entries that need one, and those in progress.
-struct SearchQueue: Sendable {
-    struct Search: Sendable {
-        let entry: String
-        /// The entry's key when the search began.
-        let key: String
-    }
-
-    /// The most searches at the same time, over all sessions.
-    private static let most = 4
-
-    private var underWay: [SearchID: Search] = [:]
-    private var wanted = UniqueQueue<String>()
-    private var lastNumber: Int64 = 0
-
-    mutating func want(_ id: String) { wanted.append(id) }
-
-    /// The next entry to search for; nil if there is none, or no room.
-    mutating func next() -> String? { underWay.count < Self.most ? wanted.popFirst() : nil }
-
-    mutating func begin(_ entry: OutboxEntry) -> SearchID {
-        lastNumber += 1
-        let id = SearchID(number: lastNumber)
-        underWay[id] = Search(entry: entry.id, key: entry.upstreamKey)
-        return id
-    }
-
-    mutating func finish(_ id: SearchID) -> Search? { underWay.removeValue(forKey: id) }
-
-    /// Forgets all searches after the link was lost; the current ones end without a report.
-    mutating func removeAll() {
-        underWay.removeAll()
-        wanted.removeAll()
-    }
 }
