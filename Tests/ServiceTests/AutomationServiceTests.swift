@@ -208,10 +208,12 @@ struct AutomationServiceTests {
             bench.gateway.silent = ["cron.run"]
             var word: String?
             func run(on loop: isolated EventLoop) {
-                bench.services.automations.run("a", on: loop) { result in
-                    switch result {
-                    case .success: word = "started"
-                    case .failure(let refusal): word = "\(refusal)"
+                loop.start {
+                    do throws(AutomationService.Refusal) {
+                        _ = try await bench.services.automations.run("a", on: loop)
+                        word = "started"
+                    } catch {
+                        word = "\(error)"
                     }
                 }
             }
@@ -223,6 +225,7 @@ struct AutomationServiceTests {
             bench.gateway.answer("cron.run", ok(#"{"ok":true,"ran":true}"#))
             word = nil
             run(on: loop)
+            try await bench.settle(on: loop)
             try await bench.advance(2_000, on: loop)
             #expect(word == "started")
             bench.gateway.answer("cron.run", ok(#"{"ok":true,"ran":true}"#))
@@ -230,6 +233,7 @@ struct AutomationServiceTests {
             run(on: loop)
             try await bench.settle(on: loop)
             bench.gateway.answer("cron.run", ok(#"{"ok":true,"ran":false,"reason":"already-running"}"#))
+            try await bench.settle(on: loop)
             #expect(word == "running")
         }
     }

@@ -26,7 +26,7 @@ enum AutomationOperations {
             "/v1/automations/{id}",
             scope: .control,
             body: .upTo(Route.jsonBytes, types: [.mergePatchJSON, .json]),
-            handler: patch
+            handler: Route.flow(patch)
         ),
         Route(
             "runAutomation",
@@ -42,7 +42,7 @@ enum AutomationOperations {
             "/v1/automations/{id}/runs",
             scope: .read,
             query: ["before", "limit"],
-            handler: runs
+            handler: Route.flow(runs)
         ),
         Route(
             "wakeAgent",
@@ -126,7 +126,7 @@ enum AutomationOperations {
         }
     }
 
-    static func runs(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
+    static func runs(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) async throws(Problem) {
         try check(call)
         let id = try id(of: call)
         let limit = try call.number("limit", in: 1...200, default: 50)
@@ -135,11 +135,12 @@ enum AutomationOperations {
             guard let found = RunPlace(text) else { throw .noPlace("before", "run") }
             place = found
         }
-        api.services.automations.runs(of: id, limit: limit, offset: place.offset, on: loop) { result in
-            switch result {
-            case .success(let page): answer(call, page, place, on: loop)
-            case .failure(let refusal): fail(call, refusal, doing: "list the runs", api, on: loop)
-            }
+        do throws(AutomationService.Refusal) {
+            let automations = api.services.automations
+            let page = try await automations.runs(of: id, limit: limit, offset: place.offset, on: loop)
+            answer(call, page, place, on: loop)
+        } catch {
+            throw problem(error, doing: "list the runs", isRepeatable: true, call, api, on: loop)
         }
     }
 
@@ -191,7 +192,7 @@ enum AutomationOperations {
 
     // MARK: Changing
 
-    static func patch(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
+    static func patch(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) async throws(Problem) {
         try check(call)
         let id = try id(of: call)
         let body = try call.jsonObject(of: ["enabled"])
@@ -199,13 +200,13 @@ enum AutomationOperations {
             throw .invalidField("enabled", "`enabled` is true or false.")
         }
         let condition = try call.requiredIfMatch()
-        api.services.automations.enable(id, isEnabled, if: { matches(condition, $0) }, on: loop) { result in
-            switch result {
-            case .success(let row):
-                let response = Response.json { row.write(to: &$0, showsWork: showsWork(to: call)) }
-                call.respond(response, tag: tag(of: row, response), on: loop)
-            case .failure(let refusal): fail(call, refusal, doing: "change the automation", api, on: loop)
-            }
+        do throws(AutomationService.Refusal) {
+            let automations = api.services.automations
+            let row = try await automations.enable(id, isEnabled, if: { matches(condition, $0) }, on: loop)
+            let response = Response.json { row.write(to: &$0, showsWork: showsWork(to: call)) }
+            call.respond(response, tag: tag(of: row, response), on: loop)
+        } catch {
+            throw problem(error, doing: "change the automation", isRepeatable: true, call, api, on: loop)
         }
     }
 
@@ -215,17 +216,17 @@ enum AutomationOperations {
         let id = try id(of: call)
         let automations = api.services.automations
         let response = try await OnceOnly.perform(api, call, meaning: id, isKeyRequired: true, on: loop) {
-            switch await loop.wait(for: { automations.run(id, on: loop, completion: $0) }) {
-            case .success(let started):
+            do throws(AutomationService.Refusal) {
+                let started = try await automations.run(id, on: loop)
                 let response = Response.object(.accepted) { object in
                     object.member("automation", id)
                     object.member("runId", started.runID)
                 }
                 return .done(response.adding(.location, "/v1/automations/\(PercentCoding.encode(id))/runs"))
-            case .failure(let refusal):
+            } catch {
                 let action = "run the automation"
-                let problem = problem(refusal, doing: action, isRepeatable: false, call, api, on: loop)
-                return .failed(problem, isKept: refusal.mayHaveActed)
+                let problem = problem(error, doing: action, isRepeatable: false, call, api, on: loop)
+                return .failed(problem, isKept: error.mayHaveActed)
             }
         }
         call.respond(response, on: loop)
@@ -261,16 +262,6 @@ enum AutomationOperations {
     private static func matches(_ condition: EntityTagCondition, _ row: Automation) -> Bool {
         guard case .tags(let tags) = condition else { return true }
         return tags.contains { tag in !tag.isWeak && tag.value.prefix { $0 != "." } == identity(of: row) }
-    }
-
-    private static func fail(
-        _ call: Call,
-        _ refusal: AutomationService.Refusal,
-        doing action: String,
-        _ api: HTTPAPI,
-        on loop: isolated EventLoop
-    ) {
-        call.fail(problem(refusal, doing: action, isRepeatable: true, call, api, on: loop), on: loop)
     }
 
     private static func problem(

@@ -24,18 +24,19 @@ enum WakeOperation {
         call.subject = session
         let automations = api.services.automations
         let response = try await OnceOnly.perform(api, call, meaning: "", isKeyRequired: false, on: loop) {
-            let result = await loop.wait {
-                automations.wake(text, mode: mode, session: session, on: loop, completion: $0)
+            do throws(GatewayFault) {
+                try await automations.wake(text, mode: mode, session: session, on: loop)
+                return .done(answer(mode, session))
+            } catch {
+                let problem = Problem(
+                    error,
+                    changing: "wake the agent",
+                    isRepeatable: false,
+                    hint: nil,
+                    retryAfterMs: call.untilNextTry(api, on: loop)
+                )
+                return .failed(problem, isKept: error.mayHaveActed)
             }
-            guard case .failure(let fault) = result else { return .done(answer(mode, session)) }
-            let problem = Problem(
-                fault,
-                changing: "wake the agent",
-                isRepeatable: false,
-                hint: nil,
-                retryAfterMs: call.untilNextTry(api, on: loop)
-            )
-            return .failed(problem, isKept: fault.mayHaveActed)
         }
         call.respond(response, on: loop)
     }

@@ -66,14 +66,12 @@ package final class AutomationService {
     package struct Started {
         /// The gateway's id of the run; earlier releases have none.
         package let runID: String?
-    }
 
-    package typealias Completion<Value> = (Result<Value, Refusal>) -> Void
+        fileprivate static var withoutID: Started { Started(runID: nil) }
+    }
 
     /// The maximum age of details that events leave out.
     private static let lifeMs: UInt64 = 60_000
-    /// Releases of protocol 3 answer only when the run has ended, so after this time the caller is told that it began.
-    private static let startWaitMs: Int64 = 2_000
     /// One page each: 10,000 jobs. A job beyond them would be answered as missing.
     private static let mostPages = 50
     /// Jobs that start and end without pause make every list outdated; after so many tries the reader gets one anyway.
@@ -92,7 +90,7 @@ package final class AutomationService {
     /// Events for which the gateway sent only the job's id.
     private var pending: [(id: String, event: CronEvent)] = []
     /// Calls whose run has not been seen to start, by job.
-    private var starting: [String: [() -> Void]] = [:]
+    private var starting: [String: [FirstAnswer<Result<Started, Refusal>>]] = [:]
 
     init(gateway: any GatewayCalls, feed: EventFeed, events: ServiceEvents, runs: RunService) {
         self.gateway = gateway
@@ -124,7 +122,9 @@ package final class AutomationService {
         guard case .cron(let event) = event.payload, let id = event.jobId, let action = event.action,
             let reason = Reason(rawValue: action)
         else { return }
-        if reason == .started { for answer in starting.removeValue(forKey: id) ?? [] { answer() } }
+        if reason == .started {
+            for answer in starting.removeValue(forKey: id) ?? [] { answer.give(.success(.withoutID), on: loop) }
+        }
         list.isOutdated = true
         events.changed()
         guard pending.isEmpty else { return wait(id, event, on: loop) }
@@ -264,21 +264,12 @@ package final class AutomationService {
         of id: String,
         limit: Int,
         offset: Int,
-        on loop: isolated EventLoop,
-        completion: @escaping Completion<RunPage>
-    ) {
-        let call = CronRuns(id: id, limit: limit, offset: offset)
-        gateway.control(call, needing: .automations, on: loop) { (result: Result<CronRuns.Page, GatewayFault>) in
-            switch result {
-            case .failure(let fault): completion(.failure(Refusal(fault)))
-            case .success(let page):
-                // Gateways keep runs of deleted jobs, and answer even for jobs that never existed.
-                guard page.runs.isEmpty, offset == 0, self.rows[id] == nil else {
-                    return completion(.success(self.runPage(page)))
-                }
-                self.find(id, on: loop) { found in completion(found.map { _ in self.runPage(page) }) }
-            }
-        }
+        on loop: isolated EventLoop
+    ) async throws(Refusal) -> RunPage {
+        let page = try await send(CronRuns(id: id, limit: limit, offset: offset), needing: .automations, on: loop)
+        // Gateways keep runs of deleted jobs, and answer even for jobs that never existed.
+        if page.runs.isEmpty, offset == 0, rows[id] == nil { _ = try await find(id, on: loop) }
+        return runPage(page)
     }
 
     private func runPage(_ page: CronRuns.Page) -> RunPage {
@@ -288,55 +279,57 @@ package final class AutomationService {
 
     // MARK: Changes
 
+    private func check(_ fault: GatewayFault?) throws(Refusal) {
+        if let fault { throw .gateway(fault) }
+    }
+
+    private func send<Call: GatewayCall>(
+        _ call: Call,
+        needing capability: Capability,
+        on loop: isolated EventLoop
+    ) async throws(Refusal) -> Call.Output {
+        do throws(GatewayFault) {
+            return try await gateway.control(call, needing: capability, on: loop)
+        } catch {
+            throw Refusal(error)
+        }
+    }
+
     private func find(
         _ id: String,
         refresh: Bool = false,
-        on loop: isolated EventLoop,
-        completion: @escaping Completion<Automation>
-    ) {
-        read(refresh: refresh, on: loop) { result in
-            switch result {
-            case .failure(.gateway(let fault)): completion(.failure(.gateway(fault)))
-            case .failure(.store): completion(.failure(.gateway(.notConnected)))
-            case .success(let list) where !list.isLive: completion(.failure(.gateway(.notConnected)))
-            case .success(let list):
-                let found = list.rows.first { $0.id == id }?.automation
-                completion(found.map { .success($0) } ?? .failure(.notFound))
-            }
+        on loop: isolated EventLoop
+    ) async throws(Refusal) -> Automation {
+        switch await loop.wait(for: { read(refresh: refresh, on: loop, completion: $0) }) {
+        case .failure(.gateway(let fault)): throw .gateway(fault)
+        case .failure(.store): throw .gateway(.notConnected)
+        case .success(let list) where !list.isLive: throw .gateway(.notConnected)
+        case .success:
+            // Not from the list: an event may have changed the job since.
+            guard let row = rows[id] else { throw .notFound }
+            return row
         }
     }
 
-    /// Runs a job now, regardless of its schedule. `completion` comes when the run has begun, or is about to.
-    package func run(_ id: String, on loop: isolated EventLoop, completion: @escaping Completion<Started>) {
-        if let fault = gateway.obstacle(to: .automationsRun) { return completion(.failure(.gateway(fault))) }
-        find(id, on: loop) { found in
-            switch found {
-            case .failure(let refusal): completion(.failure(refusal))
-            case .success: self.start(id, on: loop, completion)
-            }
-        }
-    }
-
-    private func start(_ id: String, on loop: isolated EventLoop, _ completion: @escaping Completion<Started>) {
-        var isOpen = true
-        var timer: TimerID?
-        let settle = { (result: Result<Started, Refusal>) in
-            guard isOpen else { return }
-            isOpen = false
-            if let timer { loop.cancel(timer) }
-            completion(result)
-        }
-        if gateway.profile?.answersJobsAtOnce == false {
-            starting[id, default: []].append { settle(.success(Started(runID: nil))) }
-            timer = loop.after(milliseconds: Self.startWaitMs) { [weak self] in
+    /// Runs a job now, regardless of its schedule. The flow ends when the run has begun, or is about to.
+    package func run(_ id: String, on loop: isolated EventLoop) async throws(Refusal) -> Started {
+        try check(gateway.obstacle(to: .automationsRun))
+        _ = try await find(id, on: loop)
+        let started = await loop.wait { (end: @escaping (Result<Started, Refusal>) -> Void) in
+            // Releases of protocol 3 answer only when the run has ended: the caller is told before, by the event or after a while.
+            let answersLate = gateway.profile?.answersJobsAtOnce == false
+            let answer = FirstAnswer(
+                on: loop,
+                kept: { give in give(answersLate ? .success(.withoutID) : nil) },
+                completion: end
+            )
+            if answersLate { starting[id, default: []].append(answer) }
+            gateway.control(CronRun(id: id), needing: .automationsRun, on: loop) { [weak self] result in
                 self?.starting[id] = nil
-                settle(.success(Started(runID: nil)))
+                answer.give(Self.started(result), on: loop)
             }
         }
-        gateway.control(CronRun(id: id), needing: .automationsRun, on: loop) { [weak self] result in
-            self?.starting[id] = nil
-            settle(Self.started(result))
-        }
+        return try started.get()
     }
 
     private static func started(_ result: Result<CronRun.Answer, GatewayFault>) -> Result<Started, Refusal> {
@@ -354,36 +347,31 @@ package final class AutomationService {
     package func enable(
         _ id: String,
         _ isEnabled: Bool,
-        if isMeant: @escaping (Automation) -> Bool,
-        on loop: isolated EventLoop,
-        completion: @escaping Completion<Automation>
-    ) {
-        if let fault = gateway.obstacle(to: .automationsRun) { return completion(.failure(.gateway(fault))) }
-        find(id, refresh: true, on: loop) { found in
-            switch found {
-            case .failure(let refusal): completion(.failure(refusal))
-            case .success(let row) where !isMeant(row): completion(.failure(.moved))
-            case .success(let row) where row.isEnabled == isEnabled: completion(.success(row))
-            case .success: self.set(id, isEnabled, on: loop, completion)
-            }
+        if isMeant: (Automation) -> Bool,
+        on loop: isolated EventLoop
+    ) async throws(Refusal) -> Automation {
+        try check(gateway.obstacle(to: .automationsRun))
+        let row = try await find(id, refresh: true, on: loop)
+        guard isMeant(row) else { throw .moved }
+        guard row.isEnabled != isEnabled else { return row }
+        switch await loop.wait(for: { set(id, isEnabled, on: loop, completion: $0) }) {
+        case .failure(let fault): throw Refusal(fault)
+        case .success(let row?): return row
+        case .success(nil): return try await find(id, refresh: true, on: loop)
         }
     }
 
+    /// Takes the changed job when the answer comes: events that follow it are newer.
     private func set(
         _ id: String,
         _ isEnabled: Bool,
         on loop: isolated EventLoop,
-        _ completion: @escaping Completion<Automation>
+        completion: @escaping (Result<Automation?, GatewayFault>) -> Void
     ) {
         let call = CronEnable(id: id, isEnabled: isEnabled)
-        gateway.control(call, needing: .automationsRun, on: loop) { (result: Result<CronJob?, GatewayFault>) in
-            switch result {
-            case .failure(let fault): completion(.failure(Refusal(fault)))
-            case .success(let job?):
-                self.events.changed()
-                completion(.success(self.take(self.automation(job))))
-            case .success(nil): self.find(id, refresh: true, on: loop, completion: completion)
-            }
+        gateway.control(call, needing: .automationsRun, on: loop) { [self] (result: Result<CronJob?, GatewayFault>) in
+            if case .success(.some) = result { events.changed() }
+            completion(result.map { job in job.map { take(automation($0)) } })
         }
     }
 
@@ -392,12 +380,11 @@ package final class AutomationService {
         _ text: String,
         mode: WakeMode,
         session: String,
-        on loop: isolated EventLoop,
-        completion: @escaping (Result<Void, GatewayFault>) -> Void
-    ) {
+        on loop: isolated EventLoop
+    ) async throws(GatewayFault) {
         let isMain = session.isSameText(as: runs.defaults.mainSession.text)
         let call = Wake(mode: mode.rawValue, text: text, sessionKey: isMain ? nil : session)
-        gateway.control(call, needing: isMain ? .wake : .wakeSession, on: loop, completion: completion)
+        try await gateway.control(call, needing: isMain ? .wake : .wakeSession, on: loop)
     }
 }
 
