@@ -127,14 +127,8 @@ struct Delivery: Sendable {
             if entry.goes(by: key) { facts.take(.stopAnswered(key: entry.keyGeneration, stopped: false)) }
         case .linkOpened:
             linkOpened(&context)
-        case .cancel(let force, let version, let token):
-            carryOut(token, &context) { [entry] () throws(OutboxRefusal) in
-                try rules.cancel(entry, force: force, expectedVersion: version, now: now)
-            }
-        case .retry(let version, let token):
-            carryOut(token, &context) { [entry] () throws(OutboxRefusal) in
-                try rules.retry(entry, expectedVersion: version, now: now)
-            }
+        case .command(let command, let version, let token):
+            carryOut(command, expectedVersion: version, token, &context)
         }
     }
 
@@ -253,12 +247,15 @@ struct Delivery: Sendable {
 
     /// Carries out a person's command: its answer waits for the disk, a refusal does not.
     private mutating func carryOut(
+        _ command: OutboxCommand,
+        expectedVersion: Int64?,
         _ token: CommandToken,
-        _ context: inout DispatcherContext,
-        _ decide: () throws(OutboxRefusal) -> OutboxChange?
+        _ context: inout DispatcherContext
     ) {
         do throws(OutboxRefusal) {
-            guard let change = try decide() else { return context.answer(token, .success(entry)) }
+            guard let change = try command.change(of: entry, expectedVersion: expectedVersion, now: context.wall) else {
+                return context.answer(token, .success(entry))
+            }
             writer.write(change, then: .answer(token), &context)
         } catch {
             context.answer(token, .failure(error))

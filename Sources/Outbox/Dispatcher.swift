@@ -117,9 +117,9 @@ package struct Dispatcher: Sendable {
         case .mayRunAgain(let run): apply(.mayRunAgain, toEntryOf: run)
         case .nothingToStop(let run): apply(.nothingToStop(key: run), toEntryOf: run)
         case .cancel(let id, let force, let version, let token):
-            command(.cancel(force: force, expectedVersion: version, token), id: id, token: token)
+            give(.command(.cancel(force: force), expectedVersion: version, token), to: id)
         case .retry(let id, let version, let token):
-            command(.retry(expectedVersion: version, token), id: id, token: token)
+            give(.command(.retry, expectedVersion: version, token), to: id)
         case .tick: context.timers.fired()
         }
         takeDue()
@@ -144,9 +144,10 @@ package struct Dispatcher: Sendable {
         for entry in affected.sorted(by: { $0.ordinal < $1.ordinal }) { with(entry.id) { $0.receive(input, &$1) } }
     }
 
-    private mutating func command(_ command: DeliveryInput, id: String, token: CommandToken) {
-        guard deliveries[id] != nil else { return context.answer(token, .failure(.notFound)) }
-        with(id) { $0.receive(command, &$1) }
+    /// Gives an input to an entry; a command for an entry that is not here is refused.
+    private mutating func give(_ input: DeliveryInput, to id: String) {
+        if let token = input.token, deliveries[id] == nil { return context.answer(token, .failure(.notFound)) }
+        with(id) { $0.receive(input, &$1) }
     }
 
     // MARK: Entries that come and go
@@ -185,13 +186,7 @@ package struct Dispatcher: Sendable {
         guard let deferred = deliveries[id]?.giveWay(to: current, write, &context) else { return }
         deliveries[id] = nil
         if let current { admit(current) }
-        for input in deferred {
-            if let token = input.token {
-                command(input, id: id, token: token)
-            } else {
-                with(id) { $0.receive(input, &$1) }
-            }
-        }
+        for input in deferred { give(input, to: id) }
     }
 
     // MARK: Turns

@@ -131,13 +131,12 @@ enum DeliveryInput: Sendable, Equatable {
     /// The gateway has no run with this key to stop.
     case nothingToStop(key: String)
     case linkOpened
-    case cancel(force: Bool, expectedVersion: Int64?, CommandToken)
-    case retry(expectedVersion: Int64?, CommandToken)
+    case command(OutboxCommand, expectedVersion: Int64?, CommandToken)
 
     /// The token of a command, to which the answer belongs.
     var token: CommandToken? {
         switch self {
-        case .cancel(_, _, let token), .retry(_, let token): token
+        case .command(_, _, let token): token
         default: nil
         }
     }

@@ -258,6 +258,16 @@ package struct OutboxChange: Sendable, Equatable {
         self.entry = entry
         self.attempt = attempt
     }
+
+    /// The next version of an entry.
+    init(of entry: OutboxEntry, now: Timestamp, attempt: OutboxAttempt? = nil, _ edit: (inout OutboxEntry) -> Void) {
+        var next = entry
+        edit(&next)
+        next.version = entry.version + 1
+        // The times of one entry never go back, even if the wall clock does.
+        next.updatedAt = max(now, entry.updatedAt)
+        self.init(expectedVersion: entry.version, entry: next, attempt: attempt)
+    }
 }
 
 /// The reason why a person's command on an entry was refused.

@@ -18,7 +18,7 @@ package struct OutboxRules: Sendable {
         uptimeMs: Int64? = nil,
         skewMs: Int64? = nil
     ) -> OutboxChange {
-        change(entry, now: now) { next in
+        OutboxChange(of: entry, now: now) { next in
             next.state = .sending
             next.attemptCount += 1
             next.nextAttemptAt = nil
@@ -160,7 +160,7 @@ package struct OutboxRules: Sendable {
             (attempt.code, attempt.detail) = (OutboxFault.nothingRan.code, OutboxFault.nothingRan.detail)
         }
         let isFirst = entry.isFirstUnderKey
-        return change(entry, now: now, attempt: attempt) { entry in
+        return OutboxChange(of: entry, now: now, attempt: attempt) { entry in
             entry.lastClass = .accepted
             entry.fault = nil
             entry.nextAttemptAt = nil
@@ -188,7 +188,7 @@ package struct OutboxRules: Sendable {
         if rejection.reason == .paused { return held(entry, fault, now: now) }
         guard rejection.isTransient else {
             let attempt = OutboxAttempt(of: entry, at: now, .rejectedTerminal, fault)
-            return change(entry, now: now, attempt: attempt) { entry in
+            return OutboxChange(of: entry, now: now, attempt: attempt) { entry in
                 entry.state = .failed
                 entry.lastClass = .rejectedTerminal
                 entry.fault = fault
@@ -212,7 +212,7 @@ package struct OutboxRules: Sendable {
 
     /// The gateway takes nothing for a while. The entry waits for that to end, and the attempt does not count.
     private func held(_ entry: OutboxEntry, _ fault: OutboxFault, now: Timestamp) -> OutboxChange {
-        change(entry, now: now) { entry in
+        OutboxChange(of: entry, now: now) { entry in
             entry.state = .queued
             entry.attemptCount = max(0, entry.attemptCount - 1)
             entry.nextAttemptAt = nil
@@ -233,7 +233,7 @@ package struct OutboxRules: Sendable {
     ) -> OutboxChange {
         let delay = schedule.delay(afterAttempts: entry.attemptCount, retryAfterMs: retryAfterMs, vary: vary)
         let attempt = OutboxAttempt(of: entry, at: now, outcome, fault, delayMs: delay)
-        return change(entry, now: now, attempt: attempt) { entry in
+        return OutboxChange(of: entry, now: now, attempt: attempt) { entry in
             entry.lastClass = outcome
             entry.fault = fault
             entry.state = delay == nil ? .failed : .retrying
@@ -248,65 +248,7 @@ package struct OutboxRules: Sendable {
             ?? policy.failedSearchesMs.last
     }
 
-    // MARK: Commands of people, and restarts
-
-    /// Cancels an entry, or dismisses one that failed or expired. Nil if it is cancelled already.
-    package func cancel(
-        _ entry: OutboxEntry,
-        force: Bool,
-        expectedVersion: Int64? = nil,
-        now: Timestamp
-    ) throws(OutboxRefusal) -> OutboxChange? {
-        if let expectedVersion, expectedVersion != entry.version { throw .staleVersion(current: entry.version) }
-        switch entry.state {
-        case .failed, .expired:
-            break
-        case .queued, .retrying:
-            // A message that was in doubt when a person retried it waits here for the link. It may have arrived and may run
-            // although it is cancelled.
-            guard force || entry.firstDispatchAt == nil || entry.kind.isIdempotent else { throw .needsForce }
-        case .unconfirmed:
-            guard force else { throw .needsForce }
-        case .sending, .accepted, .delivered:
-            throw .alreadyDispatched(entry.state)
-        case .cancelled:
-            return nil
-        }
-        return change(entry, now: now) { entry in
-            entry.state = .cancelled
-            entry.nextAttemptAt = nil
-        }
-    }
-
-    /// Sends again at a person's request, with a new count of attempts. After doubt the same key is used, so that the
-    /// gateway can recognize it; after a refusal a new key, since the gateway may repeat the refusal from memory.
-    package func retry(
-        _ entry: OutboxEntry,
-        expectedVersion: Int64?,
-        now: Timestamp
-    ) throws(OutboxRefusal) -> OutboxChange {
-        if let expectedVersion, expectedVersion != entry.version { throw .staleVersion(current: entry.version) }
-        switch entry.state {
-        case .failed, .expired, .retrying, .unconfirmed:
-            break
-        case .queued, .cancelled:
-            throw .notRetryable(entry.state)
-        case .sending, .accepted, .delivered:
-            throw .alreadyDispatched(entry.state)
-        }
-        // The run of a message that the gateway has lost was told as ended, so the next one gets an id of its own.
-        let isLost = entry.state.isTerminal && entry.firstDispatchAt == nil && entry.runID != nil
-        return change(entry, now: now) { entry in
-            entry.state = .queued
-            entry.attemptCount = 0
-            entry.nextAttemptAt = nil
-            entry.fault = nil
-            entry.proof = nil
-            entry.expiresAt = max(now, entry.notBefore ?? now).adding(milliseconds: entry.ttlMs)
-            // After a transient refusal the key was already renewed if necessary.
-            if entry.lastClass == .rejectedTerminal || isLost { entry.renewKey() }
-        }
-    }
+    // MARK: Restarts
 
     /// The change that a restart makes to an entry found on disk; nil if the entry continues unchanged.
     package func resumed(_ entry: OutboxEntry, now: Timestamp) -> OutboxChange? {
@@ -342,7 +284,7 @@ package struct OutboxRules: Sendable {
         attempted: Bool
     ) -> OutboxChange {
         let attempt = OutboxAttempt(of: entry, at: now, .ambiguous, fault)
-        return change(entry, now: now, attempt: attempted ? attempt : nil) { entry in
+        return OutboxChange(of: entry, now: now, attempt: attempted ? attempt : nil) { entry in
             entry.state = .unconfirmed
             entry.nextAttemptAt = nil
             entry.fault = fault
@@ -364,7 +306,7 @@ package struct OutboxRules: Sendable {
         case .queued, .sending, .retrying, .accepted, .unconfirmed, .failed, .expired:
             // A failed or expired entry that did arrive becomes delivered: retrying it would send it twice.
             guard entry.mayHaveArrived else { return nil }
-            return change(entry, now: now) { entry in
+            return OutboxChange(of: entry, now: now) { entry in
                 entry.state = .delivered
                 entry.proof = proof
                 entry.fault = nil
@@ -382,7 +324,7 @@ package struct OutboxRules: Sendable {
         case .queued, .retrying, .unconfirmed, .failed, .expired:
             // More events of a refused run may follow its refusal.
             guard entry.mayHaveArrived, !entry.wasRefused else { return nil }
-            return change(entry, now: now) { entry in
+            return OutboxChange(of: entry, now: now) { entry in
                 entry.state = .accepted
                 entry.lastClass = .accepted
                 // The message arrived although it seemed absent, so the time of its dispatch is unknown.
@@ -402,7 +344,7 @@ package struct OutboxRules: Sendable {
             return nil
         case .sending, .accepted, .unconfirmed:
             let attempt = OutboxAttempt(of: entry, at: now, .rejectedTerminal, fault)
-            return change(entry, now: now, attempt: attempt) { entry in
+            return OutboxChange(of: entry, now: now, attempt: attempt) { entry in
                 entry.state = .failed
                 entry.lastClass = .rejectedTerminal
                 entry.nextAttemptAt = nil
@@ -415,7 +357,8 @@ package struct OutboxRules: Sendable {
     /// The gateway is at work on equal words and dropped the message. It goes again when that run has ended; the attempt does not count.
     private func dropped(_ entry: OutboxEntry, for run: String, now: Timestamp) -> OutboxChange {
         let fault = OutboxFault.sameWords(run)
-        return change(entry, now: now, attempt: OutboxAttempt(of: entry, at: now, .rejectedTransient, fault)) { entry in
+        let attempt = OutboxAttempt(of: entry, at: now, .rejectedTransient, fault)
+        return OutboxChange(of: entry, now: now, attempt: attempt) { entry in
             entry.state = .queued
             entry.attemptCount = max(0, entry.attemptCount - 1)
             entry.lastClass = .rejectedTransient
@@ -446,7 +389,7 @@ package struct OutboxRules: Sendable {
             .map { min($0, policy.absentDelayMs) }
         if attempts <= 1 { delay = 0 }
         if attempts >= policy.maxAttempts { delay = nil }
-        return change(entry, now: now) { entry in
+        return OutboxChange(of: entry, now: now) { entry in
             entry.state = delay == nil ? .failed : .retrying
             entry.nextAttemptAt = delay.map { now.adding(milliseconds: $0) }
             // The run id stays, so that a late row is still recognized.
@@ -456,7 +399,7 @@ package struct OutboxRules: Sendable {
 
     /// The gateway answered under one run id and works under another (protocol 3, busy session).
     package func adopted(_ entry: OutboxEntry, run: String, now: Timestamp) -> OutboxChange {
-        change(entry, now: now) { $0.runID = run }
+        OutboxChange(of: entry, now: now) { $0.runID = run }
     }
 
     // MARK: Ends without an attempt
@@ -478,7 +421,7 @@ package struct OutboxRules: Sendable {
             default:
                 entry.fault.map { "not sent in the time it had; last: \($0.detail)" } ?? "not sent in the time it had"
             }
-        return change(entry, now: now) { entry in
+        return OutboxChange(of: entry, now: now) { entry in
             entry.state = .expired
             entry.nextAttemptAt = nil
             entry.fault = .expired(detail)
@@ -495,7 +438,7 @@ package struct OutboxRules: Sendable {
     ) -> OutboxChange {
         switch reason {
         case .stopped:
-            return change(entry, now: now) { entry in
+            return OutboxChange(of: entry, now: now) { entry in
                 entry.state = .cancelled
                 entry.nextAttemptAt = nil
                 entry.fault = mayReturn ? .stoppedUnseen : .stopped
@@ -504,7 +447,7 @@ package struct OutboxRules: Sendable {
         case .targetChanged(let detail):
             let fault = OutboxFault.targetChanged(detail)
             let attempt = OutboxAttempt(of: entry, at: now, .routeChanged, fault)
-            return change(entry, now: now, attempt: attempt) { entry in
+            return OutboxChange(of: entry, now: now, attempt: attempt) { entry in
                 entry.state = .failed
                 entry.nextAttemptAt = nil
                 entry.lastClass = .routeChanged
@@ -515,7 +458,7 @@ package struct OutboxRules: Sendable {
     }
 
     func failedWithout(attempt entry: OutboxEntry, now: Timestamp, fault: OutboxFault) -> OutboxChange {
-        change(entry, now: now) { entry in
+        OutboxChange(of: entry, now: now) { entry in
             entry.state = .failed
             entry.nextAttemptAt = nil
             entry.fault = fault
@@ -523,26 +466,10 @@ package struct OutboxRules: Sendable {
     }
 
     package func superseded(_ entry: OutboxEntry, now: Timestamp) -> OutboxChange {
-        change(entry, now: now) { entry in
+        OutboxChange(of: entry, now: now) { entry in
             entry.state = .cancelled
             entry.nextAttemptAt = nil
             entry.fault = .superseded
         }
-    }
-
-    // MARK: Changes
-
-    private func change(
-        _ entry: OutboxEntry,
-        now: Timestamp,
-        attempt: OutboxAttempt? = nil,
-        _ edit: (inout OutboxEntry) -> Void
-    ) -> OutboxChange {
-        var next = entry
-        edit(&next)
-        next.version = entry.version + 1
-        // The times of one entry never go back, even if the wall clock does.
-        next.updatedAt = max(now, entry.updatedAt)
-        return OutboxChange(expectedVersion: entry.version, entry: next, attempt: attempt)
     }
 }

@@ -5,51 +5,49 @@ import Testing
 struct `A person's command` {
     @Test(arguments: [OutboxState.queued, .retrying, .failed, .expired])
     func `cancels what is not with the gateway`(state: OutboxState) throws {
-        let rules = OutboxRules(policy: OutboxPolicy())
-        let change = try rules.cancel(.sample().state(state), force: false, now: time(2_000_000))
+        let change = try OutboxCommand.cancel(force: false).change(of: .sample().state(state), now: time(2_000_000))
         #expect(change?.entry.state == .cancelled)
         #expect(change?.entry.version == 2)
     }
 
     @Test(arguments: [OutboxState.sending, .accepted, .delivered])
     func `cannot cancel what is with the gateway`(state: OutboxState) {
-        let rules = OutboxRules(policy: OutboxPolicy())
         for force in [false, true] {
             #expect(throws: OutboxRefusal.alreadyDispatched(state)) {
-                try rules.cancel(.sample().state(state), force: force, now: time(2_000_000))
+                try OutboxCommand.cancel(force: force).change(of: .sample().state(state), now: time(2_000_000))
             }
         }
     }
 
     @Test func `forgets an unconfirmed entry only with force`() throws {
-        let rules = OutboxRules(policy: OutboxPolicy())
         let entry = OutboxEntry.sample().state(.unconfirmed)
-        #expect(throws: OutboxRefusal.needsForce) { try rules.cancel(entry, force: false, now: time(1)) }
-        #expect(try rules.cancel(entry, force: true, now: time(1))?.entry.state == .cancelled)
+        #expect(throws: OutboxRefusal.needsForce) {
+            try OutboxCommand.cancel(force: false).change(of: entry, now: time(1))
+        }
+        #expect(try OutboxCommand.cancel(force: true).change(of: entry, now: time(1))?.entry.state == .cancelled)
     }
 
     /// A person sent it again while the gateway was away, and nobody knows whether it had arrived before.
     @Test func `forgets a retried entry that was in doubt only with force`() throws {
-        let rules = OutboxRules(policy: OutboxPolicy())
         var doubtful = OutboxEntry.sample().state(.unconfirmed)
         doubtful.firstDispatchAt = time(1)
-        let retried = try rules.retry(doubtful, expectedVersion: nil, now: time(2)).entry
-        #expect(throws: OutboxRefusal.needsForce) { try rules.cancel(retried, force: false, now: time(3)) }
-        #expect(try rules.cancel(retried, force: true, now: time(3))?.entry.state == .cancelled)
+        let retried = try #require(try OutboxCommand.retry.change(of: doubtful, now: time(2))).entry
+        #expect(throws: OutboxRefusal.needsForce) {
+            try OutboxCommand.cancel(force: false).change(of: retried, now: time(3))
+        }
+        #expect(try OutboxCommand.cancel(force: true).change(of: retried, now: time(3))?.entry.state == .cancelled)
     }
 
     @Test(arguments: OutboxState.allCases)
     func `that means another version of the entry is refused, whatever its state`(state: OutboxState) {
-        let rules = OutboxRules(policy: OutboxPolicy())
         let entry = OutboxEntry.sample().state(state)
         #expect(throws: OutboxRefusal.staleVersion(current: entry.version)) {
-            try rules.cancel(entry, force: true, expectedVersion: entry.version + 1, now: time(1))
+            try OutboxCommand.cancel(force: true).change(of: entry, expectedVersion: entry.version + 1, now: time(1))
         }
     }
 
     @Test func `to cancel twice is answered the same`() throws {
-        let rules = OutboxRules(policy: OutboxPolicy())
-        #expect(try rules.cancel(.sample().state(.cancelled), force: false, now: time(1)) == nil)
+        #expect(try OutboxCommand.cancel(force: false).change(of: .sample().state(.cancelled), now: time(1)) == nil)
     }
 
     @Test func `to cancel while the dispatch is being written is refused once it is out`() {
@@ -134,30 +132,27 @@ struct `A person's command` {
     }
 
     @Test func `to retry gives an expired entry its time again`() {
-        let rules = OutboxRules(policy: OutboxPolicy())
         let late = time(1_000_000 + 49 * 3_600_000)
         let message = OutboxEntry.sample().state(.expired)
-        let retried = try? rules.retry(message, expectedVersion: nil, now: late)
+        let retried = try? OutboxCommand.retry.change(of: message, now: late)
         #expect(retried?.entry.expiresAt == late.adding(milliseconds: 48 * 3_600_000))
     }
 
     @Test func `gives an entry the same time at every retry, also one that was for later`() throws {
-        let rules = OutboxRules(policy: OutboxPolicy())
         let hour: Int64 = 3_600_000
         for notBefore in [nil, 1_000_000 + 10 * hour] {
             let start = notBefore ?? 1_000_000
             var entry = OutboxEntry.sample(ttlMs: start - 1_000_000 + hour, notBefore: notBefore)
             for round in 1...4 {
                 let now = time(start + Int64(round) * 20 * hour)
-                entry = try rules.retry(entry.state(.failed), expectedVersion: nil, now: now)
-                    .entry
+                entry = try #require(try OutboxCommand.retry.change(of: entry.state(.failed), now: now)).entry
                 #expect(entry.expiresAt == now.adding(milliseconds: hour), "round \(round)")
             }
         }
         // Retried before its time has come: its lifetime starts at that time.
         let later = OutboxEntry.sample(ttlMs: 11 * hour, notBefore: 1_000_000 + 10 * hour).state(.failed)
-        let again = try rules.retry(later, expectedVersion: nil, now: time(1_000_000 + hour))
-        #expect(again.entry.expiresAt == time(1_000_000 + 11 * hour))
+        let again = try OutboxCommand.retry.change(of: later, now: time(1_000_000 + hour))
+        #expect(again?.entry.expiresAt == time(1_000_000 + 11 * hour))
     }
 
     @Test func `for an entry that is not here is told so`() {
