@@ -44,6 +44,9 @@ package struct GatewayProfile: Sendable, Equatable {
         self.methods = methods
     }
 
+    /// The first release, whose ways are taken for those of a gateway that was not reached yet.
+    package static let oldest = GatewayProfile(.march)
+
     // MARK: What it offers
 
     package func offers(_ capability: Capability) -> Bool {

@@ -36,7 +36,7 @@ struct DispatcherContext: Sendable {
     var wall: Timestamp { Timestamp(milliseconds: now.wallMs) }
     var isOnline: Bool { link.profile != nil }
     /// How the connected gateway treats messages; the oldest release's ways before the first connection.
-    var traits: MessageTraits { (link.profile ?? GatewayProfile(.march)).messages }
+    var traits: MessageTraits { (link.profile ?? .oldest).messages }
 
     // MARK: Orders
 
