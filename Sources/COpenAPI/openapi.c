@@ -1,7 +1,7 @@
 #include "copenapi.h"
 
 // `openapi/embed` makes openapi.json and the next line, the SHA-256 of the two files one after the other.
-// e9a3dca2e92a3c138012a026ac3210bbd7307046926e4808a8f366fc10a698ec
+// 8c8b69b41ae1831c6dbfca86214217d5d4ca5bc1d8d19f36882b2bbb6c35cbbb
 
 static const uint8_t yaml[] = {
 #embed "../../openapi/openapi.yaml"

@@ -67,6 +67,8 @@ package struct Attribution: Sendable {
         package var calls: [String]
         /// A restarted gateway wrote the row in place of the user's own, and repeats the user's words.
         package var isResumption: Bool
+        /// The run at work that read the row's message, which has none of its own.
+        package var joinedRun: String?
         fileprivate var place = 0
 
         package init(
@@ -107,6 +109,7 @@ package struct Attribution: Sendable {
                 at: row.time,
                 isResumption: row.resumesTurn
             )
+            joinedRun = row.joinedRun
         }
 
         fileprivate func shows(_ turn: Claimant) -> Bool {

@@ -92,6 +92,9 @@ extension Decision {
         row("answered", at: .arrived, { v, _ in v.work == .answered }, .nothing) { v, _ in
             Statement(.completed, v.byWords)
         },
+        row("went into a run at work", at: .arrived, { v, _ in v.work == .joined }, .nothing) { _, _ in
+            Statement(.joined)
+        },
         row(
             "stopped, and the gateway stops cleanly",
             at: nil,

@@ -72,6 +72,8 @@ package enum Fact: Sendable, Hashable {
         case refused
         case failed
         case stopped
+        /// A run that was at work on another message read this one. It has no run of its own.
+        case joined
         case answered
     }
 

@@ -2,6 +2,8 @@
 package struct Statement: Sendable, Hashable {
     package enum Kind: Sendable, Hashable {
         case completed, failed
+        /// The message went into a run that was at work on another message, as its sender asked. It has no run of its own.
+        case joined
         /// The turn was stopped, and the model may have had the message.
         case aborted
         /// The message never reached the model.

@@ -126,7 +126,7 @@ package struct Turn: Sendable, Hashable {
         readRows(into: &verdict)
         let isMissing = verdict.delivery != .stored && !verdict.marks.contains(.shared)
         readRuns(into: &verdict)
-        if wasStopped, verdict.work != .answered { verdict.work = .stopped }
+        if wasStopped, ![.answered, .joined].contains(verdict.work) { verdict.work = .stopped }
         if let page, page.contact == contact { verdict.receipt = page.receipt }
         // The message may be absent even if its run was seen at work: in a new session the gateway has nothing on disk before the
         // first answer is complete.
@@ -188,8 +188,8 @@ package struct Turn: Sendable, Hashable {
             (verdict.delivery, verdict.tie, verdict.work) = (.stored, .certain, .answered)
             verdict.marks.insert(.inTranscript)
         case .failed where [.none, .queued, .running].contains(verdict.work): verdict.work = .failed
-        case .refused where verdict.work != .answered: verdict.work = .turnedAway
-        case .empty, .injected, .refused, .failed, .stopped: break
+        case .refused where ![.answered, .joined].contains(verdict.work): verdict.work = .turnedAway
+        case .empty, .injected, .refused, .failed, .stopped, .joined: break
         }
     }
 }
@@ -216,6 +216,7 @@ extension Verdict.Work {
         self =
             switch end {
             case .answered: .answered
+            case .joined: .joined
             case .stopped: .stopped
             case .failed: .failed
             case .refused, .injected: .turnedAway

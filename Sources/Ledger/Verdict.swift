@@ -27,6 +27,8 @@ package struct Verdict: Sendable, Hashable {
         /// The gateway refused to run a message that it had acknowledged. Its row may stand, and be read with the next message.
         case turnedAway
         case stopped
+        /// A run that was at work on another message read this one.
+        case joined
     }
 
     /// Further facts that single rows of the table need.

@@ -100,8 +100,8 @@ struct Delivery: Sendable {
             let isNews = follow(.taken, &context)
             if isNews || [.sending, .accepted].contains(entry.state) { run.markBusy(entry, &context) }
             run.taken(entry, context)
-        case .proof(let key, let proof):
-            prove(key, by: proof, &context)
+        case .proof(let key, let proof, let joined):
+            prove(key, by: proof, joined: joined, &context)
         case .continued(let key, let answer):
             guard entry.goes(by: key), entry.mayHaveArrived else { return }
             run.answered()
@@ -152,10 +152,21 @@ struct Delivery: Sendable {
         return true
     }
 
-    private mutating func prove(_ key: String, by proof: OutboxProof, _ context: inout DispatcherContext) {
+    private mutating func prove(
+        _ key: String,
+        by proof: OutboxProof,
+        joined: String?,
+        _ context: inout DispatcherContext
+    ) {
         guard entry.goes(by: key), entry.mayHaveArrived else { return }
-        facts.hasRow(entry, proof)
-        guard follow(.proof(proof, run: nil), &context), proof != .runEnd else { return }
+        facts.hasRow(entry, proof, joined != nil ? .joined : nil)
+        let sign = joined.map { OutboxSign.joined(proof, run: $0) } ?? .proof(proof, run: nil)
+        guard follow(sign, &context) else { return }
+        if joined != nil {
+            runEnded(entry.upstreamKey)
+            return context.ended(entry.upstreamKey, in: entry.session)
+        }
+        guard proof != .runEnd else { return }
         // The row does not show how far the run is.
         run.markBusy(entry, &context)
         run.markInterrupted(entry, &context)
@@ -280,7 +291,7 @@ struct Delivery: Sendable {
         switch context.link {
         case .online(let profile, _):
             if !queue.isControl {
-                guard !context.mustWaitForRun(queue, besides: entry.run, profile),
+                guard !context.mustWaitForRun(queue, entry, profile),
                     context.queues.takeRoomOnWire(id, queue)
                 else { return }
             }
@@ -382,7 +393,9 @@ struct Delivery: Sendable {
     mutating func searched(_ number: SearchID, key: String, _ report: SearchReport, _ context: inout DispatcherContext)
     {
         guard let knew = doubt.end(number) else { return }
-        if let proof = report.proof { return receive(.proof(key: key, proof), &context) }
+        if let proof = report.proof {
+            return receive(.proof(key: key, proof, joined: report.row?.joinedRun), &context)
+        }
         // The write of the current change may still fail.
         guard writer.isIdle else { return doubt.lookAgain(id, &context) }
         guard !report.hasFailed else { return doubt.searchFailed(entry, &context) }

@@ -55,6 +55,9 @@ package struct Dispatcher: Sendable {
 
     package func isRefusing(_ session: String) -> Bool { context.isRefusing(session) }
 
+    /// Whether the connected gateway lets the sender choose what becomes of a message to a busy session.
+    package var takesQueueModes: Bool { context.takesQueueModes }
+
     /// The number of entries that are not final.
     package var count: Int { deliveries.count }
 
@@ -99,10 +102,11 @@ package struct Dispatcher: Sendable {
             with(attempt.entry) { $0.receive(outcome, of: attempt, &$1) }
         case .run(let session, let run, let phase): runChanged(session: session, run: run, phase: phase)
         case .taken(let key): apply(.taken(key: key), toEntryOf: key)
-        case .evidence(let key, let proof): apply(.proof(key: key, proof), toEntryOf: key)
+        case .evidence(let key, let proof, let run): apply(.proof(key: key, proof, joined: run), toEntryOf: key)
         case .refusedByRun(let key, let fault): apply(.refusedByRun(key: key, fault), toEntryOf: key)
         case .refuses(let session): context.refuses(session)
         case .refusesNoMore: context.refusesNoMore()
+        case .refusesQueueModes: context.refusesQueueModes()
         case .paused(let detail): context.paused(detail, forMs: nil)
         case .goesOn: context.goesOn()
         case .searched(let number, let report):
@@ -196,6 +200,7 @@ package struct Dispatcher: Sendable {
         // Checked for the whole queue: an entry whose `notBefore` has come, or that a person retries, may precede the
         // one on the wire.
         guard !context.queues.isOnWire(queue) else { return nil }
+        if let id = joining(queue) { return id }
         for place in context.queues.places(in: queue) {
             guard let delivery = deliveries[place.id] else { continue }
             switch delivery.current.state {
@@ -213,6 +218,15 @@ package struct Dispatcher: Sendable {
             }
         }
         return nil
+    }
+
+    /// The first message that goes into the run at work. It passes the messages that wait for the end of that run.
+    private func joining(_ queue: QueueKey) -> String? {
+        guard !queue.isControl, context.hasRunToJoin(queue.session) else { return nil }
+        return context.queues.places(in: queue).first { place in
+            guard let delivery = deliveries[place.id], !delivery.isWriting else { return false }
+            return delivery.current.mode == .sayNow && delivery.current.state.isWaiting
+        }?.id
     }
 
     private mutating func runChanged(session: String, run: String, phase: RunPhase) {

@@ -20,6 +20,8 @@ struct DispatcherContext: Sendable {
     var timers = DispatcherTimers()
     var writes = DispatcherWrites()
     private(set) var pause = GatewayPause()
+    /// The connected gateway takes a mode for the queue of a busy session: by its profile, as long as it has not refused one.
+    private(set) var takesQueueModes = false
     var searches = SearchQueue()
     /// Pages of transcripts that were read for entries in doubt.
     var pages = 0
@@ -63,12 +65,15 @@ struct DispatcherContext: Sendable {
         }
         link = condition
         process = if case .online(_, let process) = condition { process } else { nil }
+        takesQueueModes = link.profile?.takesQueueModes ?? false
         connectedAtMs = now.monotonicMs
         queues.markAllChanged()
         guard isOnline else { return }
         connection += 1
         runs.linkOpened(atMs: now.monotonicMs)
     }
+
+    mutating func refusesQueueModes() { takesQueueModes = false }
 
     /// The gateway takes nothing for a while.
     mutating func paused(_ detail: String, forMs milliseconds: Int64?) {
@@ -102,9 +107,8 @@ struct DispatcherContext: Sendable {
     }
 
     /// Whether a run of the session must end before this message is sent.
-    /// - Parameter own: the message's own run.
-    mutating func mustWaitForRun(_ queue: QueueKey, besides own: String, _ profile: GatewayProfile) -> Bool {
-        guard let until = busyUntilMs(queue.session, besides: own, profile) else { return false }
+    mutating func mustWaitForRun(_ queue: QueueKey, _ entry: OutboxEntry, _ profile: GatewayProfile) -> Bool {
+        guard let until = busyUntilMs(queue.session, entry, profile) else { return false }
         timers.wake(.queue(queue), atMs: until)
         return true
     }
@@ -120,14 +124,17 @@ struct DispatcherContext: Sendable {
         profile.resumesRuns ? GatewayProfile.resumeMs + decisionMs : 0
     }
 
-    private mutating func busyUntilMs(_ session: String, besides own: String, _ profile: GatewayProfile) -> Int64? {
+    private mutating func busyUntilMs(_ session: String, _ entry: OutboxEntry, _ profile: GatewayProfile) -> Int64? {
         let nowMs = now.monotonicMs
+        // A message does not wait for its own run.
+        let own = entry.run
         if isRefusing(session), let since = refusing[session] { return since + policy.refusalPatienceMs }
         // The gateway goes on with an interrupted run by itself if no message comes before that.
         let resumeMs = Self.resumeMs(profile)
         if let until = runs.interruptedUntilMs(session, besides: own, nowMs: nowMs, patienceMs: resumeMs) {
             return until
         }
+        if entry.mode == .sayNow, takesQueueModes { return nil }
         // A message that waits inside the gateway cannot be stopped: it runs all the same, or breaks the run before it.
         return runs.busyUntilMs(
             session,
@@ -165,6 +172,12 @@ struct DispatcherContext: Sendable {
 
     func waitsForRun(_ session: String, besides own: String?) -> Bool {
         runs.isBusy(session, besides: own, nowMs: now.monotonicMs, patienceMs: waitForRunMs)
+    }
+
+    /// Whether a run of the session is at work into which the gateway can put a message.
+    func hasRunToJoin(_ session: String) -> Bool {
+        takesQueueModes && waitsForRun(session, besides: nil) && !isRefusing(session)
+            && !waitsForInterruptedRun(session, besides: nil)
     }
 
     /// How long the next message of a session waits for a run that is silent.

@@ -20,13 +20,16 @@ package enum DispatcherInput: Sendable, Equatable {
     /// The gateway has the message with this key in memory.
     case taken(key: String)
     /// A row in the transcript shows the key, or the key's run has ended.
-    case evidence(key: String, OutboxProof)
+    /// `joined` is the run that read the message while it was at work on another one.
+    case evidence(key: String, OutboxProof, joined: String? = nil)
     /// The gateway acknowledged the message with this key, and then refused to run it.
     case refusedByRun(key: String, OutboxFault)
     /// The gateway would acknowledge the session's next message and not run it, so messages wait.
     case refuses(session: String)
     /// The gateway runs the messages of all sessions again.
     case refusesNoMore
+    /// The gateway refused a mode for the queue of a busy session, although its hello lets expect that it takes one.
+    case refusesQueueModes
     /// The gateway says that it takes nothing for a while, and why.
     case paused(detail: String)
     case goesOn
@@ -121,7 +124,7 @@ package struct CommandToken: Sendable, Hashable {
 enum DeliveryInput: Sendable, Equatable {
     case outcome(AttemptID, AttemptOutcome)
     case taken(key: String)
-    case proof(key: String, OutboxProof)
+    case proof(key: String, OutboxProof, joined: String? = nil)
     case continued(key: String, as: String)
     case refusedByRun(key: String, OutboxFault)
     /// The entry must not go out again.

@@ -53,7 +53,7 @@ struct DispatcherStartup: Sendable {
         case .run(_, let run, .ended):
             if endedRuns.count < Self.mostEndedRuns { endedRuns.insert(run) }
             return ([input], [])
-        case .link, .run, .persisted, .persistFailed, .outcome, .searched, .tick:
+        case .link, .run, .persisted, .persistFailed, .outcome, .searched, .refusesQueueModes, .tick:
             return ([input], [])
         }
     }

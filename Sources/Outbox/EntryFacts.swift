@@ -55,12 +55,12 @@ struct EntryFacts: Sendable {
     }
 
     /// The transcript has the message's row. Where the gateway had refused to run the message, the row was found with its answer.
-    mutating func hasRow(_ entry: OutboxEntry, _ proof: OutboxProof) {
+    mutating func hasRow(_ entry: OutboxEntry, _ proof: OutboxProof, _ end: Fact.End? = nil) {
         wasSent(entry)
         // A row with the words of a message whose run was seen is no other client's.
         let isByWords = proof == .textMatch && !turn.verdict.marks.contains(.begun)
         let tie: Tie = isByWords ? .likely : .certain
-        turn.take(.row(Fact.Row(proof.rawValue, tie, entry.wasRefused ? .answered : nil)))
+        turn.take(.row(Fact.Row(proof.rawValue, tie, end ?? (entry.wasRefused ? .answered : nil))))
     }
 
     /// A sign of the message at the gateway shows that its frame was sent, although its row in the database does not say so any more.

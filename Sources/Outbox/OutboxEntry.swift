@@ -18,6 +18,8 @@ package struct OutboxEntry: Sendable, Equatable {
     package var notBefore: Timestamp?
     package var expiresAt: Timestamp
     package var runID: String?
+    /// The run at work that read the message, which has none of its own.
+    package var joinedRun: String?
     package var proof: OutboxProof?
     package var fault: OutboxFault?
     package var version: Int64
@@ -25,6 +27,8 @@ package struct OutboxEntry: Sendable, Equatable {
     // For the rules only.
     /// The longest wait once the entry's time has come; starts again with every retry by hand.
     package var ttlMs: Int64
+    /// What the sender wants where the session is busy.
+    package var mode: MessageMode
     /// Order of acceptance; the table assigns it.
     package var ordinal: Int64
     /// A slash command: the gateway executes it, so it is only repeated at a person's request.
@@ -58,7 +62,8 @@ package struct OutboxEntry: Sendable, Equatable {
         notBefore: Timestamp? = nil,
         coalescingKey: String? = nil,
         owner: String? = nil,
-        payloadBytes: Int = 0
+        payloadBytes: Int = 0,
+        mode: MessageMode = .own
     ) {
         self.id = id
         self.kind = kind
@@ -73,6 +78,8 @@ package struct OutboxEntry: Sendable, Equatable {
         self.expiresAt = expiresAt
         self.ttlMs = expiresAt.milliseconds - (notBefore ?? createdAt).milliseconds
         self.runID = nil
+        self.joinedRun = nil
+        self.mode = mode
         self.proof = nil
         self.fault = nil
         self.version = 1
@@ -198,6 +205,14 @@ package struct OutboxKind: RawRepresentable, Sendable, Hashable {
 
     /// Whether repeating the command is harmless, so that an unanswered one is repeated without a search in the transcript.
     var isIdempotent: Bool { self != .message }
+}
+
+/// What the sender of a message wants where its session is busy. Stored as this string.
+package enum MessageMode: String, Sendable, CaseIterable {
+    /// The message gets a run of its own, after the one at work.
+    case own
+    /// The run at work reads it. On gateways that cannot do that, and where no run is at work, it is a message like any other.
+    case sayNow = "say-now"
 }
 
 /// The state of a command. `delivered` and `cancelled` are final; `failed` and `expired` end the work but wait for a
@@ -332,6 +347,8 @@ extension OutboxEntry {
             writer.member("notBefore", notBefore)
             writer.member("expiresAt", expiresAt)
             writer.member("runId", runID)
+            if mode == .sayNow { writer.member("mode", mode.rawValue) }
+            writer.member("joinedRun", joinedRun)
             writer.member("proof", proof?.rawValue)
             if state.isWaiting { writer.member("blockedReason", blockedReason) }
             writer.member("error", fault)

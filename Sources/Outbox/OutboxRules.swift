@@ -103,7 +103,7 @@ package struct OutboxRules: Sendable {
         case (_, .delivered), (_, .cancelled), (.onItsWay, _):
             return nil
         case (.arrived, _):
-            return proven(entry, by: sign.proof ?? .history, run: sign.run, now: now)
+            return proven(entry, by: sign.proof ?? .history, run: sign.run, joinedRun: sign.joinedRun, now: now)
         case (.held, .sending), (.held, .accepted):
             return nil
         case (.held, _) where sign == .taken:
@@ -293,11 +293,12 @@ package struct OutboxRules: Sendable {
     }
 
     /// The transcript has the message. Nil if the entry is delivered or cancelled already. `run` is the run that
-    /// answers it.
+    /// answers it; `joinedRun` read it while it was at work on another message, and no run answers it.
     package func proven(
         _ entry: OutboxEntry,
         by proof: OutboxProof,
         run: String? = nil,
+        joinedRun: String? = nil,
         now: Timestamp
     ) -> OutboxChange? {
         switch entry.state {
@@ -311,7 +312,8 @@ package struct OutboxRules: Sendable {
                 entry.proof = proof
                 entry.fault = nil
                 entry.nextAttemptAt = nil
-                entry.runID = run ?? entry.run
+                entry.runID = joinedRun == nil ? run ?? entry.run : nil
+                entry.joinedRun = joinedRun
             }
         }
     }

@@ -58,7 +58,8 @@ extension OwnRow {
         let next = later.firstIndex(where: \.isUser)
         self.init(
             isAnswered: answer.map { $0 < next ?? .max } ?? false,
-            newestAt: answer == nil ? later.last(where: \.isUser).map(\.at) ?? row.at : nil
+            newestAt: answer == nil ? later.last(where: \.isUser).map(\.at) ?? row.at : nil,
+            joinedRun: row.joinedRun
         )
     }
 }
@@ -87,6 +88,8 @@ package struct OwnRow: Sendable, Equatable {
     package var isAnswered: Bool
     /// The time of the newest message; nil if an answer follows this row.
     package var newestAt: Timestamp?
+    /// The run at work that read the message.
+    package var joinedRun: String?
 }
 
 /// The range of a search in the transcript.

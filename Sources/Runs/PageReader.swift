@@ -159,6 +159,7 @@ struct PageReader: Sendable {
     ) -> Found {
         var found = Found()
         guard memory[session: session] != nil else { return found }
+        for row in rows { noteJoined(row, isEvent: pageAt == nil, in: &memory, to: &changes) }
         let turns = TranscriptTurn.split(rows)
         matching.tie(turns, areNew: pageAt == nil, session: session, in: &memory, to: &changes)
         // A page with fewer rows is the whole transcript.
@@ -173,12 +174,26 @@ struct PageReader: Sendable {
             guard let id = owners[place], memory[id]?.session == session else { continue }
             let rows = turn.rows.filter { !turn.isNote($0) }
             memory[id]?.take(rows)
-            if pageAt != nil, turn.user != nil { memory[id]?.message.stored() }
-            if let user = turn.user { memory[id]?.message.shown(as: Words(user), isPrompt: user.resumesTurn) }
+            if pageAt != nil, turn.user != nil, !turn.isJoined { memory[id]?.message.stored() }
+            if let user = turn.user, !turn.isJoined { memory[id]?.message.shown(as: Words(user), isPrompt: user.resumesTurn) }
             found.rows[id, default: []] += rows
             if place == turns.count - 1 { found.last = id }
         }
         for id in found.rows.keys { memory.publish(id, to: &changes) }
         return found
+    }
+
+    /// A message of ours that a run at work read has no run of its own.
+    private func noteJoined(
+        _ row: TranscriptRow,
+        isEvent: Bool,
+        in memory: inout RunMemory,
+        to changes: inout [RunChange]
+    ) {
+        guard let run = row.joinedRun, let key = row.runKey, let message = memory[key], message.mayBeAnotherRun,
+            !message.publication.isStartPublished
+        else { return }
+        changes.append(.joined(key, run: memory.resolved(run), isEvent ? .rowEvent : .row))
+        memory.drop(key, to: &changes)
     }
 }

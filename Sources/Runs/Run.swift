@@ -144,6 +144,8 @@ package enum RunChange: Sendable, Equatable {
     case taken(key: String)
     /// The gateway has the message whose key is the run's id.
     case proven(String, RunProof)
+    /// The row of our message, which a run at work on another message read. The message has no run of its own.
+    case joined(String, run: String, RunProof)
     /// The gateway is busy and answers our send later, in another run.
     case deferred(String, session: SessionKey)
     /// The message of a stopped run waits at the gateway all the same.

@@ -381,7 +381,7 @@ package struct RunTracker: Sendable {
                 wantsPageNow = true
             }
         }
-        guard row.role == .user else { return }
+        guard row.role == .user, row.joinedRun == nil else { return }
         memory.gatewayBegan(Words(row), in: found.rows.keys, session: session)
         if event.beginsConversation { memory[session: session]?.hasTranscript = false }
         guard memory[session: session]?.hasTranscript == true else { return }

@@ -2,7 +2,8 @@ import Basics
 import Gateway
 import Ledger
 
-/// A user's row of the transcript and all rows up to the next user's row. A row that names another run is a turn by itself.
+/// A user's row of the transcript and all rows up to the next user's row. A row that names another run is a turn by itself. A message
+/// that a run at work read begins a further turn of that run.
 struct TranscriptTurn: Sendable {
     var user: TranscriptRow?
     var rows: [TranscriptRow] = []
@@ -11,6 +12,9 @@ struct TranscriptTurn: Sendable {
     private(set) var messages: [Words] = []
     /// The last answer before the turn.
     private var before: TranscriptRow?
+
+    /// The user's message is not the one that the run answers: the run read it while it was at work.
+    var isJoined: Bool { user?.joinedRun != nil }
 
     /// The run that wrote the rows, where they name it.
     var writingRun: String? { rows.lazy.compactMap(\.writingRun).first }
@@ -70,7 +74,8 @@ struct TranscriptTurn: Sendable {
                 if current.user != nil || !current.rows.isEmpty { turns.append(current) }
                 turns += apart
                 apart.removeAll()
-                current = TranscriptTurn(user: row, key: row.runKey, messages: Words.messages(of: row), before: answer)
+                let key = row.joinedRun ?? row.runKey
+                current = TranscriptTurn(user: row, key: key, messages: Words.messages(of: row), before: answer)
             } else if let key = row.runKey, key != current.key {
                 apart.append(TranscriptTurn(rows: [row], key: key))
             } else if row.role != .other {

@@ -77,6 +77,8 @@ struct SendRouteTests {
                 (Field.json, #"{"text":"x","ttlSeconds":-1}"#, "", 422, "ttlSeconds"),
                 (Field.json, #"{"text":"x","ttlSeconds":"soon"}"#, "", 422, "ttlSeconds"),
                 (Field.json, #"{"text":"x","thinking":"LOUD !"}"#, "", 422, "thinking"),
+                (Field.json, #"{"text":"x","mode":"steer"}"#, "", 422, "mode"),
+                (Field.json, #"{"text":"x"}"#, "?mode=now", 400, "mode"),
                 (Field.json, #"{"text":"x","attachments":{}}"#, "", 422, "attachments"),
                 (Field.json, #"{"text":"x","attachments":[{\#(picture):"no!"}]}"#, "", 422, "attachments[0].data"),
                 (Field.json, #"{"text":"x","attachments":[{\#(picture):"aGFsbG8="}]}"#, "", 422, "attachments[0].data"),

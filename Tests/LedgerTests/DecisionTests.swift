@@ -79,6 +79,13 @@ import Testing
             told: Statement(.completed)
         ),
         Case(
+            "went into a run at work",
+            "read",
+            .autumn,
+            taken + [.ended(.key(1), .empty), .row(Fact.Row("r", .certain, .joined))],
+            told: Statement(.joined)
+        ),
+        Case(
             "stopped, and the gateway stops cleanly",
             "read",
             .autumn,
@@ -273,7 +280,7 @@ import Testing
             "taken by the gateway",
             "unknown",
         ],
-        .arrived: ["answered", "cut off", "cut off, and may be resumed", "perhaps cut off"],
+        .arrived: ["answered", "cut off", "cut off, and may be resumed", "perhaps cut off", "went into a run at work"],
         .over: [
             "absent, and stopped", "cancelled before it was sent", "dropped for equal words, and stopped", "lost",
             "not there, and stopped", "refused, and stopped", "still cancelled",

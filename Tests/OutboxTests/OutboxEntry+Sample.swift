@@ -10,7 +10,8 @@ extension OutboxEntry {
         at ms: Int64 = 1_000_000,
         ttlMs: Int64 = 48 * 3_600_000,
         notBefore: Int64? = nil,
-        coalescing: String? = nil
+        coalescing: String? = nil,
+        mode: MessageMode = .own
     ) -> OutboxEntry {
         OutboxEntry(
             id: id,
@@ -20,7 +21,8 @@ extension OutboxEntry {
             createdAt: Timestamp(milliseconds: ms),
             expiresAt: Timestamp(milliseconds: ms + ttlMs),
             notBefore: notBefore.map { Timestamp(milliseconds: $0) },
-            coalescingKey: coalescing
+            coalescingKey: coalescing,
+            mode: mode
         )
     }
 

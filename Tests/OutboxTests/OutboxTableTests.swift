@@ -49,6 +49,7 @@ struct `The outbox on disk` {
         entry.attemptCount = 3
         entry.nextAttemptAt = time(6)
         entry.runID = "run"
+        entry.joinedRun = "theirs"
         entry.proof = .textMatch
         entry.fault = OutboxFault(code: "C", detail: "D")
         entry.upstreamKey = "a-r2"

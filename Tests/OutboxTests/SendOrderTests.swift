@@ -1,6 +1,7 @@
 import Ledger
-import Outbox
 import Testing
+
+@testable import Outbox
 
 struct `Order` {
     @Test func `in a session is first in, first out with one on the wire`() {
@@ -18,6 +19,58 @@ struct `Order` {
         world.finish("b")
         #expect(world.sent == ["a", "b", "b", "c"])
         #expect(world.violations.isEmpty)
+    }
+
+    @Test func `a message for the run at work passes those that wait for its end`() {
+        var world = World()
+        world.online(.autumn)
+        world.run("theirs", .active)
+        world.enqueue("a")
+        world.enqueue(.sample("b", at: world.now.wallMs, mode: .sayNow))
+        #expect(world.sent == ["b"])
+        world.acknowledge("b")
+        world.run("b", .deferred)
+        world.send(.evidence(key: "b:user", .messageEvent, joined: "theirs"))
+        #expect(world.state("b") == .delivered && world.disk["b"]?.joinedRun == "theirs")
+        #expect(world.disk["b"]?.runID == nil, "it has no run of its own")
+        world.pass(1_000)
+        #expect(world.sent == ["b"])
+        world.run("theirs", .ended)
+        #expect(world.sent == ["b", "a"])
+        #expect(world.violations.isEmpty)
+    }
+
+    @Test func `a search shows too that a run at work read the message`() {
+        var world = World()
+        world.online(.autumn)
+        world.run("theirs", .active)
+        world.enqueue(.sample("b", at: world.now.wallMs, mode: .sayNow))
+        world.answer(.noAnswer(detail: "connection closed"), to: "b")
+        var found = SearchReport(proof: .history, isComplete: true, hasActiveRun: true)
+        found.row = OwnRow(isAnswered: true, joinedRun: "theirs")
+        world.report(found)
+        #expect(world.state("b") == .delivered && world.disk["b"]?.joinedRun == "theirs")
+    }
+
+    @Test(arguments: [GatewayProfile.Generation.june, .autumn])
+    func `where no run can take it in, a message for the run at work is like any other`(
+        release: GatewayProfile.Generation
+    ) {
+        var world = World()
+        world.online(release)
+        world.run("theirs", .active)
+        if release == .autumn { world.send(.refusesQueueModes) }
+        world.enqueue("a")
+        world.enqueue(.sample("b", at: world.now.wallMs, mode: .sayNow))
+        #expect(world.sent.isEmpty)
+        world.run("theirs", .ended)
+        #expect(world.sent == ["a"])
+        world.finish("a")
+        #expect(world.sent == ["a", "b"])
+        world.finish("b")
+        world.online(.autumn)
+        world.enqueue(.sample("c", at: world.now.wallMs, mode: .sayNow))
+        #expect(world.sent == ["a", "b", "c"], "no run is at work")
     }
 
     @Test func `an unconfirmed head blocks its session and no other`() {

@@ -129,7 +129,7 @@ struct Simulation {
         case .hear(let line, let input):
             guard line == connection else { return missed.append(input) }
             switch input {
-            case .evidence(let key, _), .run(_, let key, .continued): proven.insert(OutboxEntry.bareKey(key))
+            case .evidence(let key, _, _), .run(_, let key, .continued): proven.insert(OutboxEntry.bareKey(key))
             default: break
             }
             tell(input)

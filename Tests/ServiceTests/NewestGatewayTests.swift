@@ -187,6 +187,86 @@ struct NewestGatewayTests {
         }
     }
 
+    // MARK: Messages for the run at work
+
+    /// The row of a message that another client's run read. `chat-send-steered.jsonl`.
+    private func steered(_ text: String, key: String, into run: String, at milliseconds: Int64) -> String {
+        #"{"role":"user","content":[{"type":"text","text":"\#(text)"}],"timestamp":\#(Self.start + milliseconds),"#
+            + #""idempotencyKey":"\#(key):user","__openclaw":{"id":"e-12","seq":12,"steerTargetRunId":"\#(run)"}}"#
+    }
+
+    @Test(arguments: [true, false], [true, false])
+    func `a message for the run at work is told as delivered into that run`(sendsRows: Bool, isOwn: Bool) async throws {
+        try await withServices { bench, loop in
+            try await open(bench, on: loop)
+            let first = isOwn ? try await bench.accept("convert it", on: loop) ?? "" : "theirs"
+            try await bench.event("agent", Frame.start(first, at: Self.start), on: loop)
+            let waiting = try await bench.accept("and then?", on: loop) ?? ""
+            let id = try await bench.accept("in metric units", mode: .sayNow, on: loop) ?? ""
+            try await bench.advance(100, on: loop)
+            #expect(bench.gateway.requests("chat.send").last?["queueMode"] == "steer")
+            #expect(bench.gateway.sentKeys == (isOwn ? [first, id] : [id]), "it passes the one that waits")
+            let asked = user("convert it", key: first, at: 1)
+            let row = steered("in metric units", key: id, into: first, at: 120)
+            bench.gateway.rows[Self.main] = [asked, row]
+            bench.gateway.historyMembers = #","hasMore":false,"sessionInfo":{"hasActiveRun":true}"#
+            try await bench.event("chat", Frame.final(id, 0, nil), on: loop)
+            if sendsRows { try await bench.row(row, on: loop) }
+            try await bench.advance(30_000, on: loop)
+            let entry = try #require(try await entry(id, bench))
+            #expect(entry.state == .delivered && entry.joinedRun == first && entry.runID == nil)
+            let answer = assistant("Done, in metric units", by: first, at: 31_000)
+            bench.gateway.rows[Self.main]?.append(answer)
+            bench.gateway.historyMembers = #","hasMore":false,"sessionInfo":{"hasActiveRun":false,"status":"done"}"#
+            if sendsRows { try await bench.row(answer, on: loop) }
+            try await bench.event("chat", Frame.final(first, 9, "Done, in metric units"), on: loop)
+            try await bench.advance(5_000, on: loop)
+            #expect(bench.services.runs.run(first)?.text == "Done, in metric units")
+            #expect(bench.services.runs.run(id) == nil, "it has no run")
+            #expect(bench.gateway.sentKeys.last == waiting, "the run has ended")
+            let told = try await told(bench)
+            #expect(told.filter { $0.hasPrefix("run.started") }.count == 1, "\(told)")
+            #expect(told.last { $0.hasPrefix("user in metric units") } == "user in metric units \(first)", "\(told)")
+        }
+    }
+
+    @Test func `after a restart a message that went into a run is not taken for a run of its own`() async throws {
+        try await withServices { bench, loop in
+            try await open(bench, on: loop)
+            try await bench.event("agent", Frame.start("theirs", at: Self.start), on: loop)
+            let id = try await bench.accept("in metric units", mode: .sayNow, on: loop) ?? ""
+            try await bench.advance(100, on: loop)
+            bench.gateway.rows[Self.main] = [steered("in metric units", key: id, into: "theirs", at: 120)]
+            bench.gateway.historyMembers = #","hasMore":false,"sessionInfo":{"hasActiveRun":false}"#
+            try await bench.kill(on: loop)
+            try await open(bench, on: loop)
+            try await bench.advance(60_000, on: loop)
+            #expect(try await entry(id, bench)?.joinedRun == "theirs")
+            try await bench.kill(on: loop)
+            try await open(bench, on: loop)
+            try await bench.advance(60_000, on: loop)
+            #expect(bench.services.runs.run(id) == nil && bench.gateway.sentKeys == [id])
+            #expect(try await told(bench).allSatisfy { !$0.contains(" \(id)") })
+        }
+    }
+
+    @Test func `a gateway that refuses to put a message into a run gets it at its turn`() async throws {
+        try await withServices { bench, loop in
+            try await open(bench, on: loop)
+            try await bench.event("agent", Frame.start("theirs", at: Self.start), on: loop)
+            let words = "invalid chat.send params: at root: unexpected property 'queueMode'"
+            bench.gateway.next("chat.send", refused("INVALID_REQUEST", words))
+            let id = try await bench.accept("in metric units", mode: .sayNow, on: loop) ?? ""
+            try await bench.advance(10_000, on: loop)
+            #expect(bench.gateway.sentKeys == [id], "the run is at work")
+            try await bench.event("chat", Frame.final("theirs", 9, "Done"), on: loop)
+            try await bench.advance(5_000, on: loop)
+            #expect(bench.gateway.sentKeys == [id, id])
+            #expect(bench.gateway.requests("chat.send").last?["queueMode"] == nil)
+            #expect(try await entry(id, bench)?.state == .accepted)
+        }
+    }
+
     @Test(arguments: [
         #","retryable":true,"retryAfterMs":1000,"details":{"reason":"gateway-suspending","phase":"draining"}"#,
         #","retryable":true,"retryAfterMs":500,"details":{"reason":"startup-sidecars"}"#,

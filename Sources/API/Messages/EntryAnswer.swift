@@ -37,10 +37,11 @@ enum EntryAnswer {
         }
     }
 
-    /// The reply. A message that starts no run, such as a command, has none.
+    /// The reply. A message that starts no run, such as a command, or one that a run at work read, has none.
     static func reply(_ run: Run?, _ entry: OutboxEntry, _ call: Call, _ fields: Fields) -> Response {
         let text = run?.text ?? ""
         guard !call.wantsText else {
+            if let joined = entry.joinedRun { return .text(.ok, "joined \(Printable.line(joined))\n").adding(fields) }
             let shown = Printable.document(text)
             return .text(.ok, shown.isEmpty || shown.hasSuffix("\n") ? shown : shown + "\n").adding(fields)
         }

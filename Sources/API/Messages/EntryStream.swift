@@ -88,6 +88,7 @@ final class EntryStream: OpenRequest, ExchangeOwner {
         guard told["id"]?.equals(entry.id) ?? false else { return false }
         // The gateway may answer a busy send with a run of its own id.
         if let run = told["runId"]?.string { entry.runID = run }
+        entry.joinedRun = told["joinedRun"]?.string
         if let state = told["state"]?.string.flatMap(OutboxState.init(rawValue:)) { entry.state = state }
         return true
     }
@@ -111,7 +112,8 @@ final class EntryStream: OpenRequest, ExchangeOwner {
             return call.exchange.abort(on: loop)
         }
         if event.type == "run.ended" { return end(on: loop) }
-        let isDone = EntryAnswer.failure(of: entry) != nil || (entry.state == .delivered && !startsRun)
+        let hasNoRun = entry.state == .delivered && (!startsRun || entry.joinedRun != nil)
+        let isDone = EntryAnswer.failure(of: entry) != nil || hasNoRun
         if event.type == "outbox", isDone { end(on: loop) }
     }
 

@@ -45,12 +45,15 @@ final class EntryWait: OpenRequest, ExchangeOwner {
         look(on: loop)
     }
 
+    /// Nothing more follows the delivery: a stop word starts no run, and a run at work that read the message answers another one.
+    private var isObeyed: Bool { entry.state == .delivered && (!startsRun || entry.joinedRun != nil) }
+
     /// Looks at the current state: a repeated request may ask for a message that ended long ago.
     private func look(on loop: isolated EventLoop) {
         if let problem = EntryAnswer.failure(of: entry) { return fail(problem, on: loop) }
+        if isObeyed { return obeyed(on: loop) }
         if let run = api.runs.run(runID), !run.state.isActive { return take(run, on: loop) }
         guard entry.state == .delivered || (entry.state == .accepted && startsRun) else { return }
-        guard startsRun else { return obeyed(on: loop) }
         api.services.runArchive.read(runID, on: loop) { [weak self] result in
             switch result {
             case .success(let run?) where !run.state.isActive: self?.take(run, on: loop)
@@ -67,7 +70,7 @@ final class EntryWait: OpenRequest, ExchangeOwner {
         entry.text = changed.text ?? text
         if let problem = EntryAnswer.failure(of: entry) { return fail(problem, on: loop) }
         if let ended, entry.state.isTerminal { return take(ended, on: loop) }
-        if entry.state == .delivered, !startsRun { return obeyed(on: loop) }
+        if isObeyed { return obeyed(on: loop) }
         // Another run may answer the entry now, and may already be over.
         if ended == nil, let run = api.runs.run(runID), !run.state.isActive { take(run, on: loop) }
     }

@@ -6,11 +6,12 @@ import Server
 struct MessageBody: Sendable {
     /// Larger bodies are read off the loop; one of this size takes about a millisecond.
     static let mostOnLoop = 256 << 10
-    static let fields = ["text", "session", "thinking", "attachments", "ttlSeconds", "notBefore"]
+    static let fields = ["text", "session", "thinking", "mode", "attachments", "ttlSeconds", "notBefore"]
 
     let text: String?
     let session: String?
     let thinking: String?
+    let mode: String?
     let ttlSeconds: Int64?
     let notBefore: String?
     /// The attachments as they are stored; nil if there are none.
@@ -21,6 +22,7 @@ struct MessageBody: Sendable {
         text = try Self.string("text", body)
         session = try Self.string("session", body)
         thinking = try Self.string("thinking", body)
+        mode = try Self.string("mode", body)
         ttlSeconds = try Self.member("ttlSeconds", body).map { value throws(Problem) in
             guard let seconds = value.int else { throw .badTTL }
             return seconds

@@ -27,7 +27,7 @@ enum MessageOperations {
             scope: .send,
             body: .message,
             produces: [.json, .plain, .eventStream],
-            query: ["force", "session", "thinking", "wait"],
+            query: ["force", "mode", "session", "thinking", "wait"],
             handler: AcceptMessage.handle
         ),
     ]

@@ -3,6 +3,7 @@ import Basics
 import EventLoops
 import HTTPModel
 import JSONBytes
+import Outbox
 import Runs
 import Server
 import Service
@@ -12,6 +13,7 @@ struct MessageRequest: Sendable {
     var text = ""
     var session = "main"
     var thinking: String?
+    var mode = MessageMode.own
     /// Name, media type and base 64 of each attachment, as JSON.
     var attachments: [UInt8]?
     var attachmentBytes = 0
@@ -37,6 +39,10 @@ struct MessageRequest: Sendable {
         // The query is checked on its own, because the body may override it.
         if call.text("session") != nil { session = try api.runs.session(named: session, "session") }
         if let thinking, !Self.isLevel(thinking) { throw .badParameter("thinking", Self.levels) }
+        if let text = call.text("mode") {
+            guard let read = MessageMode(rawValue: text) else { throw .badParameter("mode", Self.modes) }
+            mode = read
+        }
         isForced = try call.flag("force")
         if call.text("wait") != nil {
             waitSeconds = try call.number("wait", in: 0...Self.longestWait, default: 0)
@@ -78,6 +84,13 @@ struct MessageRequest: Sendable {
     }
 
     private static let levels = "`thinking` is a level such as off, low, medium or high."
+
+    private static let modes = "`mode` is `own` or `say-now`."
+
+    private mutating func take(mode text: String) throws(Problem) {
+        guard let read = MessageMode(rawValue: text) else { throw .invalidField("mode", Self.modes) }
+        mode = read
+    }
 
     private static func isLevel(_ text: String) -> Bool {
         (1...32).contains(text.utf8.count)
@@ -147,6 +160,7 @@ struct MessageRequest: Sendable {
     func message(from call: Call) -> NewMessage {
         var message = NewMessage(session: session, text: text)
         message.thinking = thinking
+        message.mode = mode
         message.attachments = attachments
         message.notBefore = notBefore
         message.ttlMilliseconds = ttlMilliseconds
@@ -163,7 +177,7 @@ struct MessageRequest: Sendable {
 /// The accepted formats of a message.
 extension MessageRequest {
     static let types = [MediaType.json, .plain, .form]
-    private static let formFields = ["text", "message", "session", "thinking", "ttlSeconds", "notBefore"]
+    private static let formFields = ["text", "message", "session", "thinking", "mode", "ttlSeconds", "notBefore"]
     private static let formBytesBesideText = 4096
     /// The longest time that any entry is kept waiting.
     fileprivate static let longestTTLSeconds: Int64 = 30 * 86_400
@@ -198,6 +212,7 @@ extension MessageRequest {
         text = body.text ?? text
         session = body.session ?? session
         thinking = body.thinking ?? thinking
+        if let text = body.mode { try take(mode: text) }
         if let seconds = body.ttlSeconds { try take(ttl: seconds) }
         if let time = body.notBefore { try take(notBefore: time, now: now) }
         attachments = body.attachments
@@ -221,6 +236,7 @@ extension MessageRequest {
         text = said
         session = items["session"] ?? session
         thinking = items["thinking"] ?? thinking
+        if let value = items["mode"] { try take(mode: value) }
         if let value = items["ttlSeconds"] { try take(ttl: Int64(value)) }
         if let value = items["notBefore"] { try take(notBefore: value, now: now) }
     }

@@ -86,7 +86,7 @@ extension Problem {
     }
 
     static func alreadyDispatched(_ entry: OutboxEntry) -> Problem {
-        let run = PercentCoding.encode(entry.run)
+        let run = PercentCoding.encode(entry.joinedRun ?? entry.run)
         return Problem(
             .alreadyDispatched,
             "The entry is \(entry.state.rawValue): the gateway has it.",

@@ -48,6 +48,11 @@ final class LiveSend {
         }
         if let other { throw CommandFailure(other) }
         if let failure { throw failure }
+        if isJoined {
+            view.end()
+            SendCommand.noteJoined(entry, invocation.io)
+            return .ok
+        }
         guard let end else { throw SendCommand.notYet(entry) }
         switch end.state {
         case "failed":
@@ -66,12 +71,15 @@ final class LiveSend {
         }
     }
 
+    /// A run at work read the message, which has none of its own.
+    private var isJoined: Bool { entry?["joinedRun"] != nil }
+
     private var remaining: Int { Int(clamping: max(1, deadline - invocation.io.nowMilliseconds)) }
 
     /// One line of the stream; false ends it.
     private func take(_ line: [UInt8]) -> Bool {
         if let event = Self.event(line) { handle(event.root) }
-        return end == nil && failure == nil && invocation.io.nowMilliseconds < deadline
+        return end == nil && failure == nil && !isJoined && invocation.io.nowMilliseconds < deadline
     }
 
     /// The JSON of a `data:` line. Ladle writes the data of an event as one line.

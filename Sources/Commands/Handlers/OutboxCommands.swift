@@ -86,7 +86,7 @@ enum OutboxCommands {
         for name in ["createdAt", "updatedAt", "notBefore", "nextAttemptAt", "expiresAt"] {
             rows.append((name, entry[name]?.string.map { "\(time.short($0)) (\(time.relative($0)))" }))
         }
-        rows += ["runId", "proof", "blockedReason"].map { ($0, entry[$0]?.string) }
+        rows += ["runId", "mode", "joinedRun", "proof", "blockedReason"].map { ($0, entry[$0]?.string) }
         rows.append(("error", entry["error"].map { "\($0["code"]?.string ?? ""): \($0["detail"]?.string ?? "")" }))
         for (name, value) in rows {
             if let value {

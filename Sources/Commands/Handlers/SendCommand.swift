@@ -31,6 +31,7 @@ extension CommandSpec {
                 "How much the model may think",
                 values: .words(["off", "minimal", "low", "medium", "high"])
             ),
+            OptionSpec("--now", nil, "Say it to the run at work, instead of after it"),
             OptionSpec("--attach", "FILE", "Attach a file", repeats: true, values: .files),
             OptionSpec("--ttl", "DURATION", "Give up after this time, such as 10m"),
             OptionSpec("--not-before", "TIME", "Do not send before this time, such as 2030-01-31T08:00:00Z"),
@@ -101,8 +102,17 @@ enum SendCommand {
             invocation.print(template.text(of: answer))
             return .ok
         }
+        noteJoined(answer["entry"], invocation.io)
         printReply(answer["reply"]?.string ?? "", invocation.io)
         return .ok
+    }
+
+    /// A message that a run at work read has no reply of its own.
+    static func noteJoined(_ entry: JSONValue?, _ io: any CommandIO) {
+        guard let run = entry?["joinedRun"]?.string else { return }
+        io.writeError(
+            "The run at work read it; there is no reply to it alone.\n  → ladle runs show \(Printable.argument(run))\n"
+        )
     }
 
     static func notYet(_ entry: JSONValue?) -> CommandFailure {
@@ -153,6 +163,7 @@ enum SendCommand {
             body.member("text", text)
             body.member("session", command["--session"])
             body.member("thinking", command["--thinking"])
+            body.member("mode", command.has("--now") ? "say-now" : nil)
             body.member("ttlSeconds", ttl.map { $0 / 1000 })
             body.member("notBefore", command["--not-before"])
             if !files.isEmpty { body.array("attachments", of: files) }

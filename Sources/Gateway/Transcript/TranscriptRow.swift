@@ -21,6 +21,8 @@ package struct TranscriptRow: Sendable {
     package let runKey: String?
     /// The run that wrote the row, as the newest gateways name it. It need not be the run of the message's key.
     package let writingRun: String?
+    /// The run at work that read this message of a user, as the newest gateways name it. The message has no run of its own.
+    package let joinedRun: String?
     package let blocks: [TranscriptBlock]
     package let stopReason: StopReason?
     package let errorMessage: String?
@@ -67,6 +69,7 @@ package struct TranscriptRow: Sendable {
             ?? value["idempotencyKey"]?.identifier ?? own?["idempotencyKey"]?.identifier
         runKey = written.flatMap { MaskedKey($0) == nil ? Self.bareKey($0) : nil }
         writingRun = self.role == .user ? nil : own?["runId"]?.identifier
+        joinedRun = self.role == .user ? own?["steerTargetRunId"]?.identifier : nil
     }
 
     /// The gateway's own words in a message that stands in the place of an answer; nil for an answer.

@@ -33,6 +33,7 @@ package struct NewMessage: Sendable {
     package var session: String
     package var text: String
     package var thinking: String?
+    package var mode = MessageMode.own
     /// Name, media type and base 64 of each attachment, as JSON.
     package var attachments: [UInt8]?
     package var notBefore: Timestamp?
@@ -129,7 +130,8 @@ package final class MessageIntake {
             expiresAt: (message.notBefore ?? now).adding(milliseconds: message.ttlMilliseconds ?? ttlMilliseconds),
             notBefore: message.notBefore,
             owner: message.owner,
-            payloadBytes: message.text.utf8.count
+            payloadBytes: message.text.utf8.count,
+            mode: message.mode
         )
     }
 
@@ -149,7 +151,8 @@ package final class MessageIntake {
             // On the store's queue, because a large message takes time.
             let payload = OutboxTable.Payload(text: message.text, body: message.extras)
             // The same text for another session is a different request.
-            let meaning = Array("\(message.session)\n\(message.thinking ?? "")\n".utf8)
+            let mode = message.mode == .own ? "" : "\(message.mode.rawValue)\n"
+            let meaning = Array("\(message.session)\n\(message.thinking ?? "")\n\(mode)".utf8)
             let claim = message.key.map { key in
                 ReceiptTable.Claim(scope: key.scope, key: key.value, bodyHash: Digest.sha256(meaning + body))
             }

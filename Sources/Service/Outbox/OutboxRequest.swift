@@ -20,7 +20,7 @@ struct OutboxRequest {
                 message: payload.text ?? entry.text ?? "",
                 idempotencyKey: key,
                 thinking: extras?["thinking"]?.string,
-                queueMode: takesQueueModes ? .followup : nil,
+                queueMode: takesQueueModes ? ChatSend.QueueMode(entry.mode) : nil,
                 attachments: (extras?["attachments"]?.elements).map { $0.compactMap(Self.attachment) } ?? []
             )
             method = ChatSend.method
@@ -41,5 +41,15 @@ struct OutboxRequest {
             fileName: value["name"]?.string,
             content: data
         )
+    }
+}
+
+extension ChatSend.QueueMode {
+    fileprivate init(_ mode: MessageMode) {
+        self =
+            switch mode {
+            case .own: .followup
+            case .sayNow: .steer
+            }
     }
 }

@@ -23,8 +23,6 @@ package final class OutboxService {
     /// Calls given up as unanswered whose answer may still come over the same connection.
     private var overdue: [CallID: AttemptID] = [:]
     private var resets = PendingResets()
-    /// The connected gateway is older than the queue modes that its hello lets expect.
-    private var refusesQueueModes = false
     /// The time that the reference client waits for an answer.
     private static let answerMilliseconds: Int64 = 30_000
     private static let adoptAgainMilliseconds: Int64 = 1_000
@@ -113,7 +111,6 @@ package final class OutboxService {
 
     func linkIs(_ condition: LinkCondition, on loop: isolated EventLoop) {
         overdue.removeAll()
-        refusesQueueModes = false
         give(.link(condition), on: loop)
     }
 
@@ -201,8 +198,9 @@ package final class OutboxService {
     }
 
     /// Proof that the transcript holds the message with this key, or that its run has ended.
-    package func saw(key: String, _ proof: OutboxProof, on loop: isolated EventLoop) {
-        give(.evidence(key: key, proof), on: loop)
+    /// - Parameter joined: the run that read the message while it was at work on another one.
+    package func saw(key: String, _ proof: OutboxProof, joined: String? = nil, on loop: isolated EventLoop) {
+        give(.evidence(key: key, proof, joined: joined), on: loop)
     }
 
     /// The gateway acknowledged the message with this key and did not run it.
@@ -349,7 +347,7 @@ package final class OutboxService {
     }
 
     private func dispatch(_ order: DispatchOrder, on loop: isolated EventLoop) {
-        let takesQueueModes = gateway.profile?.takesQueueModes == true && !refusesQueueModes
+        let takesQueueModes = dispatcher.takesQueueModes
         // The request is made on the store's queue, because a large payload takes time.
         feed.read(on: loop) { tables -> (request: OutboxRequest?, text: String?)? in
             guard let payload = try tables.outbox.payload(id: order.entry.id) else { return nil }
@@ -399,10 +397,9 @@ package final class OutboxService {
         ) { [weak self] outcome in
             guard let self else { return }
             if case .failed(let error, _) = outcome, error.refusesMember, error.message.contains("queueMode"),
-                !self.refusesQueueModes
+                self.dispatcher.takesQueueModes
             {
-                self.refusesQueueModes = true
-                return self.dispatch(order, on: loop)
+                return self.withoutQueueMode(order, error, on: loop)
             }
             if case .failed(let error, _) = outcome, error.hasGivenUpMessage { self.discard(order.entry, on: loop) }
             let result = AttemptOutcome(outcome, of: order.entry, at: self.gateway.profile)
@@ -413,6 +410,15 @@ package final class OutboxService {
             if case .rejected = result { self.events.notify(.messageRefused(key: order.attempt.key), on: loop) }
             self.give(.outcome(order.attempt, result), on: loop)
         }
+    }
+
+    /// The gateway took nothing, because it knows no queue modes. The message goes again without one, and one for the run at work
+    /// first waits for its turn, like any other.
+    private func withoutQueueMode(_ order: DispatchOrder, _ error: GatewayError, on loop: isolated EventLoop) {
+        give(.refusesQueueModes, on: loop)
+        guard order.entry.mode == .sayNow else { return dispatch(order, on: loop) }
+        let rejection = GatewayRejection(code: error.code, message: error.message, reason: .outdated)
+        give(.outcome(order.attempt, .rejected(rejection)), on: loop)
     }
 
     /// A message that was interrupted stays in the gateway's list of what waits, until it runs or is dropped.

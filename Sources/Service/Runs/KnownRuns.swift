@@ -106,7 +106,7 @@ struct KnownRuns: Sendable {
     }
 
     static func lacksRun(_ entry: OutboxEntry, _ tables: StoreTables) throws -> Bool {
-        try entry.kind == .message && tables.runs.state(id: entry.run) == nil
+        try entry.kind == .message && entry.joinedRun == nil && tables.runs.state(id: entry.run) == nil
     }
 }
 

@@ -210,6 +210,8 @@ package final class RunService {
             case .proven(let id, .row): outbox.saw(key: id, .history, on: loop)
             case .proven(let id, .rowEvent): outbox.saw(key: id, .messageEvent, on: loop)
             case .proven(let id, .end): outbox.saw(key: id, .runEnd, on: loop)
+            case .joined(let id, let run, let proof):
+                outbox.saw(key: id, proof == .row ? .history : .messageEvent, joined: run, on: loop)
             case .dropped(let id, let session): outbox.run(id, in: session.text, .ended, on: loop)
             case .refused(let id, let reason):
                 let isConflict = GatewayError.isSessionConflict(reason)
@@ -344,9 +346,11 @@ package final class RunService {
         guard entry.kind == .message else { return }
         tracker.entryChanged(key: entry.upstreamKey)
         if entry.state.isTerminal { tracker.deliveryIsOver(entry.run) }
-        if entry.isCancelledUnsent { publish(tracker.isLost(entry.run, now: loop.wallClock), on: loop) }
+        if entry.isCancelledUnsent || entry.joinedRun != nil {
+            publish(tracker.isLost(entry.run, now: loop.wallClock), on: loop)
+        }
         if entry.state == .retrying { publish(tracker.awaitsResend(entry.run), on: loop) }
-        guard entry.state == .delivered, isUnseen(entry) else { return }
+        guard entry.state == .delivered, entry.joinedRun == nil, isUnseen(entry) else { return }
         feed.read(on: loop) { tables -> OutboxEntry? in
             guard try KnownRuns.lacksRun(entry, tables) else { return nil }
             var entry = entry

@@ -8,9 +8,9 @@ enum OutboxRow {
         o.ordinal, o.id, o.kind, o.session, o.state, o.created_at, o.updated_at, o.attempt_count, o.next_attempt_at,
         o.not_before, o.expires_at, o.run_id, o.proof, o.error_code, o.error_detail, o.version, o.is_slash_command,
         o.coalescing_key, o.upstream_key, o.key_generation, o.last_class, o.first_dispatch_at, o.dispatch_uptime_ms,
-        o.owner, o.payload_bytes, o.is_repeat_in_doubt, o.ttl_ms, o.dispatch_skew_ms
+        o.owner, o.payload_bytes, o.is_repeat_in_doubt, o.ttl_ms, o.dispatch_skew_ms, o.mode, o.joined_run
         """
-    static let columnCount: Int32 = 28
+    static let columnCount: Int32 = 30
 
     static func entryWithText(_ row: SQLiteRow) throws(SQLiteError) -> OutboxEntry {
         var entry = try entry(row)
@@ -53,6 +53,8 @@ enum OutboxRow {
         entry.isRepeatInDoubt = row.bool(25)
         entry.ttlMs = row.int64(26)
         entry.dispatchSkewMs = row.optionalInt64(27)
+        entry.mode = MessageMode(rawValue: row.string(28)) ?? .own
+        entry.joinedRun = row.optionalString(29)
         return entry
     }
 

@@ -138,6 +138,14 @@ package enum OutboxSchema {
                         AND created_at < (SELECT min(at) FROM event);
                 """
         ),
+        Migration(
+            module: "outbox",
+            version: 6,
+            script: """
+                ALTER TABLE outbox ADD COLUMN mode TEXT NOT NULL DEFAULT 'own';
+                ALTER TABLE outbox ADD COLUMN joined_run TEXT;
+                """
+        ),
     ]
 
     /// The longest wait of an entry, from before `ttl_ms` had its own column.
@@ -145,6 +153,7 @@ package enum OutboxSchema {
 
     /// For files that are only read, of any version: the file's own columns take precedence over those added here.
     static let readableView = """
-        CREATE TEMP VIEW outbox AS SELECT *, \(formerTTL) AS ttl_ms, NULL AS dispatch_skew_ms FROM main.outbox
+        CREATE TEMP VIEW outbox AS SELECT *, \(formerTTL) AS ttl_ms, NULL AS dispatch_skew_ms, 'own' AS mode, NULL AS joined_run
+            FROM main.outbox
         """
 }

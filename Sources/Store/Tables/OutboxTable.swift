@@ -105,7 +105,7 @@ package struct OutboxTable {
             upstream_key = ?13, key_generation = ?14, last_class = ?15, first_dispatch_at = ?16,
             dispatch_uptime_ms = ?17,
             payload_bytes = CASE WHEN ?18 THEN 0 ELSE payload_bytes END, is_repeat_in_doubt = ?19,
-            dispatch_skew_ms = ?20
+            dispatch_skew_ms = ?20, joined_run = ?21
             WHERE id = ?1 AND version = ?2
             """,
             entry.id,
@@ -127,7 +127,8 @@ package struct OutboxTable {
             entry.dispatchUptimeMs,
             isFinal,
             entry.isRepeatInDoubt,
-            entry.dispatchSkewMs
+            entry.dispatchSkewMs,
+            entry.joinedRun
         )
         guard connection.changes == 1 else { return false }
         // Only a person's retry puts an entry back into `queued`. The retry came after every stop of the run, so it lifts them.
@@ -261,8 +262,9 @@ package struct OutboxTable {
             INSERT INTO outbox(ordinal, id, kind, session, state, created_at, updated_at, attempt_count,
             next_attempt_at, not_before, expires_at, run_id, proof, error_code, error_detail, version,
             is_slash_command, coalescing_key, upstream_key, key_generation, last_class, first_dispatch_at,
-            dispatch_uptime_ms, owner, payload_bytes, is_repeat_in_doubt, ttl_ms, dispatch_skew_ms)
-            VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            dispatch_uptime_ms, owner, payload_bytes, is_repeat_in_doubt, ttl_ms, dispatch_skew_ms,
+            mode, joined_run)
+            VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             """,
             entry.ordinal,
             entry.id,
@@ -291,7 +293,9 @@ package struct OutboxTable {
             entry.payloadBytes,
             entry.isRepeatInDoubt,
             entry.ttlMs,
-            entry.dispatchSkewMs
+            entry.dispatchSkewMs,
+            entry.mode.rawValue,
+            entry.joinedRun
         )
     }
 

@@ -122,7 +122,7 @@ struct Explorer {
             case .completed where told.marks.contains(.byWords):
                 !rules.words.indices.contains { rules.words[$0] == rules.words[message] && world.answered[$0] > 0 }
             case .completed: !wasAnswered
-            case .cancelled, .lost: ran
+            case .cancelled, .lost, .joined: ran
             case .interrupted:
                 (wasAnswered && !told.marks.contains(.mayReturn)) || (!ran && !told.marks.contains(.byWords))
             case .failed, .aborted: wasAnswered && told.marks.isEmpty

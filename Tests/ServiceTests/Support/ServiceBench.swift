@@ -174,6 +174,7 @@ final class ServiceBench: ServiceEventReceiver {
         ttlMs: Int64 = 48 * 3_600_000,
         notBeforeMs: Int64? = nil,
         limits: OutboxLimits = OutboxLimits(),
+        mode: MessageMode = .own,
         on loop: isolated EventLoop
     ) async throws -> String? {
         lastID += 1
@@ -185,7 +186,8 @@ final class ServiceBench: ServiceEventReceiver {
             text: text,
             createdAt: loop.wallClock,
             expiresAt: (start ?? loop.wallClock).adding(milliseconds: ttlMs),
-            notBefore: start
+            notBefore: start,
+            mode: mode
         )
         var accepted: OutboxEntry?
         let payload = OutboxTable.Payload(text: text, body: body.map { Array($0.utf8) })
