@@ -1,7 +1,7 @@
 #include "copenapi.h"
 
 // `openapi/embed` makes openapi.json and the next line, the SHA-256 of the two files one after the other.
-// 8c8b69b41ae1831c6dbfca86214217d5d4ca5bc1d8d19f36882b2bbb6c35cbbb
+// 9ffecfe8cc3e82995768bbc5a09f7769930627897b67a44d259da1255ab62064
 
 static const uint8_t yaml[] = {
 #embed "../../openapi/openapi.yaml"

@@ -47,6 +47,9 @@ package struct GatewayProfile: Sendable, Equatable {
     /// The first release, whose ways are taken for those of a gateway that was not reached yet.
     package static let oldest = GatewayProfile(.march)
 
+    /// The releases whose conduct it has, for a report.
+    package var name: String { "\(generation)" }
+
     // MARK: What it offers
 
     package func offers(_ capability: Capability) -> Bool {

@@ -62,7 +62,8 @@ enum Program {
                     socket: named.map(places.expanded),
                     command: command
                 )
-                return await doctor.run(json: json(command))
+                return command.has("--report")
+                    ? doctor.report(json: json(command)) : await doctor.run(json: json(command))
             case "demo-gateway": return try await DemoGatewayCommand.run(command)
             case "discover":
                 let (settings, _, _) = loader.load()

@@ -22,6 +22,18 @@ struct FrameRouteTests {
         }
     }
 
+    @Test func `the report about the gateway has names and numbers alone, and only admins see it`() async throws {
+        try await withAPI(.demo) { api, loop in
+            let answer = try await api.get("/v1/debug/gateway", on: loop)
+            #expect(answer.status == 200)
+            #expect(answer.json["state"]?.string == "online" && answer.json["protocol"]?.int == 4)
+            #expect(answer.json["methods"]?.elements.contains { $0.equals("chat.send") } == true)
+            #expect(answer.json["conduct"]?.string == "june" && answer.json["tried"]?.bool == true)
+            let reader = try await api.token("read", "send", "identity", "control", on: loop).bearer
+            #expect(try await api.get("/v1/debug/gateway", reader, on: loop).status == 403)
+        }
+    }
+
     @Test func `the list is read page by page`() async throws {
         try await withAPI { api, loop in
             api.gateway.frames = (41...540).map {

@@ -63,6 +63,21 @@ for asked in ({"env": {**os.environ, "LADLE_SOCKET": server.state + "/ladle.sock
     tally.check(run.returncode == 0 and f"{server.state} is the server's" in run.stdout, f"the named server: {run.stdout}")
     tally.check(f"127.0.0.1:{server.port} is open to" in run.stdout and ":18780" not in run.stdout, f"its addresses: {run.stdout}")
 
+# A gateway newer than any that Ladle was run with, and the report about it.
+untried = Serve("--demo-release", "newest").linked()
+release = doctor(state=untried.state)[1]["release"]
+tally.check(release["ok"] and "read, not run" in release["detail"] and "ladle doctor --report" in release["detail"], f"{release}")
+untried.call("POST", "/v1/messages", b"a secret plan", {"Content-Type": "text/plain"})
+until(lambda: untried.json("GET", "/v1/outbox")[1]["entries"][0]["state"] == "delivered", what="the message")
+for form in ([], ["--json"]):
+    run = subprocess.run([LADLE, "doctor", "--report", *form, "--state", untried.state], capture_output=True, text=True, timeout=60)
+    tally.check(run.returncode == 0 and all(word in run.stdout for word in ("chat.send", "session.message", "autumn")), f"the report: {run}")
+    for secret in ("secret plan", "agent:main", "127.0.0.1", "demo-token", untried.token, untried.state):
+        tally.check(secret not in run.stdout, f"the report has {secret}")
+untried.stop()
+run = subprocess.run([LADLE, "doctor", "--report", "--state", untried.state], capture_output=True, text=True, timeout=60)
+tally.check(run.returncode == 69 and "ladle serve" in run.stdout, f"no server, no report: {run}")
+
 # The gateway goes away, with the server running and without it.
 token = ["--token-file", str(pathlib.Path(server.state) / "gateway-token")]
 gateway.kill()

@@ -46,7 +46,7 @@ NEEDS = {
     "control": "createSession patchSession deleteSession resetSession compactSession patchAutomation runAutomation",
     "nodes": "invokeNode",
     "approvals": "decideApproval linkApproval answerQuestion",
-    "admin": "getFrames listPairing approvePairing rejectPairing listTokens createToken revokeToken rotateToken "
+    "admin": "getFrames getGatewayReport listPairing approvePairing rejectPairing listTokens createToken revokeToken rotateToken "
              "createInvitation getInvitation listInvitations cancelInvitation "
              "muteNotifications unmuteNotifications putQuietHours createNotificationRule patchNotificationRule deleteNotificationRule "
              "createSink patchSink deleteSink rotateSink testSink retryNotification",

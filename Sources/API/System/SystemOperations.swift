@@ -36,6 +36,7 @@ enum SystemOperations {
             query: ["before", "limit", "since"],
             handler: FrameOperations.frames
         ),
+        Route("getGatewayReport", .get, "/v1/debug/gateway", scope: .admin, handler: gatewayReport),
         Route("getStatus", .get, "/v1/status", scope: .read, produces: [.json, .plain], handler: status),
     ]
 
@@ -54,6 +55,12 @@ enum SystemOperations {
             let response = Response.object { $0.member("status", "ready") }
             call.respond(response.adding(.cacheControl, "no-store"), on: loop)
         }
+    }
+
+    /// What Ladle saw of the gateway, by names and numbers alone.
+    static func gatewayReport(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
+        let report = GatewayReport(api.services.gateway)
+        call.respond(Response.json { report.write(to: &$0) }.adding(.cacheControl, "no-store"), on: loop)
     }
 
     static func status(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {

@@ -4,7 +4,16 @@ package import JSONBytes
 package enum DaemonProbe {
     /// The answer of `GET /v1/status`.
     package static func status(socket: String, version: String) throws(ClientError) -> JSONValue {
-        var request = ClientRequest.get("/v1/status")
+        try get("/v1/status", socket: socket, version: version)
+    }
+
+    /// What the daemon saw of the gateway, by names and numbers alone.
+    package static func gatewayReport(socket: String, version: String) throws(ClientError) -> JSONValue {
+        try get("/v1/debug/gateway", socket: socket, version: version)
+    }
+
+    private static func get(_ path: String, socket: String, version: String) throws(ClientError) -> JSONValue {
+        var request = ClientRequest.get(path)
         request.patienceMilliseconds = 5000
         return try HTTPClient(ServerPlace(.unix(path: socket)), io: ProcessIO(), version: version).perform(request)
             .json()

@@ -24,7 +24,10 @@ package enum CommandTable {
         .context,
         CommandSpec("doctor", "Find problems, and for each the command that repairs it").with {
             $0.takesConfiguration = true
-            $0.options = [.json, .socket]
+            $0.options = [
+                .json, .socket,
+                OptionSpec("--report", nil, "Print what Ladle saw of the gateway, without secrets, for a report"),
+            ]
         },
         .logs,
         CommandSpec("backup", "Write a copy of the state into one file, also while serve runs").with {

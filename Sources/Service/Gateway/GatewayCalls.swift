@@ -38,11 +38,15 @@ package protocol GatewayCalls: AnyObject {
     /// The frames kept after this number; nil if frames are not kept.
     func frames(after number: Int64) -> ArraySlice<LoggedFrame>?
 
+    /// What the gateway sent, by names alone.
+    var sightings: LinkSightings { get }
+
     func writeMetrics(to page: inout MetricsPage, on loop: isolated EventLoop)
 }
 
 extension GatewayCalls {
     package var port: UInt16? { nil }
+    package var sightings: LinkSightings { LinkSightings() }
 
     /// The current time on the gateway's clock. A step of our own clock does not change it.
     func gatewayTime(on loop: isolated EventLoop) -> Timestamp {

@@ -37,7 +37,9 @@ package final class UpstreamLink {
     private var attempt: UInt64 = 0
     private var rotation = AddressRotation()
     private var timer: (id: TimerID, at: Int64)?
-    private var completions: [CallID: (CallOutcome) -> Void] = [:]
+    private var completions: [CallID: (method: String, report: (CallOutcome) -> Void)] = [:]
+    /// What the gateway sent, by names alone.
+    package private(set) var sightings = LinkSightings()
     private var nextCall: UInt64 = 1
     /// Actions still to perform, in order. Handlers and completions may add actions while the list is worked off.
     private var actions: [LinkAction] = []
@@ -128,7 +130,7 @@ package final class UpstreamLink {
     ) -> CallID {
         let id = CallID(nextCall)
         nextCall += 1
-        completions[id] = completion
+        completions[id] = (method, completion)
         let time = Self.time(loop)
         perform(machine.request(id, method: method, params: params, timeoutMs: timeoutMs, now: time), on: loop)
         return id
@@ -178,7 +180,9 @@ package final class UpstreamLink {
             case .parse(let number, let bytes): parse(number, bytes, on: loop)
             case .status(let status): handler?.linkChanged(status, on: loop)
             case .hello(let hello): handler?.linkOpened(hello, on: loop)
-            case .event(let event): handler?.linkReceived(event, on: loop)
+            case .event(let event):
+                sightings.saw(event)
+                handler?.linkReceived(event, on: loop)
             case .gap(let expected, let received): handler?.linkLost(events: received - expected, on: loop)
             case .outcome(let id, let outcome): finish(id, outcome)
             case .late(let id, let outcome): handler?.linkLearned(outcome, of: id, on: loop)
@@ -192,7 +196,9 @@ package final class UpstreamLink {
     }
 
     private func finish(_ id: CallID, _ outcome: CallOutcome) {
-        completions.removeValue(forKey: id)?(outcome)
+        guard let call = completions.removeValue(forKey: id) else { return }
+        sightings.saw(outcome, of: call.method)
+        call.report(outcome)
     }
 
     private func write(_ bytes: [UInt8], on loop: isolated EventLoop) {

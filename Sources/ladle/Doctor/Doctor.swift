@@ -66,7 +66,7 @@ struct Doctor {
     private static var now: Timestamp { Timestamp(milliseconds: HostClock.wallMilliseconds) }
 
     /// If the user named a control socket, the state directory is the one with that socket.
-    private var stateDirectory: String? { socket.map(FileSystem.folder) ?? places.stateDirectory(settings) }
+    var stateDirectory: String? { socket.map(FileSystem.folder) ?? places.stateDirectory(settings) }
 
     /// Waits while the link is in its first handshake.
     private func settledStatus(_ socket: String) throws(ClientError) -> JSONValue {

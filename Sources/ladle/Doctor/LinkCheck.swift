@@ -49,8 +49,9 @@ enum LinkCheck {
     private static func release(_ version: String?) -> [Finding] {
         guard let version, GatewayProfile.isUntried(version) else { return [] }
         let text =
-            "the gateway is \(Printable.argument(version)); the newest that Ladle has been run with is "
-            + "\(GatewayProfile.newestTried), and what later ones do is known from their sources and documents alone"
+            "the gateway is \(Printable.argument(version)): read, not run. The newest that Ladle has been run with is "
+            + "\(GatewayProfile.newestTried), and what later ones do is known from their sources and documents alone. "
+            + "A report helps: ladle doctor --report"
         return [.fine("release", text)]
     }
 
