@@ -1,7 +1,7 @@
 #include "copenapi.h"
 
 // `openapi/embed` makes openapi.json and the next line, the SHA-256 of the two files one after the other.
-// 9ffecfe8cc3e82995768bbc5a09f7769930627897b67a44d259da1255ab62064
+// d80ddc00ec56418644e437dbe52a3a235c9f7ce0f04c7032ed6a89f2451e7161
 
 static const uint8_t yaml[] = {
 #embed "../../openapi/openapi.yaml"

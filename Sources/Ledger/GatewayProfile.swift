@@ -73,11 +73,14 @@ package struct GatewayProfile: Sendable, Equatable {
 
     package var listsCommandApprovals: Bool { lists([ExecApprovalList.method]) }
     package var listsPluginApprovals: Bool { lists([PluginApprovalList.method]) }
+    package var listsSystemAgentApprovals: Bool { lists([SystemAgentApprovalList.method]) }
     package var resolvesCommandApprovals: Bool { lists([ExecApprovalResolve.method]) }
     package var resolvesPluginApprovals: Bool { lists([PluginApprovalResolve.method]) }
     package var resolvesAnyApproval: Bool { lists([ApprovalResolve.method]) }
     /// It says of one approval how it ended.
     package var tellsEndedApprovals: Bool { lists([ApprovalGet.method]) }
+    /// It says of one that waits how far its action reaches, which no event does. Read.
+    package var tellsReachOfApprovals: Bool { generation >= .autumn && tellsEndedApprovals }
     package var listsDeviceRequests: Bool { lists([DevicePairList.method]) }
     /// 2026.7 removed it.
     package var listsNodeRequests: Bool { lists([NodePairList.method]) }

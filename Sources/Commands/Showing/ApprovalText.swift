@@ -34,12 +34,13 @@ struct ApprovalText {
         ].compactMap(\.self).joined(separator: " ")
         let warnings = approval["warnings"].list.compactMap(\.string).map(Printable.line)
         let command = text("command")
-        let isPlugin = approval["kind"]?.string == "plugin"
-        var lines = [style.bold(isPlugin ? Self.title(approval) : command ?? Self.title(approval))]
-        if isPlugin, let tool = text("tool") { lines.append("with \(tool)") }
-        if isPlugin, let command { lines.append(command) }
+        let isAction = approval["kind"]?.string != "exec"
+        var lines = [style.bold(isAction ? Self.title(approval) : command ?? Self.title(approval))]
+        if isAction, let tool = text("tool") { lines.append("with \(tool)") }
+        if isAction, let command { lines.append(command) }
         if isCut { lines.append(style.warning("… a part of it is too long to be shown, so it can only be denied")) }
         if let description = text("description") { lines.append(description) }
+        if let reach = approval["reach"]?["text"]?.string { lines.append(Printable.line(reach)) }
         if !place.isEmpty { lines.append(style.dim(place)) }
         let names = approval["env"].words
         if !names.isEmpty { lines.append(style.dim("sets \(Printable.line(names))")) }

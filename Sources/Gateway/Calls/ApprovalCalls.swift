@@ -24,6 +24,18 @@ package struct PluginApprovalList: GatewayCall {
     }
 }
 
+/// Lists changes of the gateway itself that wait for a decision. Written from documentation alone.
+package struct SystemAgentApprovalList: GatewayCall {
+    package static let method = "openclaw.approval.list"
+    package var timeoutMs: Int64 { WaitingCalls.timeoutMs }
+    package init() {}
+    package func writeParams(to writer: inout JSONWriter) {}
+
+    package static func output(from payload: JSONValue) throws(GatewayShapeError) -> [ApprovalEvent] {
+        try WaitingCalls.rows(of: payload, "approvals", method: method).map { ApprovalEvent($0, kind: .systemAgent) }
+    }
+}
+
 package struct ExecApprovalResolve: GatewayCall {
     package static let method = "exec.approval.resolve"
     package var timeoutMs: Int64 { WaitingCalls.timeoutMs }

@@ -11,9 +11,14 @@ package struct ApprovalSnapshot: Sendable {
     /// The decision as sent.
     package let decision: String?
     package let endedAt: Timestamp?
+    /// What is shown to the person who decides.
+    let presentation: JSONValue?
+    let value: JSONValue
 
     init(_ answer: JSONValue) {
         let snapshot = answer["approval"] ?? answer
+        value = snapshot
+        presentation = snapshot["presentation"]
         status = snapshot["status"]?.string.flatMap(Status.init)
         decision = snapshot["decision"]?.string
         endedAt = GatewayTime.read(snapshot["resolvedAtMs"])
@@ -51,7 +56,7 @@ package struct ApprovalResolve: GatewayCall {
 
     package func writeParams(to writer: inout JSONWriter) {
         writer.member("id", id)
-        writer.member("kind", kind == .plugin ? "plugin" : "exec")
+        writer.member("kind", kind.rawValue)
         writer.member("decision", decision)
     }
 

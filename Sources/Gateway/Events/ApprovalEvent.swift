@@ -1,11 +1,14 @@
 package import Basics
 package import JSONBytes
 
-/// `exec.approval.*` and `plugin.approval.*`: a call waits for a person, or a person has decided. Rows of the approval
+/// `exec.approval.*`, `plugin.approval.*` and `openclaw.approval.*`: a call waits for a person, or a person has decided. Rows of the approval
 /// lists have the same members.
 package struct ApprovalEvent: Sendable {
-    package enum Kind: Sendable {
+    /// As a gateway writes it.
+    package enum Kind: String, Sendable {
         case exec, plugin
+        /// A change of the gateway itself, which its own agent proposes.
+        case systemAgent = "system-agent"
     }
 
     package enum Decision: Sendable, Equatable {
@@ -18,6 +21,8 @@ package struct ApprovalEvent: Sendable {
     /// Whether the event reports the end.
     package let isResolved: Bool
     private let payload: JSONValue
+    /// What the newest gateways show to the person who decides. Their events have only the request.
+    private var presentation: JSONValue?
 
     package init(_ payload: JSONValue, kind: Kind = .exec, isResolved: Bool = false) {
         self.payload = payload
@@ -28,8 +33,18 @@ package struct ApprovalEvent: Sendable {
     /// The complete id, never cut: the gateway accepts the beginning of an id, so a cut one could mean another
     /// approval. Nil if it is unreadable.
     package var id: String? { payload["id"]?.visibleIdentifier }
-    package var sessionKey: String? { payload["request"]?["sessionKey"]?.string }
-    package var request: ApprovalRequest? { payload["request"].map { ApprovalRequest($0) } }
+    package var sessionKey: String? { (payload["request"]?["sessionKey"] ?? payload["sourceSessionKey"])?.string }
+    package var request: ApprovalRequest? {
+        (payload["request"] ?? presentation).map { ApprovalRequest($0, presentation) }
+    }
+
+    /// The approval with what the gateway shows of it. A row of a list may have no request.
+    package func whole(_ snapshot: ApprovalSnapshot) -> ApprovalEvent? {
+        guard snapshot.status == .pending, let presentation = snapshot.presentation else { return nil }
+        var copy = payload["request"] == nil ? ApprovalEvent(snapshot.value, kind: kind) : self
+        copy.presentation = presentation
+        return copy
+    }
     package var time: Timestamp? { GatewayTime.read(payload["ts"]) ?? createdAt }
     package var createdAt: Timestamp? { GatewayTime.read(payload["createdAtMs"]) }
     package var expiresAt: Timestamp? { GatewayTime.read(payload["expiresAtMs"]) }
@@ -53,8 +68,17 @@ package struct ApprovalEvent: Sendable {
 package struct ApprovalRequest: Sendable {
     /// The request in the form of tool arguments, for its label.
     package let arguments: JSONValue
+    private let presentation: JSONValue?
+    /// How far the action reaches, where the gateway says so.
+    package let reach: ApprovalReach?
 
-    init(_ request: JSONValue) { arguments = request }
+    init(_ request: JSONValue, _ presentation: JSONValue? = nil) {
+        arguments = request
+        self.presentation = presentation
+        reach = presentation?["scope"].flatMap { ApprovalReach($0) }
+    }
+
+    private func text(_ name: String) -> String? { arguments[name]?.string ?? presentation?[name]?.string }
 
     package var command: String? { arguments["command"]?.string ?? arguments["argv"]?[0]?.string }
 
@@ -62,6 +86,7 @@ package struct ApprovalRequest: Sendable {
     package var wholeCommand: String? {
         if let command = arguments["command"]?.string { return command }
         if let text = arguments["systemRunPlan"]?["commandText"]?.string { return text }
+        if let text = presentation?["commandText"]?.string { return text }
         let words = arguments["argv"] ?? arguments["commandArgv"] ?? arguments["systemRunPlan"]?["argv"]
         let list = words.map { Self.strings($0) } ?? []
         return list.isEmpty || list.count != words?.count ? nil : list.map(Self.quoted).joined(separator: " ")
@@ -81,11 +106,17 @@ package struct ApprovalRequest: Sendable {
     /// a zero byte.
     package var fingerprint: [UInt8] {
         let texts = [wholeCommand, title, explanation, tool, agent, cwd, host, node] + variables + warnings
-        return Array(texts.map { ($0 ?? "") + "\0" }.joined().utf8)
+        return Array(
+            (texts + (reach?.texts ?? []) + (proposal.map { [$0] } ?? [])).map { ($0 ?? "") + "\0" }.joined().utf8
+        )
     }
+
+    /// The gateway's own hash of the change that its agent proposes.
+    private var proposal: String? { text("proposalHash") }
 
     /// False if a part of the question is not a text, or is longer than the limit.
     package var isReadable: Bool {
+        if let scope = presentation?["scope"], !scope.isNull, reach == nil { return false }
         let lists = [arguments["envKeys"], arguments["commandAnalysis"]?["warningLines"]]
         return lists.allSatisfy { list in
             guard let list, list.kind == .array else { return true }
@@ -94,11 +125,11 @@ package struct ApprovalRequest: Sendable {
     }
 
     package var preview: String? { arguments["commandPreview"]?.string }
-    package var agent: String? { arguments["agentId"]?.string }
+    package var agent: String? { text("agentId") }
     package var runId: String? { arguments["runId"]?.identifier }
     package var cwd: String? { (arguments["cwd"] ?? arguments["systemRunPlan"]?["cwd"])?.string }
-    package var host: String? { arguments["host"]?.string }
-    package var node: String? { arguments["nodeId"]?.string }
+    package var host: String? { text("host") }
+    package var node: String? { text("nodeId") }
 
     /// The names of the variables; their values may be secrets.
     package var variables: [String] {
@@ -112,14 +143,15 @@ package struct ApprovalRequest: Sendable {
 
     /// Nil if the release does not list them.
     package var allowedDecisions: [String]? {
-        guard let list = arguments["allowedDecisions"], list.kind == .array else { return nil }
+        let list = presentation?["allowedDecisions"] ?? arguments["allowedDecisions"]
+        guard let list, list.kind == .array else { return nil }
         return Self.strings(list)
     }
 
     package var unavailableDecisions: [String] { arguments["unavailableDecisions"].map { Self.strings($0) } ?? [] }
 
     package var warnings: [String] {
-        let text = arguments["warningText"]?.string
+        let text = text("warningText")
         let lines = arguments["commandAnalysis"]?["warningLines"].map { Self.strings($0) } ?? []
         return (text.map { [$0] } ?? []) + lines.filter { $0 != text }
     }
@@ -128,11 +160,11 @@ package struct ApprovalRequest: Sendable {
         arguments["commandAnalysis"]?["riskKinds"]?.elements.contains { $0.kind == .string } ?? false
     }
 
-    // Members of plugin approvals.
-    package var title: String? { arguments["title"]?.string }
-    package var explanation: String? { arguments["description"]?.string }
-    package var severity: String? { arguments["severity"]?.string }
-    package var tool: String? { arguments["toolName"]?.string }
+    // Members of approvals without a command.
+    package var title: String? { text("title") }
+    package var explanation: String? { text("description") }
+    package var severity: String? { text("severity") }
+    package var tool: String? { text("toolName") }
 
     private static func strings(_ list: JSONValue) -> [String] {
         var texts: [String] = []

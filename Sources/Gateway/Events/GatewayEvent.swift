@@ -54,6 +54,10 @@ package enum GatewayEventPayload: Sendable {
         case ("plugin.approval.requested", let payload?): self = .approval(ApprovalEvent(payload, kind: .plugin))
         case ("plugin.approval.resolved", let payload?):
             self = .approval(ApprovalEvent(payload, kind: .plugin, isResolved: true))
+        case ("openclaw.approval.requested", let payload?):
+            self = .approval(ApprovalEvent(payload, kind: .systemAgent))
+        case ("openclaw.approval.resolved", let payload?):
+            self = .approval(ApprovalEvent(payload, kind: .systemAgent, isResolved: true))
         case ("question.requested", let payload?): self = .question(QuestionEvent(payload))
         case ("question.resolved", let payload?): self = .question(QuestionEvent(payload, isResolved: true))
         case ("cron", let payload?): self = .cron(CronEvent(payload))

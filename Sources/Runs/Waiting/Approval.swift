@@ -2,11 +2,13 @@ package import Basics
 package import Gateway
 package import JSONBytes
 
-/// A command or a plugin's action that the gateway holds back until somebody decides. Its texts are safe to show: no character can
-/// hide or move another.
+/// A command, a plugin's action or a change of the gateway itself that the gateway holds back until somebody decides. Its texts are safe
+/// to show: no character can hide or move another.
 package struct Approval: Sendable, Equatable {
     package enum Kind: String, Sendable, CaseIterable {
         case exec, plugin
+        /// A change of the gateway itself, which its own agent proposes.
+        case systemAgent = "system-agent"
     }
 
     package enum State: String, Sendable, CaseIterable {
@@ -48,6 +50,8 @@ package struct Approval: Sendable, Equatable {
     package var variables: [String] = []
     package var warnings: [String] = []
     package var risk = Risk.info
+    /// How far the action reaches, where the gateway says so.
+    package var reach: ApprovalReach?
     /// The decisions offered while the approval waits.
     package var decisions: [Decision]
     /// By the gateway's clock, as is `expiresAt`.
@@ -86,7 +90,7 @@ package struct Approval: Sendable, Equatable {
         self.id = id
         self.commandSHA256 = commandSHA256
         self.session = session.map { Printable.escaped($0).text }
-        kind = event.kind == .plugin ? .plugin : .exec
+        kind = Kind(event.kind)
         agent = request.agent.map { shown($0) }
         host = request.host.map { shown($0) }
         node = request.node.map { shown($0) }
@@ -95,13 +99,14 @@ package struct Approval: Sendable, Equatable {
         explanation = request.explanation.map { shown($0, bytes: ApprovalLimits.explanationBytes) }
         variables = lines(request.variables, bytes: ApprovalLimits.nameBytes)
         warnings = lines(request.warnings, bytes: ApprovalLimits.explanationBytes)
+        reach = request.reach.map { $0.shown { shown($0) } }
         let whole = request.wholeCommand
         command = whole.map { shown($0, bytes: ApprovalLimits.commandBytes) }
         let name =
             kind == .exec ? command ?? request.title.map { shown($0) } : request.title.map { shown($0) } ?? command
         title = ShownText.line(name ?? "\(kind.rawValue) approval")
-        // A command is shown beside its title; a plugin's words are shown as the title only.
-        if kind == .plugin, title != name ?? title { isCut = true }
+        // A command is shown beside its title; other words are shown as the title only.
+        if kind != .exec, title != name ?? title { isCut = true }
         risk =
             switch request.severity {
             case "critical": .critical
@@ -134,8 +139,9 @@ package struct Approval: Sendable, Equatable {
     package var question: String {
         var lines = [kind == .exec ? command ?? title : title]
         if let tool { lines.append("with \(tool)") }
-        if kind == .plugin, let command { lines.append(command) }
+        if kind != .exec, let command { lines.append(command) }
         if let explanation { lines.append(explanation) }
+        if let reach { lines.append(reach.line) }
         if let cwd { lines.append("in \(cwd)") }
         if let host { lines.append("on the \(host)") }
         if let node { lines.append("on node \(node)") }
@@ -143,6 +149,26 @@ package struct Approval: Sendable, Equatable {
         if !variables.isEmpty { lines.append("sets \(variables.joined(separator: ", "))") }
         if isTruncated { lines.append("… a part of it is too long to be shown, so it can only be denied") }
         return (lines + warnings.map { "! \($0)" }).joined(separator: "\n")
+    }
+}
+
+extension Approval.Kind {
+    init(_ kind: ApprovalEvent.Kind) {
+        self =
+            switch kind {
+            case .exec: .exec
+            case .plugin: .plugin
+            case .systemAgent: .systemAgent
+            }
+    }
+
+    /// As the gateway calls it.
+    package var ofGateway: ApprovalEvent.Kind {
+        switch self {
+        case .exec: .exec
+        case .plugin: .plugin
+        case .systemAgent: .systemAgent
+        }
     }
 }
 
@@ -243,6 +269,7 @@ extension Approval: JSONWritable {
             if !variables.isEmpty { writer.array("env", of: variables) }
             writer.array("warnings", of: warnings)
             writer.member("risk", risk.rawValue)
+            if let reach { writer.object("reach") { reach.write(to: &$0) } }
             writer.array("decisions", of: isPending ? decisions.map(\.rawValue) : [])
             writer.member("createdAt", createdAt)
             writer.member("expiresAt", expiresAt)

@@ -28,7 +28,9 @@ package struct ApprovalKind: WaitingKind {
     package func lists(of profile: GatewayProfile) -> [WaitingList<Approval>] {
         let commands = WaitingList<Approval>(ExecApprovalList()) { $0.kind == .exec }
         let plugins = WaitingList<Approval>(PluginApprovalList(), isMain: false) { $0.kind == .plugin }
+        let changes = WaitingList<Approval>(SystemAgentApprovalList(), isMain: false) { $0.kind == .systemAgent }
         return (profile.listsCommandApprovals ? [commands] : []) + (profile.listsPluginApprovals ? [plugins] : [])
+            + (profile.listsSystemAgentApprovals ? [changes] : [])
     }
 
     package func report(in event: GatewayEvent) -> ApprovalEvent? {
@@ -61,12 +63,30 @@ package struct ApprovalKind: WaitingKind {
         }
     }
 
+    /// Neither an event nor a row of a list says how far the action reaches.
+    package func isPart(_ report: ApprovalEvent) -> Bool {
+        gateway.profile?.tellsReachOfApprovals == true && !report.isResolved
+    }
+
+    package func complete(
+        _ id: String,
+        _ report: ApprovalEvent,
+        on loop: isolated EventLoop,
+        completion: @escaping (ApprovalEvent?) -> Void
+    ) {
+        gateway.call(ApprovalGet(id: id), on: loop) { completion((try? $0.get()).flatMap { report.whole($0) }) }
+    }
+
     // MARK: Deciding
 
     /// Whether the gateway lists the call for this kind of approval, or is not known yet.
     private func resolves(_ kind: Approval.Kind) -> Bool {
         guard let profile = gateway.profile else { return true }
-        return kind == .exec ? profile.resolvesCommandApprovals : profile.resolvesPluginApprovals
+        return switch kind {
+        case .exec: profile.resolvesCommandApprovals
+        case .plugin: profile.resolvesPluginApprovals
+        case .systemAgent: false
+        }
     }
 
     package func takesChoice(of approval: Approval) -> Bool {
@@ -85,8 +105,8 @@ package struct ApprovalKind: WaitingKind {
             gateway.call(ExecApprovalResolve(id: id, decision: text), on: loop) { completion($0.map { .accepted }) }
         case .plugin where resolves(.plugin):
             gateway.call(PluginApprovalResolve(id: id, decision: text), on: loop) { completion($0.map { .accepted }) }
-        case .exec, .plugin:
-            let kind = approval.kind == .plugin ? ApprovalEvent.Kind.plugin : .exec
+        case .exec, .plugin, .systemAgent:
+            let kind = approval.kind.ofGateway
             gateway.call(ApprovalResolve(id: id, kind: kind, decision: text), on: loop) { result in
                 let now = gateway.gatewayTime(on: loop)
                 completion(

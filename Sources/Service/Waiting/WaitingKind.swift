@@ -27,6 +27,15 @@ package protocol WaitingKind {
     /// The item that a report asks about; nil if the report is incomplete.
     /// - Parameter now: the time by the gateway's clock.
     func item(_ report: Item.Report, now: Timestamp) -> Item?
+    /// Whether the gateway says more of the item when it is asked about that item alone.
+    func isPart(_ report: Item.Report) -> Bool
+    /// Asks the gateway about one item; nil if it does not say, or the item does not wait.
+    func complete(
+        _ id: String,
+        _ report: Item.Report,
+        on loop: isolated EventLoop,
+        completion: @escaping (Item.Report?) -> Void
+    )
     /// Takes a row of a list whose event Ladle has missed.
     func missed(_ row: Item.Report, on loop: isolated EventLoop)
     /// Asks the gateway how an item ended; nil if it does not say.
@@ -62,6 +71,15 @@ extension WaitingKind {
     package static var isCancelledByStop: Bool { false }
     package func isOffered(by profile: GatewayProfile) -> Bool { true }
     package func missed(_ row: Item.Report, on loop: isolated EventLoop) {}
+    package func isPart(_ report: Item.Report) -> Bool { false }
+    package func complete(
+        _ id: String,
+        _ report: Item.Report,
+        on loop: isolated EventLoop,
+        completion: @escaping (Item.Report?) -> Void
+    ) {
+        completion(nil)
+    }
     package func recall(
         _ id: String,
         on loop: isolated EventLoop,

@@ -78,6 +78,9 @@ package final class WaitingService<Kind: WaitingKind> {
     private var waiters: [Register.Identity: [Waiter]] = [:]
     private var timer: TimerID?
     package private(set) var sight = WaitingSight.offline
+    /// Reports of items about which the gateway is asked more, by id. Such an item is taken when the answer has come, so that people
+    /// are asked about all of it.
+    private var parts: [String: Item.Report] = [:]
     /// The number of the last request for the lists; answers to earlier requests are ignored.
     private var request = 0
     /// How many lists of this request have not come.
@@ -238,6 +241,7 @@ package final class WaitingService<Kind: WaitingKind> {
 
     func linkLost(on loop: isolated EventLoop) {
         guard sight != .offline else { return }
+        for id in parts.keys.sorted() { takePart(id, on: loop) }
         sight = .offline
         request += 1
         asOf = loop.wallClock
@@ -326,6 +330,11 @@ package final class WaitingService<Kind: WaitingKind> {
         var unread: Set<String> = []
         let items = rows.compactMap { row -> Item? in
             if let id = row.id, !register.knows(id) { kind.missed(row, on: loop) }
+            if let id = row.id, kind.isPart(row) {
+                unread.insert(id)
+                if register[id]?.isPending != true { complete(id, row, on: loop) }
+                return nil
+            }
             if let item = kind.item(row, now: now) { return item }
             if let id = row.id { unread.insert(id) }
             return nil
@@ -360,11 +369,30 @@ package final class WaitingService<Kind: WaitingKind> {
         if case .shutdown = event.payload, Kind.isCancelledByStop { register.gatewayStops() }
         guard let report = kind.report(in: event) else { return }
         let now = gatewayTime(on: loop)
+        if let id = report.id, kind.isPart(report) { return complete(id, report, on: loop) }
         if report.isResolved {
+            if let id = report.id { takePart(id, on: loop) }
             publish(register.resolved(report, own: clientName, now: now), on: loop)
         } else if let item = kind.item(report, now: now) {
             publish(register.requested(item, now: now), on: loop)
         }
+    }
+
+    private func complete(_ id: String, _ report: Item.Report, on loop: isolated EventLoop) {
+        let isAsked = parts.updateValue(report, forKey: id) != nil
+        guard !isAsked else { return }
+        kind.complete(id, report, on: loop) { [weak self] whole in
+            guard let self, parts[id] != nil else { return }
+            takePart(id, as: whole, on: loop)
+        }
+    }
+
+    /// Takes an item as far as it is known.
+    private func takePart(_ id: String, as whole: Item.Report? = nil, on loop: isolated EventLoop) {
+        guard let part = parts.removeValue(forKey: id) else { return }
+        let now = gatewayTime(on: loop)
+        guard let item = kind.item(whole ?? part, now: now) else { return }
+        publish(register.requested(item, now: now), on: loop)
     }
 
     // MARK: Time
