@@ -44,7 +44,8 @@ struct PageReader: Sendable {
                 if found.rows[id] == nil {
                     memory[id]?.settleDoubt(page.rows, askedAt: askedAt, aheadMs: matching.clockSkewMs, now: now)
                 }
-                judge(id, page, rows, end, isInFlight: id == inFlight, now: now, in: &memory, to: &changes)
+                let isNamed = id == inFlight || page.activeRuns?.contains { memory.resolved($0) == id } ?? false
+                judge(id, page, rows, end, isInFlight: isNamed, now: now, in: &memory, to: &changes)
             }
             if let shown = page.conversation { memory[id]?.conversation = shown }
             if isNews || memory[id]?.isOver == false { memory[id]?.pageSeen() }
@@ -175,7 +176,9 @@ struct PageReader: Sendable {
             let rows = turn.rows.filter { !turn.isNote($0) }
             memory[id]?.take(rows)
             if pageAt != nil, turn.user != nil, !turn.isJoined { memory[id]?.message.stored() }
-            if let user = turn.user, !turn.isJoined { memory[id]?.message.shown(as: Words(user), isPrompt: user.resumesTurn) }
+            if let user = turn.user, !turn.isJoined {
+                memory[id]?.message.shown(as: Words(user), isPrompt: user.resumesTurn)
+            }
             found.rows[id, default: []] += rows
             if place == turns.count - 1 { found.last = id }
         }

@@ -249,7 +249,7 @@ struct RunReducer: Sendable {
             aborted ? .aborted : failed ? .failed : .completed,
             error: failed && !aborted ? event.error : nil,
             sequence: sequence,
-            isLast: event.isFallbackExhausted,
+            isLast: event.isLastTry,
             now: now
         )
     }

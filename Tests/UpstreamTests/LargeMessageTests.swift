@@ -37,6 +37,21 @@ struct LargeMessageTests {
         #expect(link.machine.counters.unreadableFrames == 1 && link.events.map(\.name) == ["b"])
     }
 
+    /// The newest gateways close a connection whose pong takes longer than 25 seconds.
+    @Test func `a ping is answered while a large message before it is parsed`() throws {
+        var link = try LinkHarness()
+        link.parsesAtOnce = false
+        link.goOnline()
+        var ping: [UInt8] = []
+        WebSocketEncoder.append(.ping, [5, 6], mask: nil, to: &ping)
+        link.feed(Self.frames(Self.large, Self.event("b")) + ping + Self.frames(Self.event("c")))
+        #expect(link.parsing.count == 1 && link.events.isEmpty)
+        #expect(link.pongs == [[5, 6]])
+        link.parseNext()
+        #expect(link.events.map(\.name) == ["large", "b", "c"])
+        #expect(link.pongs.count == 1)
+    }
+
     @Test func `no deadline of reading strikes while a message is parsed`() throws {
         var link = try LinkHarness()
         link.parsesAtOnce = false

@@ -145,6 +145,8 @@ package struct ChatHistory: GatewayCall {
         /// Nil if the gateway says nothing about a run in progress.
         package let hasInFlightRun: Bool?
         package let hasActiveRun: Bool?
+        /// The newest gateways: the runs under way, where they know which.
+        package let activeRuns: Set<String>?
         /// Newer gateways: the outcome of the session's last run; nil while one is active, or if it was interrupted.
         package let lastRunEnd: RunEnd?
         /// Newer gateways: the start of the session's last run. For a message that it refused to run, 2026.6.11 writes the time of
@@ -164,7 +166,9 @@ package struct ChatHistory: GatewayCall {
             inFlightText = run?["text"]?.string
             hasInFlightRun = run.map { !$0.isNull }
             let session = payload["sessionInfo"]
-            hasActiveRun = session?["hasActiveRun"]?.bool
+            activeRuns = session.flatMap { SessionRow($0).activeRuns }
+            // The whole set of a page counts more than the gateway's summary of it.
+            hasActiveRun = activeRuns.map { !$0.isEmpty } ?? session?["hasActiveRun"]?.bool
             lastRunStart = GatewayTime.read(session?["startedAt"])
             lastRunEnd =
                 switch session?["status"]?.string {

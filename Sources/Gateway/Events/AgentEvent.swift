@@ -142,8 +142,10 @@ extension AgentEvent {
         package var endedAt: Timestamp? { GatewayTime.read(data["endedAt"]) }
         package var isAborted: Bool { data["aborted"]?.bool ?? data["stopReason"]?.equals("aborted") ?? false }
         package var error: String? { data["error"]?.string ?? data["error"]?["message"]?.string }
-        /// Whether no other model is left to try.
-        package var isFallbackExhausted: Bool { data["fallbackExhaustedFailure"]?.bool ?? false }
+        /// Whether no further try follows: no other model is left, or the newest gateways say that the work is settled.
+        package var isLastTry: Bool {
+            data["fallbackExhaustedFailure"]?.bool == true || data["executionSettled"]?.bool == true
+        }
         package var fallback: Fallback { Fallback(data) }
     }
 

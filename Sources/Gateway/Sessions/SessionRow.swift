@@ -30,6 +30,14 @@ package struct SessionRow: Sendable {
     }
     package var verboseLevel: String? { value["verboseLevel"]?.string }
     package var status: String? { value["status"]?.string }
+    /// The whole set of the runs under way; nil if the row does not say, or says that they cannot be named. A row of a page or a list
+    /// has the set or leaves it out. In an event the set replaces the one before, a missing one changes nothing, and null makes it
+    /// unknown, so in an event too only an empty set says that the session is idle.
+    package var activeRuns: Set<String>? {
+        guard let list = value["activeRunIds"], list.kind == .array else { return nil }
+        let ids = list.elements.compactMap(\.identifier)
+        return ids.count == list.count ? Set(ids) : nil
+    }
     package var wasAborted: Bool { value["abortedLastRun"]?.bool ?? false }
     /// Milliseconds since 1970.
     package var updatedAt: Int64? { value["updatedAt"]?.int }

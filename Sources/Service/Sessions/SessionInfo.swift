@@ -120,7 +120,8 @@ package struct SessionInfo: Sendable, Equatable {
     }
 
     package func state(isActive: Bool?) -> State {
-        if isActive ?? (status == "running") { return .running }
+        // Of a run that waits for capacity, the newest gateways say that it is queued.
+        if isActive ?? (status == "running" || status == "queued") { return .running }
         switch status {
         case "failed", "timeout": return .failed
         case "killed": return .aborted

@@ -76,7 +76,12 @@ struct ClientWebSocket {
     }
 
     mutating func next() -> Input? {
-        guard !isParsing else { return nil }
+        if isParsing {
+            // The gateway gives a pong little time, so a ping overtakes the messages behind a large one.
+            guard let place = received.firstIndex(where: \.isPing) else { return nil }
+            if case .answerPing(let payload) = received.remove(at: place) { return .ping(payload) }
+            return nil
+        }
         if let (document, size) = parsed {
             parsed = nil
             return .message(document, size: size)
@@ -153,4 +158,8 @@ struct ClientWebSocket {
     }
 
     private mutating func maskKey() -> UInt32 { UInt32(truncatingIfNeeded: random.next() as UInt64) }
+}
+
+extension WebSocketSession.Action {
+    fileprivate var isPing: Bool { if case .answerPing = self { true } else { false } }
 }
