@@ -12,7 +12,6 @@ import random
 import re
 import signal
 import socket
-import statistics
 import subprocess
 import time
 
@@ -20,7 +19,7 @@ import h2.config
 import h2.connection
 import h2.events
 
-from harness import LADLE, DemoGateway, Serve, Tally, options, routes, scratch, until
+from harness import LADLE, DemoGateway, Serve, Stopwatch, Tally, options, routes, scratch, until
 from raw import ask as ask_over, certificate, read_answer, request as request_to, tcp
 
 chosen = options(rounds=(60, 400), races=(40, 400), rotations=(40, 300), applications=(1500, 20000))
@@ -206,7 +205,7 @@ def malformed():
     tally.check(ask("GET", "/v1/status", bearer(good)).status == 200, "the good one")
     wrong_ticket = ask("GET", "/v1/events?ticket=ldt_wrong", {})
     tally.check(wrong_ticket.status == 401 and wrong_ticket.json["detail"] in next(iter(texts)), "a wrong ticket is told otherwise")
-    # Time, taken by turns in ever another order, so that whatever else this machine does falls on all alike.
+    # Time, taken by turns in ever another order. Other programs only ever add to it: the fast tenth of each kind is Ladle's own time.
     order = [(kind, value) for kind, value in kinds.items() if kind != "very long"]
     for _ in range(chosen.rounds):
         random.shuffle(order)
@@ -218,12 +217,12 @@ def malformed():
             one.recv(65536)
             times[kind].append(time.perf_counter() - start)
             one.close()
-    medians = {kind: statistics.median(list_) for kind, list_ in times.items() if list_}
-    fast, slow = min(medians, key=medians.get), max(medians, key=medians.get)
-    ratio = medians[slow] / medians[fast]
+    own = {kind: sorted(list_)[len(list_) // 10] for kind, list_ in times.items() if list_}
+    fast, slow = min(own, key=own.get), max(own, key=own.get)
+    ratio = own[slow] / own[fast]
     print(
-        f"access: {len(kinds)} kinds of wrong credentials, one text; medians of {chosen.rounds}: {medians[fast] * 1e6:.0f} us "
-        f"({fast}) to {medians[slow] * 1e6:.0f} us ({slow}), ratio {ratio:.2f}")
+        f"access: {len(kinds)} kinds of wrong credentials, one text; the fast tenth of {chosen.rounds}: {own[fast] * 1e6:.0f} us "
+        f"({fast}) to {own[slow] * 1e6:.0f} us ({slow}), ratio {ratio:.2f}")
     tally.check(ratio < 1.6, f"the time tells {slow} from {fast}: {ratio:.2f}")
 
 
@@ -231,7 +230,7 @@ def malformed():
 
 def drain(one, seconds=5):
     """What still comes until the end, and how long that took; None when it did not end."""
-    start, raw = time.monotonic(), b""
+    watch, raw = Stopwatch(serve), b""
     one.settimeout(seconds)
     try:
         while piece := one.recv(65536):
@@ -240,7 +239,7 @@ def drain(one, seconds=5):
         return raw, None
     except OSError:
         pass
-    return raw, time.monotonic() - start
+    return raw, watch.seconds
 
 
 def open_streams(token):
@@ -346,7 +345,7 @@ class Streams:
         self.socket.sendall(self.link.data_to_send())
         return number
 
-    def until(self, condition, seconds=5):
+    def until(self, condition, seconds=20):
         """False when it did not come to that."""
         end = time.monotonic() + seconds
         self.socket.settimeout(0.05)
@@ -385,9 +384,9 @@ def end_of_tokens_h2():
             serve.call("DELETE", f"/v1/tokens/{mine['id']}")
         elif what == "rotated":
             secrets["a token rotated beside HTTP/2"] = serve.json("POST", f"/v1/tokens/{mine['id']}/rotate", {})[1]["token"]
-        begin = time.monotonic()
-        ended = streams.until(lambda: {events, lines, poll} <= streams.over, seconds=4)
-        took = time.monotonic() - begin
+        watch = Stopwatch(serve)
+        ended = streams.until(lambda: {events, lines, poll} <= streams.over, seconds=8)
+        took = watch.seconds
         tally.check(ended and took < (3 if what == "expired" else 1), f"over HTTP/2, {what}: {streams.over} over after {took:.1f} s")
         tally.check(f"token_{what}".encode() in streams.bytes[events], f"over HTTP/2, {what}: {streams.bytes[events][-200:]}")
         tally.check(streams.status.get(poll) in ("401", None), f"over HTTP/2, {what}: the poll got {streams.status.get(poll)}")
@@ -444,32 +443,31 @@ def pairing():
 
 
 def pairing_flood():
-    """Its own server, with the limits as they are: five a minute for each user, and no more than eight of one waiting."""
-    calm = Serve().linked()
+    """Its own server, with the limits as they are: five a minute for each user, and no more than eight of one waiting. Somebody else
+    asks it and, in the same moment, a server that has nothing to do: that is what the answer may be held against."""
+    calm, idle = Serve().linked(), Serve().linked()
 
     def apply(uid, name):
         body = json.dumps({"name": name, "scopes": ["admin"]}).encode()
         return ask_over(tcp("127.0.0.1", calm.port, uid), "POST", "/v1/pairing", f"127.0.0.1:{calm.port}", (), body)
 
-    def bystander(count=100):
-        times = []
-        for _ in range(count):
-            begin = time.perf_counter()
-            calm.call("GET", "/healthz")
-            times.append(time.perf_counter() - begin)
-        return sorted(times)[int(count * 0.9)]
-
-    quiet = bystander()
+    waits = {calm: [], idle: []}
     before = calm.resident()
     statuses, begin = {}, time.monotonic()
     for number in range(chosen.applications):
         answer = apply(STRANGER, f"phone {number}")
         statuses[answer.status] = statuses.get(answer.status, 0) + 1
+        if number % 10 == 0:
+            for server, times in waits.items():
+                begun = time.perf_counter()
+                server.call("GET", "/healthz")
+                times.append(time.perf_counter() - begun)
     minutes = (time.monotonic() - begin) / 60
     tally.check(statuses.get(202, 0) <= 8 and set(statuses) == {202, 429}, f"a flood of applications: {statuses}")
     tally.check(statuses[202] <= 5 + 5 * minutes + 1, f"more than five a minute: {statuses} in {minutes:.1f} min")
     tally.check("retry-after" in answer.fields and answer.fields.get("ratelimit-policy", "").startswith('"pairing";q=5;w=60'), f"{answer.fields}")
-    tally.check(bystander() < max(3 * quiet, 0.005), "others wait while one applies")
+    beside, alone = (sorted(times)[len(times) * 9 // 10] * 1e3 for times in waits.values())
+    tally.check(beside < max(3 * alone, 5), f"others wait while one applies: {beside:.1f} ms, at an idle server {alone:.1f} ms")
     # Others have their own room and their own names.
     mine, theirs = apply(1001, "phone"), apply(1002, "phone")
     tally.check((mine.status, theirs.status) == (202, 202), f"others in a flood: {mine.status}, {theirs.status}")

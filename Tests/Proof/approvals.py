@@ -15,7 +15,7 @@ import random
 import threading
 import time
 
-from harness import EventStream, FaultyGateway, Serve, Tally, free_port, options, scratch, until
+from harness import EventStream, FaultyGateway, Serve, Stopwatch, Tally, free_port, options, scratch, until
 
 OPTIONS = options(rounds=(15, 100), seed=(0, 0), timed=(100, 1000))
 ROUNDS = OPTIONS.rounds
@@ -152,7 +152,7 @@ def loop(tally, release):
     gateway, ladle = start_gateway(), start_ladle()
     ladle.linked()
     follower = Follower(port)
-    until(lambda: follower.last, 10, what="the stream's first id")
+    until(lambda: follower.last, what="the stream's first id")
     deciders = Deciders(follower, port, random.Random(SEED + 1))
     kills = collections.Counter()
     began = time.monotonic()
@@ -246,30 +246,30 @@ def percentile(values, share):
 
 
 def timed(tally):
-    """From the call of the client to the frame at the gateway, by the clock of the host. A host that is busy with something else
-    holds single ones up, so one series in three has to do, and the short form, beside which others run, only tells the figure."""
+    """From the call of the client to the frame at the gateway, by the clock of the host; without the time that other programs had the
+    processor meanwhile."""
     file = pathlib.Path(scratch()) / "decisions.ndjson"
     gateway = FaultyGateway("--protocol", "4", "--decisions", str(file))
     ladle = Serve("--log-level", "error", state=scratch(), gateway=gateway.url).linked()
     connection = http.client.HTTPConnection("127.0.0.1", ladle.port, timeout=20)
     stream = EventStream(ladle, "?types=approval")
     asked = (data["approval"]["id"] for _, name, data in stream if name == "approval" and data["approval"]["state"] == "pending")
-    for series in range(3):
-        started = {}
-        for number in range(OPTIONS.timed):
-            ladle.call("POST", "/v1/messages", {"session": f"t{series}-{number}", "text": "approve date"})
-            id = next(asked)
-            body = json.dumps({"decision": "deny"})
-            started[id] = time.monotonic_ns()
-            connection.request("POST", f"/v1/approvals/{id}", body, {"Content-Type": "application/json"})
-            answer = connection.getresponse()
-            answer.read()
-            tally.check(answer.status == 200, f"decided: {answer.status}")
-        spans = [(line["ns"] - started[line["id"]]) / 1e6 for line in lines(file) if line["id"] in started]
-        ninety_nine = percentile(spans, 0.99)
-        print(f"POST to frame: median {percentile(spans, 0.5):.2f} ms, p99 {ninety_nine:.2f} ms, worst {max(spans):.2f} ms of {len(spans)}")
-        if ninety_nine < WIRE_MS or not OPTIONS.long:
-            break
+    started, kept = {}, {}
+    for number in range(OPTIONS.timed):
+        ladle.call("POST", "/v1/messages", {"session": f"t{number}", "text": "approve date"})
+        id = next(asked)
+        body = json.dumps({"decision": "deny"})
+        watch = Stopwatch(ladle, gateway)
+        started[id] = time.monotonic_ns()
+        connection.request("POST", f"/v1/approvals/{id}", body, {"Content-Type": "application/json"})
+        answer = connection.getresponse()
+        answer.read()
+        kept[id] = watch.kept
+        tally.check(answer.status == 200, f"decided: {answer.status}")
+    spans = [(line["ns"] - started[line["id"]]) / 1e6 - kept[line["id"]] * 1e3 for line in lines(file) if line["id"] in started]
+    ninety_nine = percentile(spans, 0.99)
+    print(f"POST to frame: median {percentile(spans, 0.5):.2f} ms, p99 {ninety_nine:.2f} ms, worst {max(spans):.2f} ms of {len(spans)}")
+    # A debug build has no bar.
     tally.check(ninety_nine < WIRE_MS or not OPTIONS.long, f"99 in 100 are at the gateway within {WIRE_MS} ms: {ninety_nine:.2f} ms")
     stream.close()
 

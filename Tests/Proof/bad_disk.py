@@ -100,7 +100,7 @@ def full(tally):
     ballast.unlink()
     ladle = Serve(state=disk, gateway=AWAY)
     tally.check(kept(ladle) >= accepted, f"all {len(accepted)} accepted are there once there is room")
-    tally.check(until(lambda: send(ladle, "room again")[0] == 202, 10), "and sends are taken again")
+    tally.check(until(lambda: send(ladle, "room again")[0] == 202), "and sends are taken again")
     ladle.kill()
     subprocess.run(["umount", "-l", disk])
 
@@ -118,7 +118,7 @@ def failing(tally):
     tally.check(kept(ladle) == ids, "nothing of it is stored, and reads go on")
     tally.check(ladle.call("GET", "/readyz")[0] == 503, "readyz says so")
     resource.prlimit(ladle.process.pid, resource.RLIMIT_FSIZE, limits)
-    tally.check(until(lambda: send(ladle, "after")[0] == 202, 10), "a disk that works again is used again")
+    tally.check(until(lambda: send(ladle, "after")[0] == 202), "a disk that works again is used again")
     until(lambda: ladle.json("GET", "/v1/outbox")[1]["pending"] == 0)
     tally.check(len(kept(ladle)) == 4, "each is there once")
     ladle.kill()

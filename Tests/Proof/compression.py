@@ -8,7 +8,7 @@ import socket
 import time
 import zlib
 
-from harness import SANITIZER, Serve, Tally, options, until
+from harness import SANITIZER, Serve, Stopwatch, Tally, options, until
 
 options()
 tally = Tally()
@@ -50,7 +50,6 @@ class Coded:
     """A stream as it comes, expanded piece by piece."""
 
     def __init__(self, query, encoding="gzip", version="1.1", accept="text/event-stream"):
-        self.start = time.monotonic()
         self.socket = socket.create_connection(("127.0.0.1", server.port), 5)
         encoding = f"Accept-Encoding: {encoding}\r\n" if encoding else ""
         self.socket.sendall(f"GET /v1/events{query} HTTP/{version}\r\nHost: 127.0.0.1:{server.port}\r\nAccept: {accept}\r\n{encoding}\r\n".encode())
@@ -80,7 +79,7 @@ class Coded:
         self.wire += len(data)
         self.text += self.inflate.decompress(data) if self.inflate else data
 
-    def until(self, what, seconds=5):
+    def until(self, what, seconds=20):
         end = time.monotonic() + seconds
         while what not in self.text and time.monotonic() < end:
             self.socket.settimeout(max(end - time.monotonic(), 0.01))
@@ -109,9 +108,10 @@ for value in ("br", "1", ""):
     tally.check(status == 400, f"compress={value!r}: {status}")
 first = []
 for _ in range(20):
+    watch = Stopwatch(server)
     stream = Coded("?compress=gzip")
     stream.until(b"\n\n")
-    first.append(time.monotonic() - stream.start)
+    first.append(watch.seconds)
     stream.socket.close()
 first.sort()
 tally.check(first[18] < 0.05, f"the first event is decoded after {first[18] * 1000:.1f} ms")
@@ -119,7 +119,7 @@ tally.check(first[18] < 0.05, f"the first event is decoded after {first[18] * 10
 stream = Coded("?limit=3&types=outbox", None)
 for _ in range(4):
     say(f"agent:main:count{os.urandom(3).hex()}")
-stream.until(b"never", 3)
+stream.until(b"never")
 tally.check(stream.ended and stream.text.count(b"event: outbox") == 3, f"limit=3 gives 3 events: {stream.text.count(b'event: outbox')}")
 stream = Coded("?compress=gzip")
 tally.check("vary: accept-encoding" in stream.head and "cache-control: no-store, no-transform" in stream.head, f"its head: {stream.head}")
@@ -136,7 +136,7 @@ stream.socket.close()
 for version, accept in (("1.1", "text/event-stream"), ("1.1", "application/x-ndjson"), ("1.0", "text/event-stream"), ("1.1", "text/plain")):
     stream = Coded("?compress=gzip&limit=1", version=version, accept=accept)
     say(f"agent:main:end{os.urandom(3).hex()}")
-    stream.until(b"never", 3)
+    stream.until(b"never")
     tally.check(stream.inflate.eof and stream.text, f"HTTP/{version} {accept}: the gzip member ends with the stream, its checksum right")
     stream.socket.close()
 

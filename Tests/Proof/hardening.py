@@ -28,7 +28,7 @@ def goodbye():
     server = Serve(gateway=gateway.url).linked()
     first = gateway.connections[-1]
     first.event("shutdown", {"reason": "restart", "restartExpectedMs": 1500})
-    until(lambda: link(server) != "online", 5, what="an offline link after the goodbye")
+    until(lambda: link(server) != "online", what="an offline link after the goodbye")
     until(lambda: len(gateway.connections) > 1 and link(server) == "online", 20, what="a new connection")
     status, answer = server.json("POST", "/v1/messages?wait=10", {"text": "after all"})
     tally.check(status == 200 and answer["entry"]["state"] in ("accepted", "delivered"), f"a message after the goodbye: {status} {answer}")
@@ -85,7 +85,7 @@ def words():
             found = server.json("GET", f"/v1/messages?session={session}")[1]["messages"]
             return {message["role"] for message in found if text in message["text"]} >= {"user", "assistant"} and found
 
-        tally.check(until(told, 10, what=f"message and answer with {text}"), text)
+        tally.check(until(told, what=f"message and answer with {text}"), text)
     server.kill()
 
 

@@ -122,6 +122,34 @@ def until(condition, seconds=20, every=0.01, what="the condition"):
     raise TimeoutError(f"{what() if callable(what) else what} did not come within {seconds} s")
 
 
+class Stopwatch:
+    """Seconds since it was made, less those in which a thread of this process or of one of the programs was ready to run and others
+    had the processors: the kernel counts that for each thread. So a bar over it holds beside other work too."""
+
+    def __init__(self, *programs):
+        self.processes = [os.getpid(), *(program.process.pid for program in programs)]
+        self.start, self.before = time.monotonic(), self._threads()
+
+    def _threads(self):
+        """Nanoseconds that each thread was kept waiting."""
+        kept = {}
+        for process in self.processes:
+            for file in pathlib.Path(f"/proc/{process}/task").glob("*/schedstat"):
+                try:
+                    kept[file] = int(file.read_text().split()[1])
+                except OSError:
+                    pass  # the thread has ended
+        return kept
+
+    @property
+    def kept(self):
+        return sum(kept - self.before.get(file, 0) for file, kept in self._threads().items()) / 1e9
+
+    @property
+    def seconds(self):
+        return time.monotonic() - self.start - self.kept
+
+
 class Program:
     """One run of the binary, or of another `program`. `ready` is the pattern of the output line after which it is of use;
     `prefix` is a command that executes it."""

@@ -182,7 +182,7 @@ def loop(tally, *release):
     gateway, ladle = start_gateway(), start_ladle()
     deadline = time.monotonic() + ROUNDS * 10 + 120
     follower = Follower(port)
-    until(lambda: follower.last, 10, what="the stream's first id")
+    until(lambda: follower.last, what="the stream's first id")
     posters = [Poster(f"kill-{n}", port, deadline) for n in range(OPTIONS.sessions)]
     kills = collections.Counter()
     began = time.monotonic()

@@ -18,7 +18,7 @@ import h2.config
 import h2.connection
 import h2.events
 
-from harness import LADLE, DemoGateway, Serve, Tally, options, scratch, until
+from harness import LADLE, DemoGateway, Serve, Stopwatch, Tally, options, scratch, until
 
 chosen = options(streams=(1500, 10_000))
 tally = Tally()
@@ -99,10 +99,11 @@ tally.check(True, "a peer that does not read is let go")
 wire.socket.close()
 # After a refusal the peer may read, not stay
 before = quick.descriptors()
+watch = Stopwatch(quick)
 wire = Wire(quick.port, b"BROKEN\r\n\r\n")
-until(lambda: wire.socket.recv(4096), 2)
-until(lambda: quick.descriptors() <= before, 2, what="the end of lingering")
-tally.check(time.monotonic() - wire.start < 1.5, f"a refused peer that stays is cut after the linger: {time.monotonic() - wire.start:.1f} s")
+until(lambda: wire.socket.recv(4096))
+until(lambda: quick.descriptors() <= before, what="the end of lingering")
+tally.check(watch.seconds < 1.5, f"a refused peer that stays is cut after the linger: {watch.seconds:.1f} s")
 
 # Sizes
 for what, data, wanted in (
@@ -123,13 +124,13 @@ few = Serve("--limits-connections", "5", "--events-streams", "3")
 # Of `demo`'s own connections none counts here: those are the gateway's.
 held = [Wire(few.port, b"GET /healthz HTTP/1.1\r\n" + host(few) + b"\r\n") for _ in range(5)]
 for wire in held:
-    until(lambda: wire.socket.recv(4096), 2)
+    until(lambda: wire.socket.recv(4096))
 got, took = Wire(few.port).rest()
 tally.check(problem(got) == (503, "TOO_MANY_CONNECTIONS") and b"retry-after" in got.lower(), f"a sixth connection of five: {got[:40]!r}")
 got, took = Wire(few.port, b"GET /healthz HTTP/1.1\r\n" + host(few) + b"\r\n").rest()
 tally.check(problem(got) == (503, "TOO_MANY_CONNECTIONS"), "the same for one that has asked already")
 held.pop().socket.close()
-until(lambda: few.call("GET", "/healthz")[0] == 200, 2, what="room")
+until(lambda: few.call("GET", "/healthz")[0] == 200, what="room")
 for wire in held:
     wire.socket.close()
 time.sleep(0.1)
@@ -139,7 +140,7 @@ def stream(server, query="", fields=b""):
     return Wire(server.port, b"GET /v1/events" + query.encode() + b" HTTP/1.1\r\n" + host(server) + b"Accept: text/event-stream\r\n" + fields + b"\r\n")
 
 
-def reads(wire, what, seconds=3):
+def reads(wire, what, seconds=20):
     data, end = b"", time.monotonic() + seconds
     wire.socket.settimeout(0.2)
     while what not in data and time.monotonic() < end:
@@ -155,10 +156,10 @@ def reads(wire, what, seconds=3):
 
 held = [stream(few) for _ in range(3)]
 tally.check(all(b"event: hello" in reads(wire, b"event: hello") for wire in held), "three streams of three")
-data, took = stream(few).rest(3)
+data, took = stream(few).rest()
 tally.check(data.startswith(b"HTTP/1.1 200 ") and b"event: hello" in data and b"too_many_streams" in data and took, "a fourth is told why, and ends")
 held.pop().socket.close()
-until(lambda: b"too_many" not in stream(few, "?limit=1").rest(0.3)[0], 3, what="room for a stream")
+until(lambda: b"too_many" not in stream(few, "?limit=1").rest(0.3)[0], what="room for a stream")
 tally.check(few.stop() == 0, "the second server ends as it should")
 
 # Descriptors: clients never take those that the link needs
@@ -176,7 +177,7 @@ until(lambda: sum("link.online" in line for line in narrow.lines) == 2, 30, what
 tally.check(True, "a crowd of connections leaves the link its descriptor")
 for one in crowd:
     one.close()
-until(lambda: narrow.call("GET", "/readyz")[0] == 200, 10, what="room after the crowd")
+until(lambda: narrow.call("GET", "/readyz")[0] == 200, what="room after the crowd")
 tally.check(narrow.stop() == 0, "the crowded server ends as it should")
 
 # Over TLS, where HTTP/2 clients want to be told in HTTP/2
@@ -231,11 +232,11 @@ addresses = subprocess.run(["hostname", "-I"], capture_output=True, text=True).s
 outside = next((one for one in addresses if "." in one), None)
 if outside:
     reach = Serve("--limits-connections-per-peer", "4", "--insecure-lan", "--listen", f"127.0.0.1:0,{outside}:0")
-    port = int(until(lambda: next((line.rsplit(":", 1)[1] for line in reach.lines if f"listening on http://{outside}:" in line), None), 5))
+    port = int(until(lambda: next((line.rsplit(":", 1)[1] for line in reach.lines if f"listening on http://{outside}:" in line), None)))
     ask = f"GET /healthz HTTP/1.1\r\nHost: {outside}:{port}\r\n\r\n".encode()
     held = [Wire(port, ask, host=outside) for _ in range(4)]
     for wire in held:
-        until(lambda: wire.socket.recv(4096), 2)
+        until(lambda: wire.socket.recv(4096))
     got, took = Wire(port, ask, host=outside).rest()
     tally.check(problem(got) == (503, "TOO_MANY_CONNECTIONS"), f"a fifth connection of one address with four: {got[:40]!r}")
     served(reach, "one address")
@@ -330,8 +331,9 @@ for first, second, code in ((signal.SIGTERM, signal.SIGTERM, 143), (signal.SIGIN
     tally.check(again.process.poll() is None, "the first signal waits for the request under way")
     start = time.monotonic()
     again.process.send_signal(second)
-    got = again.process.wait(5)
-    tally.check(got in (code, -second) and time.monotonic() - start < 0.5, f"the second signal ends it after {time.monotonic() - start:.2f} s: {got}, not {code}")
+    got = again.process.wait(20)
+    # Half of the time that it gives the request under way.
+    tally.check(got in (code, -second) and time.monotonic() - start < 2.5, f"the second signal ends it after {time.monotonic() - start:.2f} s: {got}, not {code}")
 
 # Exit codes
 here = Serve()

@@ -13,14 +13,14 @@ import subprocess
 import threading
 import time
 
-from harness import LADLE, EventStream, FaultyGateway, Serve, Tally, options, scratch, until
+from harness import LADLE, EventStream, FaultyGateway, Serve, Stopwatch, Tally, options, scratch, until
 
 chosen = options(starts=(10, 50), drops=(200, 10_000))
 tally = Tally()
 
 
 class Relay:
-    """A TCP relay in front of a gateway; `tls` ends TLS here. It notes when a client came and when each answer passed."""
+    """A TCP relay in front of a gateway; `tls` ends TLS here. It notes how long after a client came the second answer passed."""
 
     def __init__(self, gateway, tls=None):
         self.gateway = gateway
@@ -36,9 +36,9 @@ class Relay:
                 client, _ = self.listener.accept()
             except OSError:
                 return
-            threading.Thread(target=self._serve, args=(client, time.perf_counter()), daemon=True).start()
+            threading.Thread(target=self._serve, args=(client, Stopwatch(self.gateway)), daemon=True).start()
 
-    def _serve(self, client, began):
+    def _serve(self, client, watch):
         try:
             client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             if self.tls:
@@ -58,9 +58,9 @@ class Relay:
             seen = seen[-16:] + piece
             answers += seen.count(b'"type":"res"')
             seen = seen[-11:]
-            if answers >= 2 and began:
-                self.times.append((time.perf_counter() - began) * 1000)
-                began = None
+            if answers >= 2 and watch:
+                self.times.append(watch.seconds * 1000)
+                watch = None
         client.close()
 
     @staticmethod
@@ -128,10 +128,10 @@ def drops():
     for number in range(chosen.drops):
         if number == warm:
             descriptors, resident = server.descriptors(), server.resident()
-        start = time.perf_counter()
+        watch = Stopwatch(server, gateway)
         gateway.control("POST", "drop")
         events.next(lambda status: status["state"] == "offline")
-        noticed.append((time.perf_counter() - start) * 1000)
+        noticed.append(watch.seconds * 1000)
         server.process.send_signal(signal.SIGHUP)
         events.next(lambda status: status["state"] == "online")
     took = time.monotonic() - began

@@ -9,7 +9,7 @@ import subprocess
 import time
 
 import harness
-from harness import ROOT, FaultyGateway, Serve, Tally, options, until
+from harness import ROOT, FaultyGateway, Serve, Stopwatch, Tally, options, until
 
 chosen = options(requests=(5_000, 40_000), rounds=(2, 5))
 tally = Tally()
@@ -33,10 +33,10 @@ def asked():
 
 
 def timed(path):
-    start = time.monotonic()
+    watch = Stopwatch(ladle)
     status, _, body = ladle.call("GET", path)
     tally.check(status == 200, f"{path}: {status} {body[:200]}")
-    return time.monotonic() - start, body
+    return watch.seconds, body
 
 
 def quiet():
@@ -61,8 +61,9 @@ def load(path):
     return (cpu() - before) / chosen.requests * 1e6
 
 
-took, _ = timed("/v1/sessions?refresh=true")
-tally.check(took >= SLOW, f"`refresh` asks the gateway: {took * 1000:.0f} ms")
+before = asked()
+timed("/v1/sessions?refresh=true")
+tally.check(asked() > before, "`refresh` asks the gateway")
 quiet()
 before = asked()
 for path in PATHS:
@@ -83,8 +84,8 @@ if chosen.long:
 # One event later it is true again.
 status, answer = ladle.json("POST", "/v1/messages?wait=20", {"text": "say the sky is blue", "session": "den"})
 tally.check(status == 200, f"a message: {status} {answer}")
-until(lambda: b"the sky is blue" in timed("/v1/messages?session=den")[1], 5, what="the message in the history")
-until(lambda: "sky is blue" in json.loads(timed("/v1/sessions/den")[1])["preview"], 5, what="the preview")
+until(lambda: b"the sky is blue" in timed("/v1/messages?session=den")[1], what="the message in the history")
+until(lambda: "sky is blue" in json.loads(timed("/v1/sessions/den")[1])["preview"], what="the preview")
 ladle.json("PATCH", "/v1/sessions/den", {"label": "The den"}, headers={"If-Match": "*"})
 tally.check(json.loads(timed("/v1/sessions/den")[1])["title"] == "The den", "a change shows at once")
 tally.end()

@@ -25,7 +25,7 @@ is_root = os.getuid() == 0
 
 class OnUnix(http.client.HTTPConnection):
     def __init__(self, path):
-        super().__init__("localhost", timeout=5)
+        super().__init__("localhost", timeout=20)
         self.path = str(path)
 
     def connect(self):
@@ -236,7 +236,7 @@ run = Activated([first, second, third], names=["http", "http", "local"])
 waiting.settimeout(10)
 tally.check(waiting.recv(4096).startswith(b"HTTP/1.1 200"), "who connected before the start is served")
 tally.check(over_tcp(port) == 200 and over_tcp(other_port) == 200 and ask(path) == 200, "two TCP sockets and a Unix socket are taken over")
-until(lambda: run.text.count("listening on") == 4, 5, what="four places: three handed over, and the control socket")
+until(lambda: run.text.count("listening on") == 4, what="four places: three handed over, and the control socket")
 tally.check(":18780" not in run.text, "they take the place of the default listener")
 tally.check(run.stop() == 0 and path.exists(), "a socket of the service manager stays behind")
 waiting = socket.create_connection(("127.0.0.1", port))
@@ -244,7 +244,7 @@ waiting.sendall(f"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection:
 run = Activated([first, third], "--listen", "fd:web,127.0.0.1:0", names=["web", "other"])
 waiting.settimeout(10)
 tally.check(waiting.recv(4096).startswith(b"HTTP/1.1 200"), "who comes between two runs waits and is served")
-until(lambda: run.text.count("listening on") == 3, 5, what="three places")
+until(lambda: run.text.count("listening on") == 3, what="three places")
 tally.check(run.stop() == 0, "it ends as it should")
 run = Activated([first], "--listen", "fd:", pid=1)
 code = run.stop(None)
@@ -261,7 +261,7 @@ tally.check(code == 78 and "insecure-lan" in run.text, f"a public socket without
 # Several at once
 paths = [folder / f"many{number}" for number in range(5)]
 server = Serve("--listen", ",".join(["127.0.0.1:0"] * 4 + ["[::1]:0"] * (1 if socket.has_ipv6 else 0) + [f"unix:{one}" for one in paths]))
-until(lambda: len([line for line in server.lines if "listening on http://127" in line]) == 5, 5)
+until(lambda: len([line for line in server.lines if "listening on http://127" in line]) == 5)
 ports = [int(line.rsplit(":", 1)[1]) for line in server.lines if "listening on http://127" in line]
 tally.check(all(over_tcp(one) == 200 for one in ports) and all(ask(one) == 200 for one in paths), "eleven listeners at once")
 tally.check(server.stop() == 0 and not any(one.exists() for one in paths), "all gone at the end")

@@ -109,7 +109,7 @@ def reference(*arguments):
         with socket.socket() as probe:
             return probe.connect_ex(("127.0.0.1", port)) == 0
 
-    until(listens, 5, what="nghttpd")
+    until(listens, what="nghttpd")
     return run, port
 
 
