@@ -15,12 +15,8 @@ import socket
 import subprocess
 import time
 
-import h2.config
-import h2.connection
-import h2.events
-
-from harness import LADLE, DemoGateway, Serve, Stopwatch, Tally, options, routes, scratch, until
-from raw import ask as ask_over, certificate, read_answer, request as request_to, tcp
+from harness import DemoGateway, Serve, Stopwatch, Tally, later, options, routes, run_ladle, scratch, until
+from raw import H2, ask as ask_over, certificate, read_answer, request as request_to, tcp
 
 chosen = options(rounds=(60, 400), races=(40, 400), rotations=(40, 300), applications=(1500, 20000))
 tally = Tally()
@@ -247,14 +243,14 @@ def open_streams(token):
     ticket = ask("POST", "/v1/tickets", bearer(token), body=b'{"path":"/v1/events"}').json["ticket"]
     secrets["a spent ticket"] = ticket
     sse = {"Accept": "text/event-stream"}
-    later = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 3600))
+    at = later(3600)
     kinds = {
         "events": request("GET", "/v1/events", {**bearer(token), **sse}),
         "lines": request("GET", "/v1/events", {**bearer(token), "Accept": "application/x-ndjson"}),
         "poll": request("GET", "/v1/events?poll=60&types=reset", bearer(token)),
         "ticket": request("GET", f"/v1/events?ticket={ticket}", {**FORWARDED, **sse}),
         "message's events": request("POST", "/v1/messages", {**bearer(token), **sse}, json.dumps(
-            {"text": "later", "notBefore": later, "session": "agent:main:later"}).encode()),
+            {"text": "later", "notBefore": at, "session": "agent:main:later"}).encode()),
     }
     opened = {}
     for kind, bytes_ in kinds.items():
@@ -308,7 +304,7 @@ def end_of_tokens():
 
     # By the command line, which prints no secret it was not asked for.
     def ladle(*arguments):
-        return subprocess.run([LADLE, *arguments, "--state", state], capture_output=True, text=True)
+        return run_ladle(*arguments, "--state", state)
 
     made = json.loads(ladle("token", "create", "--name", "cli", "--scopes", "read", "--json").stdout)
     secrets["a token of the command line"] = made["token"]
@@ -327,58 +323,18 @@ def end_of_tokens():
 
 # -- the same over HTTP/2, where the streams of many tokens share a connection
 
-class Streams:
-    """GETs of one HTTP/2 connection: what each has brought, and whether it is over."""
-
-    def __init__(self):
-        self.link = h2.connection.H2Connection(h2.config.H2Configuration(client_side=True, header_encoding="utf-8"))
-        self.link.initiate_connection()
-        self.socket = connect()
-        self.status, self.bytes, self.over = {}, {}, set()
-
-    def get(self, path, token, accept="text/event-stream"):
-        number = self.link.get_next_available_stream_id()
-        self.link.send_headers(number, [
-            (":method", "GET"), (":path", path), (":scheme", "http"), (":authority", f"127.0.0.1:{serve.port}"),
-            ("authorization", f"Bearer {token}"), ("accept", accept)], end_stream=True)
-        self.bytes[number] = b""
-        self.socket.sendall(self.link.data_to_send())
-        return number
-
-    def until(self, condition, seconds=20):
-        """False when it did not come to that."""
-        end = time.monotonic() + seconds
-        self.socket.settimeout(0.05)
-        while not condition() and time.monotonic() < end:
-            try:
-                piece = self.socket.recv(65536)
-            except TimeoutError:
-                continue
-            if not piece:
-                self.over |= set(self.bytes)
-                break
-            for event in self.link.receive_data(piece):
-                number = getattr(event, "stream_id", None)
-                if isinstance(event, h2.events.ResponseReceived):
-                    self.status[number] = dict(event.headers)[":status"]
-                elif isinstance(event, h2.events.DataReceived):
-                    self.bytes[number] += event.data
-                    self.link.acknowledge_received_data(event.flow_controlled_length, number)
-                elif isinstance(event, (h2.events.StreamEnded, h2.events.StreamReset)):
-                    self.over.add(number)
-            self.socket.sendall(self.link.data_to_send())
-        return condition()
-
-
 def end_of_tokens_h2():
     for what in ("revoked", "rotated", "expired"):
         mine = make_token("read", name=f"h2 {what}", **({"expiresInSeconds": 2} if what == "expired" else {}))
         theirs = make_token("read", name=f"h2 beside {what}")
-        streams = Streams()
-        events, lines = streams.get("/v1/events", mine["token"]), streams.get("/v1/events", mine["token"], "application/x-ndjson")
-        poll, beside = streams.get("/v1/events?poll=60&types=reset", mine["token"], "*/*"), streams.get("/v1/events", theirs["token"])
+        streams = H2(connect())
+
+        def get(path, token, accept="text/event-stream"):
+            return streams.request("GET", path, f"127.0.0.1:{serve.port}", {**bearer(token["token"]), "accept": accept})
+        events, lines = get("/v1/events", mine), get("/v1/events", mine, "application/x-ndjson")
+        poll, beside = get("/v1/events?poll=60&types=reset", mine, "*/*"), get("/v1/events", theirs)
         opened = {events, lines, beside}
-        tally.check(streams.until(lambda: opened <= set(streams.status)), f"streams over HTTP/2: {streams.status}")
+        tally.check(streams.until(lambda: opened <= set(streams.fields)), f"streams over HTTP/2: {streams.fields}")
         ask("GET", "/v1/status")
         if what == "revoked":
             serve.call("DELETE", f"/v1/tokens/{mine['id']}")
@@ -388,8 +344,8 @@ def end_of_tokens_h2():
         ended = streams.until(lambda: {events, lines, poll} <= streams.over, seconds=8)
         took = watch.seconds
         tally.check(ended and took < (3 if what == "expired" else 1), f"over HTTP/2, {what}: {streams.over} over after {took:.1f} s")
-        tally.check(f"token_{what}".encode() in streams.bytes[events], f"over HTTP/2, {what}: {streams.bytes[events][-200:]}")
-        tally.check(streams.status.get(poll) in ("401", None), f"over HTTP/2, {what}: the poll got {streams.status.get(poll)}")
+        tally.check(f"token_{what}".encode() in streams.bodies[events], f"over HTTP/2, {what}: {streams.bodies[events][-200:]}")
+        tally.check(streams.status(poll) in (401, 0), f"over HTTP/2, {what}: the poll got {streams.status(poll)}")
         tally.check(beside not in streams.over, f"over HTTP/2, {what}: another token's stream of the connection ended too")
         streams.socket.close()
 
@@ -494,9 +450,7 @@ def pairing_flood():
 def secret_files():
     def refused(what, file, change, option="--token-file", more=()):
         change(file)
-        run = subprocess.run(
-            [LADLE, "serve", "--state", scratch(), "--listen", "127.0.0.1:0", "--gateway", gateway.url, option, str(file), *more],
-            capture_output=True, text=True, timeout=20)
+        run = run_ladle("serve", "--state", scratch(), "--listen", "127.0.0.1:0", "--gateway", gateway.url, option, str(file), *more)
         tally.check(
             run.returncode in (77, 78) and str(file) in run.stderr + run.stdout,
             f"{what}: exit {run.returncode}: {run.stderr[-300:]}")
@@ -547,7 +501,7 @@ def replay():
     for session, marker in ((mine, "echo marker-of-mine"), (theirs, "echo marker-of-theirs"), (mine, "echo again marker-of-mine")):
         status, entry = serve.json("POST", "/v1/messages?wait=20", {"text": marker, "session": session})
         ids[session] = entry["entry"]["id"]
-    until(lambda: not serve.json("GET", "/v1/status")[1]["runs"]["active"], what="the end of the runs")
+    until(lambda: not serve.status()["runs"]["active"], what="the end of the runs")
     _, all_ = serve.json("GET", f"/v1/events?poll=0&since={start}")
     run = next(event["run"]["id"] for event in all_["events"] if event["type"] == "run.started" and event.get("session") == theirs)
     crowd = serve.json("POST", "/v1/tokens", {"name": "crowd", "scopes": ["read"], "sessions": [mine] * 65})
@@ -574,9 +528,8 @@ def replay():
                     b"marker-of-theirs" not in answer.body and (answer.status >= 400 or ids[theirs].encode() not in answer.body),
                     f"{operation} shows the other session: {answer.status} {answer.body[:300]}")
     # Their figures: an entry of theirs that waits, and the place of the gateway.
-    later = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 86400))
-    waiting = serve.json("POST", "/v1/messages", {"text": "later", "session": theirs, "notBefore": later})[1]["id"]
-    whole, own = serve.json("GET", "/v1/status")[1], ask("GET", "/v1/status", bearer(bound)).json
+    waiting = serve.json("POST", "/v1/messages", {"text": "later", "session": theirs, "notBefore": later()})[1]["id"]
+    whole, own = serve.status(), ask("GET", "/v1/status", bearer(bound)).json
     tally.check(whole["outbox"]["pending"] >= 1 and own["outbox"]["pending"] == 0, f"the status counts the other session's entries: {own}")
     tally.check("attempts" not in own["outbox"], f"the status counts the attempts of others: {own}")
     tally.check((own["runs"]["active"], own["events"]["subscribers"]) == (0, 0), f"the status counts others: {own}")
@@ -651,8 +604,7 @@ def mistakes():
     ]
     pathlib.Path(state, "typo.json5").write_text(f'{{ gateway: {{ token: "{wrong}" }} }}')
     for arguments, env in tries:
-        run = subprocess.run(
-            [LADLE, *arguments], capture_output=True, text=True, timeout=20, env={**os.environ, **env, "XDG_STATE_HOME": scratch()})
+        run = run_ladle(*arguments, env={**env, "XDG_STATE_HOME": scratch()})
         print_ += run.stdout + run.stderr
         tally.check(wrong not in run.stdout + run.stderr, f"{arguments[:2]} prints what was typed: {(run.stdout + run.stderr)[:300]}")
         tally.check(run.returncode != 0, f"{arguments[:2]} with a secret in it works")

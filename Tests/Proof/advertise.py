@@ -22,7 +22,7 @@ import network
 
 HAS_NETWORK = network.enter()
 
-from harness import LADLE, ROOT, Serve, Tally, options, scratch, until
+from harness import LADLE, ROOT, Serve, Tally, options, run_ladle, scratch, until
 from network import LAN
 from raw import certificate
 
@@ -109,8 +109,7 @@ def children(serve):
 
 
 # Where nothing faces the network, and where nobody publishes.
-done = subprocess.run([LADLE, "serve", "--demo", "--state", str(folder / "none"), "--listen", "127.0.0.1:0", "--advertise", "true"],
-                      capture_output=True, text=True, timeout=30)
+done = run_ladle("serve", "--demo", "--state", str(folder / "none"), "--listen", "127.0.0.1:0", "--advertise", "true")
 tally.check(done.returncode == 78 and "advertise: no listener faces the network, only 127.0.0.1:0" in done.stderr, f"loopback alone: {done}")
 
 if not HAS_NETWORK:
@@ -126,7 +125,7 @@ until(lambda: "avahi-publish-service is not installed" in bare.output, what="the
 told = subprocess.run([LADLE, "doctor", "--json", "--state", bare.state, *chosen], env={"PATH": "/nowhere", "HOME": str(folder)}, capture_output=True, text=True)
 finding = [one for one in json.loads(told.stdout)["checks"] if one["check"] == "advertise"]
 tally.check(finding and not finding[0]["ok"] and "apt install avahi-utils" in finding[0]["hint"], f"doctor says what is missing: {finding}")
-status = subprocess.run([LADLE, "status", "--state", bare.state], capture_output=True, text=True)
+status = run_ladle("status", "--state", bare.state)
 tally.check(status.returncode == 0 and "Ladle" in status.stdout, "and it serves all the same")
 bare.stop()
 

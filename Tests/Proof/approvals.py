@@ -9,13 +9,13 @@ The gateway writes down each decision that arrives; a gateway that dies forgets 
 import collections
 import http.client
 import json
-import math
 import pathlib
 import random
 import threading
 import time
 
-from harness import EventStream, FaultyGateway, Serve, Stopwatch, Tally, free_port, options, scratch, until
+from follower import Follower
+from harness import EventStream, FaultyGateway, Serve, Stopwatch, Tally, free_port, json_lines, options, percentile, scratch, until
 
 OPTIONS = options(rounds=(15, 100), seed=(0, 0), timed=(100, 1000))
 ROUNDS = OPTIONS.rounds
@@ -26,62 +26,23 @@ WIRE_MS = 5
 MOST_WAITING = 12
 
 
-class Follower(threading.Thread):
-    """Reads the events of approvals across all deaths, always from the last id it saw."""
+class Approvals:
+    """What a follower was told of each approval, over all deaths."""
 
     def __init__(self, port):
-        super().__init__(daemon=True)
-        self.port = port
-        self.last = None
         self.events = collections.defaultdict(list)
-        self.backwards, self.resets = [], []
-        self.resumes = 0
-        self.stopping = False
-        self.stream = None
-        self.start()
-
-    def run(self):
-        while not self.stopping:
-            try:
-                self.stream = EventStream(self, "?types=approval,reset", self.last)
-                for event in self.stream:
-                    self.take(*event)
-            except (OSError, ValueError, IndexError):
-                pass
-            self.resumes += 1
-            time.sleep(0.01)
-
-    def take(self, identity, name, data):
-        if name == "reset" or (name == "hello" and self.last and data.get("resume") == "reset"):
-            self.resets.append(data)
-        if name == "hello" and not self.last:
-            # What is written from now on comes, also if Ladle is killed before the first event.
-            self.last = identity
-        if name != "approval":
-            return
-        if self.last:
-            epoch, sequence = identity.split(".")
-            old_epoch, old_sequence = self.last.split(".")
-            if epoch != old_epoch or int(sequence) <= int(old_sequence):
-                self.backwards.append((self.last, identity))
-        self.last = identity
-        self.events[data["approval"]["id"]].append(data["approval"])
+        self.follower = Follower(port, "?types=approval,reset", lambda event: self.events[event["approval"]["id"]].append(event["approval"]))
 
     @property
     def open(self):
         return [id for id, events in list(self.events.items()) if events[-1]["state"] == "pending"]
 
-    def stop(self):
-        self.stopping = True
-        if self.stream:
-            self.stream.close()
-
 
 class Deciders:
-    """Decide what the follower sees, from several connections at once, and again after a torn answer."""
+    """Decide what is told, from several connections at once, and again after a torn answer."""
 
-    def __init__(self, follower, port, dice):
-        self.follower, self.port, self.dice = follower, port, dice
+    def __init__(self, told, port, dice):
+        self.told, self.port, self.dice = told, port, dice
         self.stopping = False
         self.taken = set()
         # By approval: what was answered to whom wanted what.
@@ -95,7 +56,7 @@ class Deciders:
     def run(self):
         while not self.stopping:
             with self.lock:
-                waiting = [id for id in self.follower.open if id not in self.taken]
+                waiting = [id for id in self.told.open if id not in self.taken]
                 id = self.dice.choice(waiting) if waiting else None
                 # Now and then two decide the same one, and not always alike.
                 if id and self.dice.random() < 0.7:
@@ -133,10 +94,6 @@ class Deciders:
             thread.join(30)
 
 
-def lines(path):
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
-
-
 def loop(tally, release):
     print(f"{release}, seed {SEED}, {ROUNDS} rounds", flush=True)
     dice = random.Random(SEED)
@@ -151,9 +108,8 @@ def loop(tally, release):
 
     gateway, ladle = start_gateway(), start_ladle()
     ladle.linked()
-    follower = Follower(port)
-    until(lambda: follower.last, what="the stream's first id")
-    deciders = Deciders(follower, port, random.Random(SEED + 1))
+    told = Approvals(port)
+    deciders = Deciders(told, port, random.Random(SEED + 1))
     kills = collections.Counter()
     began = time.monotonic()
     for number in range(ROUNDS):
@@ -181,7 +137,7 @@ def loop(tally, release):
                 gateway = start_gateway()
             if what != "gateway":
                 ladle = start_ladle()
-        until(lambda: len(follower.open) < MOST_WAITING, 60, every=0.05, what="decisions")
+        until(lambda: len(told.open) < MOST_WAITING, 60, every=0.05, what="decisions")
     print(f"{ROUNDS} rounds in {time.monotonic() - began:.1f} s: {dict(kills)}", flush=True)
     gateway.control("DELETE", "faults")
 
@@ -189,22 +145,22 @@ def loop(tally, release):
         return ladle.json("GET", "/v1/outbox?state=queued,sending,retrying&limit=1")[1]["entries"]
 
     def settled():
-        link = ladle.json("GET", "/v1/status")[1]["link"]
+        link = ladle.link()
         waiting = ladle.json("GET", "/v1/approvals?limit=1")[1]
         # A message that has yet to go out asks for another one.
-        return link["state"] == "online" and waiting["pending"] == 0 and not unsent() and not follower.open
+        return link["state"] == "online" and waiting["pending"] == 0 and not unsent() and not told.open
     # What went out in doubt on a gateway without a list ends with its time.
-    until(settled, 150, every=0.2, what=lambda: f"the end of all: {ladle.json('GET', '/v1/approvals')[1]} {follower.open} {unsent()}")
+    until(settled, 150, every=0.2, what=lambda: f"the end of all: {ladle.json('GET', '/v1/approvals')[1]} {told.open} {unsent()}")
     time.sleep(1)
     until(settled, 150, every=0.2, what="the end of those that came last")
     deciders.stop()
-    check(tally, ladle, follower, deciders, lines(file))
-    follower.stop()
+    check(tally, ladle, told, deciders, json_lines(file))
+    told.follower.stop()
     ladle.kill()
     gateway.kill()
 
 
-def check(tally, ladle, follower, deciders, record):
+def check(tally, ladle, told, deciders, record):
     applied = collections.defaultdict(list)
     for line in record:
         if line["outcome"] == "applied":
@@ -215,12 +171,11 @@ def check(tally, ladle, follower, deciders, record):
     more = {id: (count, deciders.posts[id]) for id, count in sent.items() if count > deciders.posts[id]}
     tally.check(not more, f"no decision goes out by itself: {more}")
 
-    tally.check(not follower.backwards, f"event ids never go back: {follower.backwards[:3]}")
-    tally.check(not follower.resets, f"the stream never needs a reset: {follower.resets[:2]}")
-    wrong = {id: [event["state"] for event in events] for id, events in follower.events.items()
+    told.follower.judge(tally)
+    wrong = {id: [event["state"] for event in events] for id, events in told.events.items()
              if len(events) != 2 or events[0]["state"] != "pending" or events[1]["state"] == "pending"}
     tally.check(not wrong, f"each is asked for once and ends once: {wrong}")
-    ends = {id: events[-1] for id, events in follower.events.items()}
+    ends = {id: events[-1] for id, events in told.events.items()}
     states = collections.Counter(end["state"] for end in ends.values())
     tally.check(states["allowed"] and states["denied"], f"some were decided: {dict(states)}")
     unlike = {}
@@ -238,11 +193,7 @@ def check(tally, ladle, follower, deciders, record):
     statuses = collections.Counter(status for answers in deciders.answers.values() for _, status, _ in answers)
     tally.check(set(statuses) <= {200, 409, 410, 429, 502, 503, 504}, f"nothing else is answered: {dict(statuses)}")
     print(f"{len(ends)} approvals ended {dict(states)}; {len(record)} frames, "
-          f"{dict(collections.Counter(line['outcome'] for line in record))}; answers {dict(statuses)}; {follower.resumes} resumes")
-
-
-def percentile(values, share):
-    return sorted(values)[max(0, math.ceil(len(values) * share) - 1)]
+          f"{dict(collections.Counter(line['outcome'] for line in record))}; answers {dict(statuses)}; {told.follower.resumes} resumes")
 
 
 def timed(tally):
@@ -266,9 +217,9 @@ def timed(tally):
         answer.read()
         kept[id] = watch.kept
         tally.check(answer.status == 200, f"decided: {answer.status}")
-    spans = [(line["ns"] - started[line["id"]]) / 1e6 - kept[line["id"]] * 1e3 for line in lines(file) if line["id"] in started]
-    ninety_nine = percentile(spans, 0.99)
-    print(f"POST to frame: median {percentile(spans, 0.5):.2f} ms, p99 {ninety_nine:.2f} ms, worst {max(spans):.2f} ms of {len(spans)}")
+    spans = [(line["ns"] - started[line["id"]]) / 1e6 - kept[line["id"]] * 1e3 for line in json_lines(file) if line["id"] in started]
+    ninety_nine = percentile(spans, 99)
+    print(f"POST to frame: median {percentile(spans, 50):.2f} ms, p99 {ninety_nine:.2f} ms, worst {max(spans):.2f} ms of {len(spans)}")
     # A debug build has no bar.
     tally.check(ninety_nine < WIRE_MS or not OPTIONS.long, f"99 in 100 are at the gateway within {WIRE_MS} ms: {ninety_nine:.2f} ms")
     stream.close()
@@ -285,7 +236,7 @@ def questions(tally):
         return Serve("--log-level", "error", state=state, gateway=f"ws://127.0.0.1:{gateway_port}", port=port).linked()
 
     gateway, ladle = start_gateway(), start_ladle()
-    tally.check("questions" in ladle.json("GET", "/v1/status")[1]["link"]["features"], "link.features names questions")
+    tally.check("questions" in ladle.link()["features"], "link.features names questions")
     start = ladle.json("GET", "/v1/events?poll=0")[1]["cursor"]
 
     def waiting():
@@ -331,7 +282,7 @@ def questions(tally):
     ladle = start_ladle()
     until(lambda: [q["id"] for q in waiting()] == [lost], 30, what="the question after a restart of Ladle")
     gateway.kill()
-    until(lambda: ladle.json("GET", "/v1/status")[1]["link"]["state"] != "online", 30, what="the link's end")
+    ladle.unlinked()
     listed = ladle.json("GET", "/v1/questions")[1]
     tally.check(not listed["live"] and [q["state"] for q in listed["questions"]] == ["unknown"], f"nobody knows: {listed}")
     got = answer(lost, answers={"answer": "me"})

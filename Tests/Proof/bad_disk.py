@@ -6,16 +6,14 @@ import os
 import pathlib
 import resource
 import shutil
-import signal
 import sqlite3
 import subprocess
 import sys
-import time
 
-from harness import LADLE, DemoGateway, Serve, Tally, options, scratch, until
+from harness import DemoGateway, Serve, Tally, later, options, run_ladle, scratch, until
 
 OPTIONS = options()
-LATER = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 86400))
+LATER = later()
 AWAY = "ws://127.0.0.1:9"
 
 
@@ -126,7 +124,7 @@ def failing(tally):
 
 
 def recover(*arguments):
-    done = subprocess.run([LADLE, "outbox", "recover", *arguments], capture_output=True, text=True)
+    done = run_ladle("outbox", "recover", *arguments)
     return done.returncode, done.stdout + done.stderr
 
 
@@ -152,7 +150,7 @@ def unusable(tally, what, ruin, count):
     code, text = recover("--state", str(state))
     tally.check(code == 0 and str(next(state.glob("set-aside-*"))) in text, f"{what}: recover says where it is: {text}")
     tally.check(f"{count} entries that can be read" in text and "--restore" in text, f"{what}: and what is in it: {text}")
-    plain = subprocess.run([LADLE, "outbox", "recover"], capture_output=True, text=True, env={**os.environ, "LADLE_STATE": str(state)})
+    plain = run_ladle("outbox", "recover", env={"LADLE_STATE": str(state)})
     # Each names the place as the command line before it did.
     tally.check(plain.stdout == text.replace(f" --state {state}", ""), f"{what}: it looks where the configuration says: {plain}")
     tally.check(f"ladle outbox recover --state {state} --restore" in text, f"{what}: and what to type next: {text}")
@@ -195,11 +193,11 @@ def lost(tally, what, ruin, words):
     status, _, answer = send(ladle, "no")
     tally.check((status, answer.get("code")) == (503, "STORE_UNAVAILABLE"), f"{what}: sends are refused: {status} {answer}")
     tally.check(ladle.call("GET", "/readyz")[0] == 503, f"{what}: readyz says so")
-    told = ladle.json("GET", "/v1/status")[1]["outbox"].get("closed", "")
+    told = ladle.status()["outbox"].get("closed", "")
     text = ladle.call("GET", "/v1/status", headers={"Accept": "text/plain"})[2].decode()
     tally.check(words in told and words in text, f"{what}: the status says so: {told} {text}")
     for serving in (True, False):
-        doctor = subprocess.run([LADLE, "doctor", "--state", str(state)], capture_output=True, text=True)
+        doctor = run_ladle("doctor", "--state", str(state))
         tally.check(doctor.returncode != 0 and words in doctor.stdout and "ladle outbox recover" in doctor.stdout,
                     f"{what}: the doctor, serving {serving}: {doctor.stdout}")
         if serving:

@@ -144,7 +144,7 @@ pages_port = server.server_port
 threading.Thread(target=server.serve_forever, daemon=True).start()
 allowed = f"http://dashboard.test:{pages_port}"
 serve = Serve("--access-origins", allowed, "--limits-auth-per-minute", "100000").linked()
-token = serve.json("POST", "/v1/tokens", {"name": "page", "scopes": ["read", "send"]})[1]["token"]
+token = serve.make_token("page", "read", "send")["token"]
 start = serve.json("GET", "/v1/events?poll=0")[1]["cursor"]
 here = {"ladle": json.dumps(serve.url), "port": serve.port}
 Pages.pages = {

@@ -7,15 +7,14 @@ import pathlib
 import re
 import shutil
 import subprocess
-import time
 import unicodedata
 
-from harness import LADLE, ROOT, DemoGateway, Serve, Tally, on_terminal, options, scratch, until
+from harness import LADLE, ROOT, DemoGateway, Serve, Tally, later, on_terminal, options, run_ladle, scratch, until
 
 options()
 tally = Tally()
 CODES = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
-LATER = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 86_400))
+LATER = later()
 seen = set()
 
 
@@ -243,7 +242,7 @@ for words in (["list"], ["show", "some-question"], ["answer", "some-question", "
 # Following what goes on, and stopping it.
 watch = subprocess.Popen([LADLE, "watch", "--json", "--limit", "3"], stdout=subprocess.PIPE, text=True,
                          env={**os.environ, "LADLE_SOCKET": SOCKET})
-until(lambda: server.json("GET", "/v1/status")[1]["events"]["subscribers"] == 1, what="the watcher")
+until(lambda: server.status()["events"]["subscribers"] == 1, what="the watcher")
 pipe("send", "hello watcher")
 events = [json.loads(line) for line in watch.communicate(timeout=20)[0].splitlines()]
 tally.check(len([e for e in events if e["type"] != "hello"]) >= 3 and watch.returncode == 0, f"{len(events)} events watched")
@@ -394,8 +393,8 @@ tally.check("outbox" in pipe("outbux", code=64)[1], "the nearest command is name
 
 # What is no text names no file and is no message: it would come out as another one.
 for words in (["send", b"\xff\xfe"], ["serve", "--demo", "--state", folder.encode() + b"/\xff"]):
-    odd = subprocess.run([LADLE, *words], capture_output=True, timeout=20)
-    tally.check(odd.returncode == 64 and b"is not UTF-8" in odd.stderr, f"{words}: {odd}")
+    odd = run_ladle(*words)
+    tally.check(odd.returncode == 64 and "is not UTF-8" in odd.stderr, f"{words}: {odd}")
 
 # A copy of the state while it is served, and back.
 copy = folder + "/copy"

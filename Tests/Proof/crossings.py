@@ -1,12 +1,11 @@
 """Sentences of the contract that only show where two things meet: conditions and forms, parameters misspelled or doubled, one
 cursor named twice, sends that wait for each other, a repeated request that waits, a ticket at another door."""
 
-import datetime
 import json
 import socket
 import uuid
 
-from harness import EventStream, Serve, Tally, options, until
+from harness import EventStream, Serve, Tally, later, options, until
 
 options()
 tally = Tally()
@@ -91,7 +90,7 @@ def forms():
 def cursors():
     """The header wins over the query; an empty header is none."""
     send("for the log?wait")
-    last = until(lambda: server.json("GET", "/v1/status")[1]["events"]["last"], what="an event")
+    last = until(lambda: server.status()["events"]["last"], what="an event")
     epoch, number = last.split(".")
     older, newer = f"{epoch}.{int(number) - 2}", f"{epoch}.{int(number) - 1}"
     for header, expected in ((newer, newer), ("", older)):
@@ -112,10 +111,6 @@ def entries():
     check(server.call("GET", path)[1]["etag"] == tag, "and nothing has changed")
     status, fields, data = server.call("DELETE", path, headers={"If-Match": tag})
     check(status == 200 and json.loads(data)["state"] == "cancelled" and fields["etag"] != tag, f"DELETE of this one: {status}")
-
-
-def later():
-    return (datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(hours=5)).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def queued():
@@ -143,7 +138,7 @@ def queued():
 
 def active():
     """As the status and as the activity count them."""
-    return server.json("GET", "/v1/status")[1]["runs"]["active"], server.json("GET", "/v1/activity")[1]["active"]
+    return server.status()["runs"]["active"], server.json("GET", "/v1/activity")[1]["active"]
 
 
 def repeats():

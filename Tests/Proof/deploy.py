@@ -1,10 +1,8 @@
 """What stands in deploy/ against the program: units and their exposure, the notify protocol, socket activation,
 credentials, exit codes, and the files for other tools."""
 
-import json
 import os
 import pathlib
-import plistlib
 import re
 import shutil
 import signal
@@ -13,7 +11,8 @@ import subprocess
 import tempfile
 import time
 
-from harness import LADLE, ROOT, DemoGateway, Program, Tally, options, scratch, until
+from harness import LADLE, ROOT, DemoGateway, Program, Tally, options, run_ladle, scratch, until
+from raw import ask, tcp
 
 chosen = options()
 tally = Tally()
@@ -29,13 +28,8 @@ def tool(name, package):
     return shutil.which(name)
 
 
-def get(port, path="/healthz", timeout=20):
-    with socket.create_connection(("127.0.0.1", port), timeout) as connection:
-        connection.sendall(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n\r\n".encode())
-        answer = b""
-        while piece := connection.recv(65536):
-            answer += piece
-    return int(answer.split()[1]) if answer else 0
+def get(port):
+    return ask(tcp("127.0.0.1", port, timeout=20), "GET", "/healthz", f"127.0.0.1:{port}").status
 
 
 def units():
@@ -165,59 +159,6 @@ def unwatched():
         tally.check(get(int(ladle.match.group(1))) == 200 and ladle.stop() == 0, f"a notify socket {name!r} does no harm")
 
 
-def activated(sockets, *arguments, names, state):
-    """Started as systemd does: descriptors from 3 on, and the number of the process."""
-    base = 3
-    script = "".join(f"exec {base + place}<&{s.fileno()} {s.fileno()}<&-; " for place, s in enumerate(sockets))
-    environment = {"LISTEN_FDS": str(len(sockets)), "LISTEN_FDNAMES": ":".join(names)}
-    return Program(
-        ["serve", "--state", state, "--demo", *arguments], "listening on http", environment,
-        prefix=["bash", "-c", f'{script}export LISTEN_PID=$$; exec "$0" "$@"'],
-        pass_fds=[s.fileno() for s in sockets])
-
-
-def high(listener):
-    """At a number that the ones handed over do not reach."""
-    import fcntl
-
-    number = fcntl.fcntl(listener.fileno(), fcntl.F_DUPFD_CLOEXEC, 40)
-    family, kind = listener.family, listener.type
-    listener.close()
-    return socket.socket(family, kind, fileno=number)
-
-
-def activation():
-    listener = high(socket.create_server(("127.0.0.1", 0)))
-    port = listener.getsockname()[1]
-    path = scratch() + "/web.sock"
-    local = socket.socket(socket.AF_UNIX)
-    local.bind(path)
-    local.listen()
-    local = high(local)
-    state = scratch()
-    ladle = activated([listener, local], names=["http", "web"], state=state)
-    tally.check(get(port) == 200, "a handed over socket takes the place of the default listener")
-    with socket.socket(socket.AF_UNIX) as connection:
-        connection.connect(path)
-        connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: ladle\r\nConnection: close\r\n\r\n")
-        tally.check(connection.recv(4096).startswith(b"HTTP/1.1 200"), "and so does a Unix socket")
-    tally.check(ladle.stop() == 0 and os.path.exists(path), "the sockets stay when it stops")
-
-    # Nobody is refused while it restarts: who comes meanwhile waits in the socket.
-    waiting = socket.create_connection(("127.0.0.1", port), 20)
-    waiting.sendall(f"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n\r\n".encode())
-    again = activated([listener, local], "--listen", "fd:http", names=["http", "web"], state=state)
-    tally.check(waiting.recv(4096).startswith(b"HTTP/1.1 200"), "who comes during a restart is answered after it")
-    waiting.close()
-    again.stop()
-
-    chosen_port = activated([listener], "--listen", "127.0.0.1:0", names=["http"], state=state)
-    tally.check(
-        re.search(LISTENING, chosen_port.output) is not None and f":{port}" not in chosen_port.output,
-        "a listener that is configured is the one that counts")
-    chosen_port.stop()
-
-
 def credentials():
     gateway = DemoGateway()
     folder = pathlib.Path(scratch())
@@ -230,26 +171,17 @@ def credentials():
     port = int(ladle.match.group(1))
 
     def link():
-        import http.client
-
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
-        connection.request("GET", "/v1/status")
-        state = json.loads(connection.getresponse().read())["link"]["state"]
-        connection.close()
-        return state
+        return ask(tcp("127.0.0.1", port, timeout=20), "GET", "/v1/status", f"127.0.0.1:{port}").json["link"]["state"]
 
     until(lambda: link() == "online", what="the link with the token from the credentials")
     tally.check(True, "")
     ladle.stop()
     for environment, wanted in ((environment, "found in the service manager's credentials"), ({}, None)):
-        shown = subprocess.run(
-            [LADLE, "config", "show", "--origin"], capture_output=True, text=True, env={**os.environ, **environment})
+        shown = run_ladle("config", "show", "--origin", env=environment)
         line = next((line for line in shown.stdout.splitlines() if "gateway.tokenFile" in line), "")
         tally.check((wanted in line) if wanted else "credentials" not in line, f"config show names the origin: {line!r}")
     secret.chmod(0o444)
-    refused = subprocess.run(
-        [LADLE, *arguments, "--state", scratch()], capture_output=True, text=True,
-        env={**os.environ, "CREDENTIALS_DIRECTORY": str(folder)}, timeout=20)
+    refused = run_ladle(*arguments, "--state", scratch(), env={"CREDENTIALS_DIRECTORY": str(folder)})
     tally.check(refused.returncode == 78 and "chmod 600" in refused.stderr, f"an exposed secret is refused: {refused}")
 
 
@@ -271,7 +203,7 @@ def exits():
         (69, ["serve", "--state", scratch(), "--listen", f"127.0.0.1:{holder.match.group(1)}"]),
     ]
     for code, arguments in cases:
-        ended = subprocess.run([LADLE, *arguments], capture_output=True, text=True, timeout=20)
+        ended = run_ladle(*arguments)
         tally.check(ended.returncode == code, f"{' '.join(arguments[:1] + arguments[-1:])} ends with {code}: {ended}")
     holder.stop()
 
@@ -280,7 +212,6 @@ units()
 notify(abstract=False)
 notify(abstract=True)
 unwatched()
-activation()
 credentials()
 exits()
 tally.end()

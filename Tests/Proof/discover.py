@@ -3,10 +3,9 @@
 import json
 import socket
 import struct
-import subprocess
 import threading
 
-from harness import LADLE, Tally, options
+from harness import Tally, options, run_ladle
 
 options()
 tally = Tally()
@@ -63,7 +62,7 @@ def serve(server, known, echo):
 
 
 def discover(*arguments):
-    return subprocess.run([LADLE, "discover", *arguments], capture_output=True, text=True)
+    return run_ladle("discover", *arguments)
 
 
 def check(how, arguments, domain):

@@ -9,7 +9,7 @@ import shutil
 import socket
 import subprocess
 
-from harness import LADLE, DemoGateway, FaultyGateway, Program, Serve, Tally, options, scratch, until
+from harness import LADLE, DemoGateway, FaultyGateway, Program, Serve, Tally, options, run_ladle, scratch, until
 
 options()
 tally = Tally()
@@ -57,9 +57,9 @@ tally.check(code == 0 and all(c["ok"] for c in checks.values()), f"all is well: 
 tally.check({"configuration", "daemon", "state", "disk", "gateway", "clock"} <= checks.keys(), f"it looked: {checks.keys()}")
 
 # It looks where the user points it, and names the addresses that are served.
-for asked in ({"env": {**os.environ, "LADLE_SOCKET": server.state + "/ladle.sock"}}, {}):
+for asked in ({"env": {"LADLE_SOCKET": server.state + "/ladle.sock"}}, {}):
     words = [] if asked else ["--socket", server.state + "/ladle.sock"]
-    run = subprocess.run([LADLE, "doctor", *words], capture_output=True, text=True, timeout=60, **asked)
+    run = run_ladle("doctor", *words, **asked)
     tally.check(run.returncode == 0 and f"{server.state} is the server's" in run.stdout, f"the named server: {run.stdout}")
     tally.check(f"127.0.0.1:{server.port} is open to" in run.stdout and ":18780" not in run.stdout, f"its addresses: {run.stdout}")
 
@@ -110,7 +110,7 @@ def linked(name, *faults, state="online", arguments=()):
     """A gateway with a fault and a server that has met it."""
     other = FaultyGateway(*faults)
     serve = Serve(*arguments, gateway=other.url)
-    until(lambda: serve.json("GET", "/v1/status")[1]["link"]["state"] == state, what=f"{name}: {state}")
+    until(lambda: serve.link()["state"] == state, what=f"{name}: {state}")
     return doctor(state=serve.state), serve, other
 
 
@@ -125,7 +125,7 @@ finds("pairing pending", found, "gateway", "not approved", "openclaw devices app
 
 _, serve, other = linked("scopes", "--fault", "strippedScopes=operator.write,operator.admin")
 serve.call("POST", "/v1/messages", b"hello", {"Content-Type": "text/plain"})
-until(lambda: serve.json("GET", "/v1/status")[1]["link"].get("code"), what="the refusal")
+until(lambda: serve.link().get("code"), what="the refusal")
 finds("missing scope", doctor(state=serve.state), "gateway", "without operator.", "openclaw devices rotate --device ", 77)
 found, serve, other = linked("few scopes", arguments=["--gateway-scopes", "read"])
 finds("few scopes", found, "scopes", "sends are refused", "ladle serve --gateway-scopes read,write", 77)
@@ -249,8 +249,7 @@ def found_by(*arguments):
     serve = Program(["serve", "--state", scratch(), "--listen", "127.0.0.1:0", *arguments], r"listening on (\S+)", found_env)
     serve.state = serve.process.args[serve.process.args.index("--state") + 1]
     def link():
-        return json.loads(subprocess.run(
-            [LADLE, "status", "--json", "--state", serve.state], capture_output=True, text=True).stdout)["link"]
+        return json.loads(run_ladle("status", "--json", "--state", serve.state).stdout)["link"]
     return serve, link
 
 

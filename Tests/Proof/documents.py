@@ -2,15 +2,14 @@
 editor of the command line, 200 writers at once, and how long a change of a large file takes."""
 
 import json
-import os
 import pathlib
 import struct
-import subprocess
 import threading
 import time
 import zlib
 
-from harness import LADLE, EventStream, FaultyGateway, Serve, Tally, options, scratch, until
+from follower import Follower
+from harness import FaultyGateway, Serve, Tally, options, run_ladle, scratch, until
 
 chosen = options(writers=(200, 1000))
 tally = Tally()
@@ -32,8 +31,7 @@ def patch(server, kind, changes, headers=ANY):
 
 
 def run(*arguments, server, env=None):
-    return subprocess.run([LADLE, *arguments, "--state", server.state], capture_output=True, text=True,
-                          env={**os.environ, **(env or {})})
+    return run_ladle(*arguments, "--state", server.state, env=env)
 
 
 def writes(kind, release):
@@ -127,9 +125,7 @@ def without_admin(release):
 
     server = Serve("--identity-write", "chat", gateway=gateway.url).linked()
     server.json("POST", "/v1/messages?wait=20", {"text": "hello before"})
-    seen = []
-    stream = EventStream(server, "?snapshot=true")
-    threading.Thread(target=lambda: seen.extend(stream), daemon=True).start()
+    follower = Follower(server.port, "?snapshot=true")
     status, _, answer = patch(server, "identity", {"name": "Chatty"})
     tally.check(status == 200 and answer["path"] == "chat" and answer["fields"]["name"] == "Chatty",
                 f"{release}: written by asking the agent: {answer}")
@@ -138,7 +134,7 @@ def without_admin(release):
     status, _, body = server.call("PUT", "/v1/profile", whole, {"If-Match": "*", "Content-Type": "text/markdown"})
     tally.check(status == 200 and json.loads(body)["path"] == "chat", f"{release}: the whole file by chat: {body[:300]}")
     status, answer = server.json("POST", "/v1/messages?wait=20", {"text": "hello after"})
-    until(lambda: any("hello after" in json.dumps(data) and name == "message" for _, name, data in list(seen)),
+    until(lambda: any(event["type"] == "message" and "hello after" in json.dumps(event) for event in list(follower.events)),
           what="the last message's event")
     marks = ("---IDENTITY---", "---USER---", "---END---", "housekeeping")
     places = {
@@ -147,13 +143,13 @@ def without_admin(release):
         "activity": server.call("GET", "/v1/activity")[2].decode(),
         "outbox": server.call("GET", "/v1/outbox")[2].decode(),
         "sessions": server.call("GET", "/v1/sessions")[2].decode(),
-        "events": json.dumps([data for _, _, data in seen]),
+        "events": json.dumps(follower.events),
     }
     for place, text in places.items():
         tally.check(not any(mark in text for mark in marks), f"{release}: the talk shows in {place}")
     tally.check("hello before" in places["messages"] and "hello after" in places["messages"], "real messages show")
     tally.check(len(json.loads(places["runs"])["runs"]) == 2, f"{release}: two runs, not the agent's file work")
-    stream.close()
+    follower.stop()
     # Another process knows nothing of the talk but its words.
     server.stop()
     server = Serve(gateway=gateway.url, state=server.state).linked()
@@ -167,15 +163,13 @@ def freshness():
     gateway = FaultyGateway()
     server = Serve("--identity-refresh", "10s", gateway=gateway.url).linked()
     server.json("GET", "/v1/identity?refresh=true")
-    seen = []
-    stream = EventStream(server, "?types=identity,profile")
-    threading.Thread(target=lambda: seen.extend(stream), daemon=True).start()
+    follower = Follower(server.port, "?types=identity,profile")
 
     def told(called, what, seconds=20):
         """An event with the version that has this name; others may come before it, such as that of the first read."""
         def is_told():
             _, fields, body = server.call("GET", "/v1/identity")
-            told = [data["etag"] for _, name, data in list(seen) if name == "identity"]
+            told = [event["etag"] for event in list(follower.events) if event["type"] == "identity"]
             return json.loads(body)["fields"]["name"] == called and fields["etag"] in told
         until(is_told, seconds, what=what)
         tally.check(True, what)
@@ -192,13 +186,13 @@ def freshness():
     gateway.control("POST", "drop")
     told("Back", "an event tells of a change found after a reconnect")
     tag = server.call("GET", "/v1/identity")[1]["etag"]
-    last = [data for _, name, data in seen if name == "identity"][-1]
+    last = [event for event in follower.events if event["type"] == "identity"][-1]
     tally.check(last["etag"] == tag and last["agent"] == "main" and last["id"], f"the event names the version: {last}")
     status = server.call("GET", "/v1/identity", headers={"If-None-Match": tag})[0]
     tally.check(status == 304, "and that version needs no second copy")
-    stream.close()
+    follower.stop()
     gateway.kill()
-    until(lambda: server.json("GET", "/v1/status")[1]["link"]["state"] != "online", what="the loss")
+    server.unlinked()
     answer = server.json("GET", "/v1/identity?refresh=true")[1]
     tally.check(answer["stale"] and answer["fields"]["name"] == "Back", f"away: the copy, marked as such: {answer}")
     status, _, answer = patch(server, "identity", {"name": "X"})

@@ -16,13 +16,9 @@ import network
 
 HAS_NETWORK = network.enter()
 
-import h2.config
-import h2.connection
-import h2.events
-
 from harness import Serve, Tally, options, routes, scratch, until
 from network import LAN, NODE, Tailscaled, node, ok
-from raw import Answer, ask, certificate, tcp, unix
+from raw import ask, ask_h2, certificate, tcp, unix
 
 chosen = options()
 tally = Tally()
@@ -173,41 +169,6 @@ def control_of(server):
     return Owner()
 
 
-def ask_h2(one, method, path, host, fields, body=None, announce=None):
-    """The same over HTTP/2."""
-    link = h2.connection.H2Connection(h2.config.H2Configuration(client_side=True, header_encoding="utf-8"))
-    link.initiate_connection()
-    head = [(":method", method), (":path", path), (":scheme", "http"), (":authority", host)]
-    head += [(name.lower(), value) for name, value in fields.items()]
-    if body is not None or announce:
-        head += [("content-length", str(announce or len(body))), ("content-type", "application/json")]
-    link.send_headers(1, head, end_stream=body is None and not announce)
-    if body is not None:
-        link.send_data(1, body, end_stream=True)
-    one.settimeout(3)
-    answer = Answer(b"")
-    answer.fields = {}
-    try:
-        one.sendall(link.data_to_send())
-        over = False
-        while not over and (piece := one.recv(65536)):
-            for event in link.receive_data(piece):
-                if isinstance(event, h2.events.ResponseReceived):
-                    answer.fields = dict(event.headers)
-                    answer.status = int(answer.fields[":status"])
-                elif isinstance(event, h2.events.DataReceived):
-                    answer.body += event.data
-                    link.acknowledge_received_data(event.flow_controlled_length, 1)
-                elif isinstance(event, (h2.events.StreamEnded, h2.events.StreamReset)):
-                    over = True
-            one.sendall(link.data_to_send())
-    except TimeoutError:
-        print("doors: no end of the answer to", method, path, answer.status, answer.fields)
-    finally:
-        one.close()
-    return answer
-
-
 def doors():
     """(name, server, connect, Host, fields, scopes the connection proves, how to ask)"""
     plain = [
@@ -275,8 +236,7 @@ def doors():
 
 def late():
     """How often tailscaled's answer was not there in time, or not to be understood. Then nobody gets in; that is no fault."""
-    page = serve.call("GET", "/metrics")[2].decode()
-    return int(re.search(r"^ladle_tailnet_silences_total (\d+)", page, re.M)[1])
+    return serve.metric("ladle_tailnet_silences_total")
 
 
 def may(scopes, wanted):

@@ -3,25 +3,16 @@ that syncs row by row, and the CPU that ten thousand waiting messages take."""
 
 import json
 import os
-import pathlib
 import selectors
 import socket
 import sqlite3
 import time
 
-import harness
-from harness import ROOT, Serve, Tally, options, scratch, until
+from harness import LADLE, Serve, Tally, options, percentile, scratch, until
 
 OPTIONS = options(samples=(300, 1000), messages=(3000, 10000), connections=(64, 64))
-RELEASE = ROOT / ".build/release/ladle"
-if "LADLE" not in os.environ and RELEASE.exists():
-    harness.LADLE = str(RELEASE)
 # Nobody is there, and that costs no attempts: what is measured is taking, not sending.
 AWAY = ["--outbox-offline", "hold", "--outbox-max-entries", "100000", "--log-level", "error"]
-
-
-def rank(samples, share):
-    return sorted(samples)[min(len(samples) - 1, int(len(samples) * share))]
 
 
 def request(port, number, session="main"):
@@ -79,11 +70,11 @@ def side_by_side(tally, ladle, when):
     connection.close()
     os.close(file)
     for name, found in samples.items():
-        print(f"{when} {name:>7}: " + ", ".join(f"p{share} {rank(found, share / 100) * 1e3:.2f} ms" for share in (50, 90, 99)))
-    ratio = rank(samples["202"], .99) / rank(samples["append"], .99)
+        print(f"{when} {name:>7}: " + ", ".join(f"p{share} {percentile(found, share) * 1e3:.2f} ms" for share in (50, 90, 99)))
+    ratio = percentile(samples["202"], 99) / percentile(samples["append"], 99)
     tally.check(ratio <= 3, f"{when}: p99 of a 202 is {ratio:.2f} times that of a bare write and fdatasync (at most 3)")
     print(f"{when}: p99 of a 202 is {ratio:.2f} times that of the bare append, p50 "
-          f"{rank(samples['202'], .5) / rank(samples['append'], .5):.2f} times")
+          f"{percentile(samples['202'], 50) / percentile(samples['append'], 50):.2f} times")
 
 
 def row_by_row(folder):
@@ -133,23 +124,20 @@ def together(ladle):
     for key in list(chooser.get_map().values()):
         key.fileobj.close()
     print(f"{done} messages over {OPTIONS.connections} connections in {seconds:.2f} s, "
-          f"p50 {rank(latencies, .5) * 1e3:.1f} ms, p99 {rank(latencies, .99) * 1e3:.1f} ms")
+          f"p50 {percentile(latencies, 50) * 1e3:.1f} ms, p99 {percentile(latencies, 99) * 1e3:.1f} ms")
     return done / seconds
 
 
 def cpu(ladle, seconds):
     """CPU seconds the process takes in so many seconds."""
-    def taken():
-        fields = pathlib.Path(f"/proc/{ladle.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-    start = taken()
+    start = ladle.cpu()
     time.sleep(seconds)
-    return taken() - start
+    return ladle.cpu() - start
 
 
 def main():
     tally = Tally()
-    print(f"binary {harness.LADLE}")
+    print(f"binary {LADLE}")
     ladle = Serve(*AWAY, gateway="ws://127.0.0.1:9")
     time.sleep(1)
     idle = cpu(ladle, 10)
@@ -158,7 +146,7 @@ def main():
     rate = together(ladle)
     print(f"{rate:.0f} messages/s together, {rows:.0f} rows/s one by one: {rate / rows:.2f} times as many")
     tally.check(rate >= 1000, f"{rate:.0f} messages/s (at least 1000)")
-    waiting = until(lambda: ladle.json("GET", "/v1/status")[1]["outbox"]["pending"])
+    waiting = until(lambda: ladle.status()["outbox"]["pending"])
     # The log is folded into the database a while after the last write.
     time.sleep(8)
     loaded = cpu(ladle, 10)

@@ -4,14 +4,12 @@ the disk."""
 
 import http.client
 import json
-import os
 import pathlib
 import random
 import shutil
 import signal
-import subprocess
 
-from harness import LADLE, DemoGateway, Serve, Tally, options, scratch, until
+from harness import DemoGateway, Serve, Tally, options, run_ladle, scratch, until
 
 chosen = options(flips=(40, 1330), seed=(0, 0))
 tally = Tally()
@@ -34,7 +32,7 @@ def state():
         server.json("POST", "/v1/messages?wait=20", {"text": f"echo number {number}", "session": session})
     server.json("POST", "/v1/messages", {"text": "approve rm -rf build"})
     until(lambda: server.json("GET", "/v1/approvals")[1]["approvals"], what="an approval")
-    tokens = {scope: server.json("POST", "/v1/tokens", {"name": scope, "scopes": [scope]})[1]["token"] for scope in ("read", "send")}
+    tokens = {scope: server.make_token(scope, scope)["token"] for scope in ("read", "send")}
     server.json("POST", "/v1/notifications/sinks", {"name": "hook", "kind": "webhook", "url": "https://example.org/x", "enabled": False})
     for path in READS:
         server.call("GET", path)
@@ -90,8 +88,7 @@ for number in range(chosen.flips):
         server = Serve(state=folder, gateway=AWAY)
     except RuntimeError as refusal:
         ends["refused"] += 1
-        again = subprocess.run([LADLE, "serve", "--state", folder, "--listen", "127.0.0.1:0", "--gateway", AWAY], capture_output=True,
-                               text=True, timeout=60)
+        again = run_ladle("serve", "--state", folder, "--listen", "127.0.0.1:0", "--gateway", AWAY)
         tally.check(again.returncode in (75, 78) and "ladle " in again.stdout + again.stderr, f"{what}: {refusal} {again}")
         shutil.rmtree(folder, ignore_errors=True)
         continue

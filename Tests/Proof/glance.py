@@ -5,12 +5,12 @@ times a second at most and touches no database; and a token of this path opens n
 import itertools
 import json
 import re
-import socket
 import threading
 import time
 
 import scripted
 from harness import Serve, Stopwatch, Tally, options, until
+from raw import ask, tcp
 
 chosen = options(seconds=(10, 60), combinations=(400, 4000))
 tally = Tally()
@@ -60,11 +60,6 @@ def harmless(text, where):
     bad = [hex(ord(one)) for one in text.rstrip("\n") if ord(one) < 0x20 or 0x80 <= ord(one) < 0xA0
            or ord(one) in (0x61C, 0x200E, 0x200F, 0x2028, 0x2029, *range(0x202A, 0x202F), *range(0x2066, 0x206A))]
     tally.check(not bad, f"{where}: {bad[:5]}")
-
-
-def number(metric):
-    found = re.search(rf"^{metric} (\S+)", serve.call("GET", "/metrics")[2].decode(), re.M)
-    return float(found[1]) if found else -1
 
 
 # -- names
@@ -121,11 +116,11 @@ talker = threading.Thread(target=talk)
 talker.start()
 time.sleep(2)
 status, fields, body = serve.call("GET", "/v1/glance")
-tag, at, builds, begun = fields["etag"], json.loads(body)["at"], number("ladle_glance_builds_total"), time.monotonic()
+tag, at, builds, begun = fields["etag"], json.loads(body)["at"], serve.metric("ladle_glance_builds_total"), time.monotonic()
 statuses = []
 while time.monotonic() - begun < chosen.seconds:
     statuses.append(serve.call("GET", "/v1/glance", headers={"If-None-Match": tag})[0])
-made, took = number("ladle_glance_builds_total") - builds, time.monotonic() - begun
+made, took = serve.metric("ladle_glance_builds_total") - builds, time.monotonic() - begun
 tally.check(set(statuses) == {304}, f"304 for {took:.0f} s of deltas: {set(statuses)}")
 tally.check(made <= 4 * took + 2, f"{made} builds in {took:.1f} s")
 is_over.set()
@@ -134,11 +129,11 @@ talker.join()
 # -- nothing is read or written
 
 time.sleep(2)
-operations = number("ladle_store_operations_total")
+operations = serve.metric("ladle_store_operations_total")
 for _ in range(300):
     serve.call("GET", "/v1/glance", headers={"If-None-Match": tag})
     serve.call("GET", "/v1/glance?fields=state")
-tally.check(operations >= 0 and number("ladle_store_operations_total") == operations, "a glance writes")
+tally.check(operations >= 0 and serve.metric("ladle_store_operations_total") == operations, "a glance writes")
 
 # -- waiting
 
@@ -158,32 +153,28 @@ tally.check(heard[0][0][0] == 200 and json.loads(heard[0][0][2])["active"] == 5 
 
 # -- a token of this path
 
-bearer = "Authorization: Bearer " + serve.json("POST", "/v1/tokens", {"name": "w", "scopes": ["read", "send", "control"], "paths": ["/v1/glance"]})[1]["token"]
+bearer = {"Authorization": "Bearer " + serve.make_token("w", "read", "send", "control", paths=["/v1/glance"])["token"]}
 
 
 def raw(path, method="GET"):
-    with socket.create_connection(("127.0.0.1", serve.port), 5) as one:
-        one.sendall(f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1:{serve.port}\r\n{bearer}\r\nConnection: close\r\n\r\n".encode())
-        got = b""
-        while piece := one.recv(65536):
-            got += piece
-    return int(got.split()[1]), got
+    return ask(tcp("127.0.0.1", serve.port), method, path, f"127.0.0.1:{serve.port}", bearer)
 
 
 for path in ("/v1/glance", "/v1/glance?fields=state", "/v1/glance?x=/../status"):
-    tally.check(raw(path)[0] == 200, f"{path}: {raw(path)[0]}")
+    tally.check(raw(path).status == 200, f"{path}: {raw(path).status}")
 OTHERS = """/v1/status /readyz /metrics /openapi.json /openapi.yaml / /v1 /v1/ /v1/glances /v1/glanc /v1/glance/ /v1/glance// //v1/glance /v1//glance
 /v1/glance/../status /v1/glance/%2e%2e/status /v1/glance/%2E./status /v1/glance/.%2e/status /v1/glance/..%2fstatus /v1/glance%2f..%2fstatus
 /v1%2fglance /v1%2Fglance/../status /v1/%2e/glance /v1/./glance /v1/glance/. /v1/glance/.. /V1/GLANCE /v1/glance%00 /v1/glance%20 /v1/glance;x=1
 /v1/status?/v1/glance /v1/runs/x /v1/messages /v1/tokens /v1/no-such-path /v1/outbox/../glance/../status /v1/status/%2e%2e/glance/../../status""".split()
 for path in OTHERS:
     for method in ("GET", "HEAD", "POST", "OPTIONS"):
-        status, got = raw(path, method)
+        answer = raw(path, method)
+        status, got = answer.status, answer.body
         # Below its own path there is nothing.
         isNothing = status == 404 and path.startswith("/v1/glance/")
         tally.check(status in (400, 403) or isNothing, f"{method} {path}: {status}")
         tally.check(status == 400 or isNothing or method == "HEAD" or b"PATH_NOT_ALLOWED" in got and b"/v1/glance" in got, f"{method} {path}: {got[-300:]}")
-tally.check(raw("/v1/glance", "POST")[0] == 405, "its own path has its methods")
+tally.check(raw("/v1/glance", "POST").status == 405, "its own path has its methods")
 
 gateway.listener.close()
 serve.kill()

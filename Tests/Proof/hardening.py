@@ -11,15 +11,11 @@ import shutil
 import subprocess
 import time
 
-from harness import LADLE, DemoGateway, EventStream, Serve, Tally, options, scratch, until
+from harness import LADLE, DemoGateway, EventStream, Serve, Tally, options, run_ladle, scratch, until
 from scripted import Gateway
 
 options()
 tally = Tally()
-
-
-def link(server):
-    return server.json("GET", "/v1/status")[1]["link"]["state"]
 
 
 def goodbye():
@@ -28,8 +24,8 @@ def goodbye():
     server = Serve(gateway=gateway.url).linked()
     first = gateway.connections[-1]
     first.event("shutdown", {"reason": "restart", "restartExpectedMs": 1500})
-    until(lambda: link(server) != "online", what="an offline link after the goodbye")
-    until(lambda: len(gateway.connections) > 1 and link(server) == "online", 20, what="a new connection")
+    server.unlinked()
+    until(lambda: len(gateway.connections) > 1 and server.link()["state"] == "online", 20, what="a new connection")
     status, answer = server.json("POST", "/v1/messages?wait=10", {"text": "after all"})
     tally.check(status == 200 and answer["entry"]["state"] in ("accepted", "delivered"), f"a message after the goodbye: {status} {answer}")
     server.kill()
@@ -64,7 +60,7 @@ def names():
             if "plain" in fields["content-type"] and "/runs/" not in path:
                 tally.check(not re.search(r"^forged line", text, re.M), f"{path} as {form} has a line of its own: {text!r}")
     for command in (["activity"], ["runs"], ["status"], ["watch", "--timeout", "1"]):
-        done = subprocess.run([LADLE, *command, "--state", server.state], capture_output=True, text=True, errors="surrogateescape")
+        done = run_ladle(*command, "--state", server.state, errors="surrogateescape")
         if done.returncode == 64:
             continue
         tally.check(not UNSAFE.findall(done.stdout), f"ladle {command}: {done.stdout!r}")

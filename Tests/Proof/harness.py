@@ -5,6 +5,7 @@ import atexit
 import fcntl
 import http.client
 import json
+import math
 import os
 import pathlib
 import pty
@@ -111,6 +112,26 @@ class Tally:
         sys.exit(1 if self.failures or not self.passed else 0)
 
 
+def percentile(samples, share):
+    """The sample that so many hundredths of them do not pass."""
+    return sorted(samples)[max(0, math.ceil(len(samples) * share / 100) - 1)]
+
+
+def later(seconds=86_400):
+    """A time from now, as the API takes it."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + seconds))
+
+
+def json_lines(path):
+    """The values of a file with one a line; none where there is no file yet."""
+    return [json.loads(line) for line in pathlib.Path(path).read_text().splitlines()] if os.path.exists(path) else []
+
+
+def run_ladle(*words, env=None, timeout=60, **more):
+    """One command of the program, to its end. `env` is added to the environment."""
+    return subprocess.run([LADLE, *words], capture_output=True, text=True, timeout=timeout, env={**os.environ, **(env or {})}, **more)
+
+
 def until(condition, seconds=20, every=0.01, what="the condition"):
     """Polls for a condition; its value, or TimeoutError naming what did not come (`what` may be asked for it then)."""
     end = time.monotonic() + seconds
@@ -120,6 +141,20 @@ def until(condition, seconds=20, every=0.01, what="the condition"):
             return value
         time.sleep(every)
     raise TimeoutError(f"{what() if callable(what) else what} did not come within {seconds} s")
+
+
+def cpu(pid):
+    """What its threads have run so far, in seconds: to the nanosecond, where the process's own figures count in ticks."""
+    return sum(int(file.read_text().split()[0]) for file in pathlib.Path(f"/proc/{pid}/task").glob("*/schedstat")) / 1e9
+
+
+def cost(pid, url, requests, *more):
+    """Microseconds of a processor that a server takes for one request of h2load's."""
+    before = cpu(pid)
+    done = subprocess.run(["h2load", "-n", str(requests), "-c", "8", "-t", "1", *more, url], capture_output=True, text=True, timeout=300)
+    good = re.search(r"status codes: (\d+) 2xx", done.stdout)
+    assert good and int(good[1]) == requests, done.stdout + done.stderr
+    return (cpu(pid) - before) / requests * 1e6
 
 
 class Stopwatch:
@@ -199,6 +234,9 @@ class Program:
                 return int(line.split()[1]) * 1024
         return 0
 
+    def cpu(self):
+        return cpu(self.process.pid)
+
     def descriptors(self):
         return len(os.listdir(f"/proc/{self.process.pid}/fd"))
 
@@ -225,10 +263,11 @@ def free_port():
 
 
 class Serve(Program):
-    """`ladle serve` on a free port of loopback, with the demo gateway unless another is named."""
+    """`ladle serve` on a free port of loopback, with the demo gateway unless another is named. One that speaks TLS is asked with
+    `trust`, as its owner."""
 
-    def __init__(self, *arguments, state=None, gateway=None, port=0, env=None, **more):
-        self.state = state or scratch()
+    def __init__(self, *arguments, state=None, gateway=None, port=0, env=None, trust=None, **more):
+        self.state, self.trust = state or scratch(), trust
         self.gateway = gateway
         chosen = ["serve", "--state", self.state, "--listen", f"127.0.0.1:{port}"]
         chosen += ["--gateway", gateway] if gateway else ["--demo", "--demo-speed", "0"]
@@ -240,7 +279,7 @@ class Serve(Program):
             chosen += ["--token-file", str(file)]
         super().__init__([*chosen, *arguments], r"listening on https?://127\.0\.0\.1:(\d+)", env, **more)
         self.port = int(self.match.group(1))
-        self.url = f"http://127.0.0.1:{self.port}"
+        self.url = f"http{'s' if trust else ''}://127.0.0.1:{self.port}"
 
     @property
     def token(self):
@@ -254,6 +293,9 @@ class Serve(Program):
     def call(self, method, path, body=None, headers=None, timeout=30):
         """One request on its own connection: status, fields by lower-case name, body bytes."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
+        if self.trust:
+            connection = http.client.HTTPSConnection("localhost", self.port, timeout=timeout, context=self.trust)
+            headers = {"Authorization": f"Bearer {self.token}", **(headers or {})}
         try:
             if isinstance(body, (dict, list)):
                 body = json.dumps(body).encode()
@@ -268,10 +310,40 @@ class Serve(Program):
         status, _, bytes_ = self.call(method, path, body, headers)
         return status, json.loads(bytes_ or b"null")
 
-    def linked(self):
-        """Waits until the link to the gateway is up."""
-        until(lambda: self.json("GET", "/v1/status")[1]["link"]["state"] == "online", what="the link")
+    def status(self):
+        return self.json("GET", "/v1/status")[1]
+
+    def link(self):
+        return self.status()["link"]
+
+    def linked(self, state="online"):
+        """Waits until the link to the gateway is up, or in another state."""
+        until(lambda: self.link()["state"] == state, what=f"a link that is {state}")
         return self
+
+    def unlinked(self):
+        """Waits until the loss of the link has been noticed."""
+        until(lambda: self.link()["state"] != "online", what="the loss of the link")
+
+    def is_at_rest(self):
+        """Linked, and no message waits and no run goes on."""
+        status = self.status()
+        return status["link"]["state"] == "online" and not status["outbox"]["pending"] and not status["runs"]["active"]
+
+    def at_rest(self, seconds=60):
+        until(self.is_at_rest, seconds, 0.05, "an empty outbox and the end of all runs")
+        return self
+
+    def metric(self, name):
+        """The sum of all series of this name."""
+        page = self.call("GET", "/metrics")[2].decode()
+        return sum(float(value) for value in re.findall(rf"^{name}(?:\{{.*\}})? (\S+)$", page, re.M))
+
+    def make_token(self, name, *scopes, **more):
+        """A new token, as the answer has it."""
+        status, made = self.json("POST", "/v1/tokens", {"name": name, "scopes": list(scopes), **more})
+        assert status == 201, made
+        return made
 
 
 class DemoGateway(Program):
@@ -330,17 +402,53 @@ class Unchunked:
         self.file.close()
 
 
-class EventStream:
-    """A reader of Server-Sent Events that keeps what the wire said: blocks of (id, event, data), and comments."""
+def events_of(file, form="text/event-stream", problems=None):
+    """The events of a body, as (id, event, data); a torn last one is dropped, as the standard says."""
+    block, problems = {}, problems if problems is not None else []
+    while True:
+        try:
+            line = file.readline()
+        except ValueError:
+            return  # closed by another thread while it was read
+        if not line.endswith(b"\n"):
+            return
+        line = line.rstrip(b"\n").decode()
+        if form == "application/x-ndjson":
+            if line:
+                data = json.loads(line)
+                yield data.get("id"), data["type"], data
+        elif line.startswith(":"):
+            pass
+        elif line:
+            name, _, value = line.partition(":")
+            value = value.removeprefix(" ")
+            block[name] = block["data"] + "\n" + value if name == "data" and "data" in block else value
+        elif "data" in block:
+            data = json.loads(block["data"])
+            if block.get("event") != data["type"] or block.get("id", data.get("id")) != data.get("id"):
+                problems.append(f"fields and data differ: {block}")
+            yield block.get("id"), block.get("event", "message"), data
+            block = {}
+        elif block:
+            problems.append(f"a block without data: {block}")
+            block = {}
 
-    def __init__(self, server, query="", last_id=None, timeout=30):
+
+class EventStream:
+    """A reader of events that keeps what the wire said, in either form: (id, event, data); what is no such event is in `problems`."""
+
+    def __init__(self, server, query="", last_id=None, timeout=30, accept="text/event-stream"):
+        self.problems = []
         self.socket = socket.create_connection(("127.0.0.1", server.port), timeout)
-        head = f"GET /v1/events{query} HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\nAccept: text/event-stream\r\n"
+        head = f"GET /v1/events{query} HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\nAccept: {accept}\r\n"
         if last_id:
             head += f"Last-Event-ID: {last_id}\r\n"
         self.socket.sendall((head + "\r\n").encode())
         self.file = self.socket.makefile("rb")
-        self.status = int(self.file.readline().split()[1])
+        line = self.file.readline().split()
+        if len(line) < 2:
+            raise ConnectionResetError("no answer")
+        self.status = int(line[1])
         self.fields = {}
         while (line := self.file.readline().strip()):
             name, _, value = line.decode().partition(":")
@@ -349,24 +457,8 @@ class EventStream:
             self.file = Unchunked(self.file)
 
     def __iter__(self):
-        """Blocks until the stream ends; a torn last block is dropped, as the standard says."""
-        block = {}
-        while True:
-            try:
-                line = self.file.readline()
-            except ValueError:
-                return  # closed by another thread while it was read
-            if not line.endswith(b"\n"):
-                return
-            line = line.rstrip(b"\n").decode()
-            if not line:
-                if "data" in block:
-                    yield block.get("id"), block.get("event", "message"), json.loads(block["data"])
-                block = {}
-            elif not line.startswith(":"):
-                name, _, value = line.partition(":")
-                value = value.removeprefix(" ")
-                block[name] = block["data"] + "\n" + value if name == "data" and "data" in block else value
+        """Blocks until the stream ends."""
+        return events_of(self.file, self.fields.get("content-type"), self.problems)
 
     def close(self):
         try:

@@ -37,7 +37,7 @@ from homeassistant import bootstrap, runner
 gateway = DemoGateway()
 SENDS = ("--limits-sends-burst", "100", "--limits-all-sends-burst", "1000")
 serve = Serve(*SENDS, gateway=gateway.url).linked()
-token = serve.json("POST", "/v1/tokens", {"name": "house", "scopes": ["read", "send"]})[1]["token"]
+token = serve.make_token("house", "read", "send")["token"]
 recipe = re.search(r"<!-- file: home-assistant.yaml -->\n```yaml\n(.*?)^```$", (ROOT / "docs/apps.md").read_text(), re.DOTALL | re.MULTILINE)[1]
 recipe = recipe.replace("http://127.0.0.1:18780", serve.url)
 for now, then in (("triggers:", "trigger:"), ("actions:", "action:"), ("- trigger: ", "- platform: "), ("- action: ", "- service: ")):

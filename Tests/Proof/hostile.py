@@ -5,7 +5,6 @@ import copy
 import itertools
 import json
 import random
-import re
 import socket
 import struct
 import threading
@@ -133,14 +132,10 @@ gateway = Gateway()
 server = Serve(gateway=gateway.url).linked()
 
 
-def status():
-    return server.json("GET", "/v1/status")[1]["link"]
-
-
 def online(what):
     """Up again, whatever wait the last ending led to."""
     def up():
-        shown = status()
+        shown = server.link()
         if shown["state"] == "offline":
             server.process.send_signal(1)
             time.sleep(0.05)
@@ -148,16 +143,12 @@ def online(what):
     return until(up, 30, 0.02, what)
 
 
-def metric(name):
-    return sum(float(value) for value in re.findall(rf"^{name}(?:\{{.*\}})? (\S+)$", server.call("GET", "/metrics")[2].decode(), re.M))
-
-
 def settled(what):
     """Everything sent so far was read: an event sent last has come through, and the program answers."""
     received, same = -1, 0
     end = time.monotonic() + 120
     while same < 3 and time.monotonic() < end:
-        now = metric("ladle_link_received_frames_total")
+        now = server.metric("ladle_link_received_frames_total")
         same = same + 1 if now == received else 0
         received = now
         time.sleep(0.05)
@@ -180,13 +171,13 @@ def attack(what, behave, answer=None, most=32):
             done.set()
 
     gateway.behave, gateway.answer = act, answer or gateway.kind
-    before, odd = server.resident(), metric("ladle_link_odd_frames_total")
+    before, odd = server.resident(), server.metric("ladle_link_odd_frames_total")
     reconnect()
     tally.check(done.wait(180), f"{what}: everything is taken")
     settled(what)
     gateway.behave, gateway.answer = lambda connection: None, gateway.kind
     growth = (server.resident() - before) / MIB
-    print(f"{what}: resident {before / MIB:.0f} {growth:+.1f} MiB, odd frames {metric('ladle_link_odd_frames_total') - odd:+.0f}", flush=True)
+    print(f"{what}: resident {before / MIB:.0f} {growth:+.1f} MiB, odd frames {server.metric('ladle_link_odd_frames_total') - odd:+.0f}", flush=True)
     # A sanitizer keeps what was freed.
     tally.check(growth < most or SANITIZER, f"{what}: {growth:.1f} MiB more")
     tally.check(server.process.poll() is None, f"{what}: the program lives")
@@ -378,7 +369,7 @@ def pages():
                 b"HTTP/1.1 101 X\r\n" + b"A: b\r\n" * 20_000, b"\x16\x03\x01\x02\x00", b"HTTP/1.1 503 Busy\r\nRetry-After: 99999999999\r\n\r\n"]:
         gateway.raw = raw
         reconnect()
-        shown = until(lambda: (lambda now: now if now["state"] not in ("online", "connecting") else None)(status()), what="the end of it")
+        shown = until(lambda: (lambda now: now if now["state"] not in ("online", "connecting") else None)(server.link()), what="the end of it")
         tally.check(shown["code"] and shown["detail"], f"{raw[:20]}: {shown}")
     gateway.raw = None
     reconnect()
@@ -403,7 +394,7 @@ reconnect()
 online("a gateway that means well")
 code, answer = server.json("POST", "/v1/messages?wait=20", {"text": "still here?"}, None)
 tally.check(code == 200, f"a message goes through after all of it: {code} {answer}")
-tally.check(metric("ladle_link_odd_frames_total") > 0, "odd frames are counted")
+tally.check(server.metric("ladle_link_odd_frames_total") > 0, "odd frames are counted")
 shown = server.json("GET", "/v1/activity")[1]
 tally.check(shown.get("active") is not None, f"activity can be read: {str(shown)[:200]}")
 print(f"in the end: resident {server.resident() / MIB:.0f} MiB, {server.descriptors()} descriptors")

@@ -9,14 +9,14 @@ import select
 import socket
 import ssl
 import struct
-import subprocess
 import time
 
 import hpack
 import hpack.huffman
 import hpack.huffman_constants
 
-from harness import LADLE, Serve, Stopwatch, Tally, options, scratch
+from harness import Serve, Stopwatch, Tally, options, scratch
+from raw import certificate
 
 options()
 tally = Tally()
@@ -78,9 +78,7 @@ class Peer:
         self.socket = socket.create_connection(("127.0.0.1", server.port), 5)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if server.tls:
-            context = ssl.create_default_context(cafile=server.tls)
-            context.set_alpn_protocols(["h2", "http/1.1"])
-            self.socket = context.wrap_socket(self.socket, server_hostname="localhost")
+            self.socket = server.tls.wrap_socket(self.socket, server_hostname="localhost")
             assert self.socket.selected_alpn_protocol() == "h2"
         self.authority = f"localhost:{server.port}"
         self.scheme = "https" if server.tls else "http"
@@ -578,14 +576,11 @@ class Witness:
 
 
 def servers():
-    folder = scratch()
-    made = subprocess.run([LADLE, "tls", "self-signed", "--host", "localhost", "--cert", f"{folder}/cert.pem", "--key", f"{folder}/key.pem"],
-                          capture_output=True, text=True)
-    assert made.returncode == 0, made.stderr
-    plain = Serve()
+    files, trust = certificate(scratch())
+    trust.set_alpn_protocols(["h2", "http/1.1"])
+    plain, secure = Serve(), Serve(*files)
     plain.kind, plain.tls = "h2c", None
-    secure = Serve("--tls-cert", f"{folder}/cert.pem", "--tls-key", f"{folder}/key.pem")
-    secure.kind, secure.tls = "h2", f"{folder}/cert.pem"
+    secure.kind, secure.tls = "h2", trust
     return plain, secure
 
 

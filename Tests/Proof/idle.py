@@ -9,7 +9,7 @@ import statistics
 import subprocess
 import time
 
-from harness import LADLE, DemoGateway, EventStream, Serve, Tally, options, scratch
+from harness import LADLE, DemoGateway, EventStream, Serve, Tally, cpu, free_port, options, scratch
 
 chosen = options(starts=(10, 30), seconds=(20, 60))
 tally = Tally()
@@ -24,8 +24,7 @@ if is_release:
 
 def first_answer():
     """From the start of the process to an answer, by a client that asks every millisecond."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     state = scratch()
     began = time.perf_counter()
     ladle = subprocess.Popen([LADLE, "serve", "--state", state, "--listen", f"127.0.0.1:{port}", "--gateway", "ws://127.0.0.1:9"],
@@ -53,11 +52,10 @@ tally.check(times[0] < (0.05 if is_release else 0.5), f"start-up: {times[0]:.3f}
 
 def usage(pid):
     """CPU seconds, and how often a thread was woken."""
-    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
     wakes = 0
     for thread in pathlib.Path(f"/proc/{pid}/task").iterdir():
         wakes += int(re.search(r"^voluntary_ctxt_switches:\s+(\d+)", (thread / "status").read_text(), re.M).group(1))
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK"), wakes
+    return cpu(pid), wakes
 
 
 gateway = DemoGateway()

@@ -14,7 +14,8 @@ import subprocess
 import threading
 import time
 
-from harness import LADLE, EventStream, FaultyGateway, Serve, Tally, free_port, options, scratch, until
+from follower import Follower
+from harness import LADLE, FaultyGateway, Serve, Tally, free_port, json_lines, options, scratch, until
 
 OPTIONS = options(rounds=(40, 500), seed=(0, 0), sessions=(4, 4))
 ROUNDS = OPTIONS.rounds
@@ -98,57 +99,6 @@ class Poster(threading.Thread):
         return True
 
 
-class Follower(threading.Thread):
-    """Reads the stream of outbox events across all deaths, always from the last id it saw."""
-
-    def __init__(self, port):
-        super().__init__(daemon=True)
-        self.port = port
-        self.last = None
-        self.backwards = []
-        self.resets = []
-        self.versions = collections.defaultdict(list)
-        self.states = {}
-        self.resumes = 0
-        self.stopping = False
-        self.stream = None
-        self.start()
-
-    def run(self):
-        while not self.stopping:
-            try:
-                self.stream = EventStream(self, "?types=outbox,reset", self.last)
-                for event in self.stream:
-                    self.take(*event)
-            except (OSError, ValueError, IndexError):
-                pass
-            self.resumes += 1
-            time.sleep(0.01)
-
-    def take(self, identity, name, data):
-        if name == "reset" or (name == "hello" and self.last and data.get("resume") == "reset"):
-            self.resets.append(data)
-        if name == "hello" and not self.last:
-            # What is written from now on comes, also if Ladle is killed before the first event.
-            self.last = identity
-        if name != "outbox":
-            return
-        if self.last:
-            epoch, sequence = identity.split(".")
-            old_epoch, old_sequence = self.last.split(".")
-            if epoch != old_epoch or int(sequence) <= int(old_sequence):
-                self.backwards.append((self.last, identity))
-        self.last = identity
-        entry = data["entry"]
-        self.versions[entry["id"]].append(entry["version"])
-        self.states[entry["id"]] = entry["state"]
-
-    def stop(self):
-        self.stopping = True
-        if self.stream:
-            self.stream.close()
-
-
 def is_stopped(number):
     return number % 4 == 0
 
@@ -159,10 +109,6 @@ def words(session, number):
 
 def seconds(time_of_row):
     return datetime.datetime.fromisoformat(time_of_row.replace("Z", "+00:00")).timestamp()
-
-
-def record(path):
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
 def loop(tally, *release):
@@ -181,8 +127,13 @@ def loop(tally, *release):
 
     gateway, ladle = start_gateway(), start_ladle()
     deadline = time.monotonic() + ROUNDS * 10 + 120
-    follower = Follower(port)
-    until(lambda: follower.last, what="the stream's first id")
+    versions, told = collections.defaultdict(list), {}
+
+    def note(event):
+        entry = event["entry"]
+        versions[entry["id"]].append(entry["version"])
+        told[entry["id"]] = entry["state"]
+    follower = Follower(port, "?types=outbox,reset", note)
     posters = [Poster(f"kill-{n}", port, deadline) for n in range(OPTIONS.sessions)]
     kills = collections.Counter()
     began = time.monotonic()
@@ -257,7 +208,7 @@ def loop(tally, *release):
     stray = [entry for entry, state in states.items() if state != "delivered" and entry not in stops]
     tally.check(not stray, f"every message is delivered that nobody stopped: {stray[:3]}")
 
-    rows = [row for row in record(accepted_file) if row["text"] != CURE]
+    rows = [row for row in json_lines(accepted_file) if row["text"] != CURE]
     texts = collections.Counter(row["text"] for row in rows)
     want = {words(session, number) for session, number in accepted.values()}
     must = {words(session, number) for entry, (session, number) in accepted.items() if states[entry] == "delivered"}
@@ -279,16 +230,14 @@ def loop(tally, *release):
     ran = {entry for entry, state in states.items() if state == "delivered"}
     tally.check(ran <= identities, "each 202 names the entry that ran")
 
-    until(lambda: follower.last and len([e for e in accepted if follower.states.get(e) in TERMINAL]) == len(accepted),
-          20, what="the last event")
+    until(lambda: all(told.get(entry) in TERMINAL for entry in accepted), what="the last event")
     follower.stop()
-    tally.check(not follower.backwards, f"event ids never go back: {follower.backwards[:3]}")
-    tally.check(not follower.resets, f"the stream never needs a reset: {follower.resets[:2]}")
-    jumps = [v for v in follower.versions.values() if v != sorted(set(v))]
-    gaps = [v for v in follower.versions.values() if v != list(range(v[0], v[0] + len(v)))]
+    follower.judge(tally)
+    jumps = [v for v in versions.values() if v != sorted(set(v))]
+    gaps = [v for v in versions.values() if v != list(range(v[0], v[0] + len(v)))]
     tally.check(not jumps, f"versions of an entry only grow: {jumps[:3]}")
     tally.check(not gaps, f"no change of an entry is missing: {gaps[:3]}")
-    missing = [entry for entry in accepted if follower.states.get(entry) != states[entry]]
+    missing = [entry for entry in accepted if told.get(entry) != states[entry]]
     tally.check(not missing, f"the stream tells every end: {missing[:3]}")
     print(f"{len(accepted)} accepted, {len(rows)} ran; {sum(p.repeats for p in posters)} torn posts sent again, "
           f"{sum(p.replays for p in posters)} replayed; stops {dict(collections.Counter(what for _, what in stops.values()))}; {follower.resumes} resumes; ends {dict(ends)}; attempts {dict(attempts)}")

@@ -17,7 +17,7 @@ import threading
 import time
 
 import harness
-from harness import ROOT, FaultyGateway, Serve, Tally, options, scratch, until
+from harness import ROOT, FaultyGateway, Serve, Tally, later, options, scratch, until
 
 OPTIONS = options(workers=(3, 3))
 # A release has no points to die at.
@@ -25,7 +25,7 @@ if b"LADLE_TEST_KILL_POINT" not in pathlib.Path(harness.LADLE).read_bytes():
     subprocess.run(["swift", "build", "--product", "ladle"], cwd=ROOT, check=True)
     harness.LADLE = str(ROOT / ".build/debug/ladle")
 TERMINAL = {"delivered", "failed", "cancelled", "expired"}
-FAR = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 20 * 86400))
+FAR = later(20 * 86_400)
 
 # What the gateway and the sender do, and where on the entry's way Ladle dies of it.
 POINTS = [

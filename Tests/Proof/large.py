@@ -5,15 +5,11 @@ import json
 import os
 import time
 
-import harness
 from bystander import Bystander
-from harness import ROOT, Serve, Tally, options, until
+from harness import LADLE, Serve, Tally, options, until
 
 options()
 tally = Tally()
-RELEASE = ROOT / ".build/release/ladle"
-if "LADLE" not in os.environ and RELEASE.exists():
-    harness.LADLE = str(RELEASE)
 ROUNDS = 5
 ladle = Serve("--limits-sends-burst", "100", "--limits-all-sends-burst", "1000", "--outbox-max-attachment-bytes", "500MiB")
 picture = b"\x89PNG" + os.urandom(3_000_000)
@@ -47,7 +43,7 @@ busy = bystander.during(*spans)
 worst, typical = busy[-1], busy[int(len(busy) * 0.99)]
 took = min(end - start for start, end in spans) * 1000
 print(f"large: {len(body('x')) / 1e6:.0f} MB in {took:.0f} ms to its delivery; beside it a GET takes {busy[len(busy) // 2]:.1f} ms, p99 {typical:.1f}, at worst {worst:.0f}; alone p99 {quiet[int(len(quiet) * 0.99)]:.1f}")
-if "release" in str(harness.LADLE):
+if "release" in str(LADLE):
     tally.check(typical < 50, f"p99 beside a large message: {typical:.1f} ms")
 tally.check(worst < took / 3, f"nobody waits while a large message is gone through: {worst:.0f} of {took:.0f} ms")
 

@@ -4,21 +4,15 @@ do not let go, at the second signal; and the exit codes."""
 
 import json
 import os
-import pathlib
-import random
 import resource
 import select
 import signal
 import socket
-import ssl
 import subprocess
 import time
 
-import h2.config
-import h2.connection
-import h2.events
-
-from harness import LADLE, DemoGateway, Serve, Stopwatch, Tally, options, scratch, until
+from harness import DemoGateway, Serve, Stopwatch, Tally, options, run_ladle, scratch, until
+from raw import ask_h2, certificate
 
 chosen = options(streams=(1500, 10_000))
 tally = Tally()
@@ -118,8 +112,6 @@ for what, data, wanted in (
 tally.check(quick.stop() == 0, "the first server ends as it should")
 
 # Numbers
-folder = scratch()
-subprocess.run([LADLE, "tls", "self-signed", "--host", "localhost", "--cert", f"{folder}/c.pem", "--key", f"{folder}/k.pem"], check=True, capture_output=True)
 few = Serve("--limits-connections", "5", "--events-streams", "3")
 # Of `demo`'s own connections none counts here: those are the gateway's.
 held = [Wire(few.port, b"GET /healthz HTTP/1.1\r\n" + host(few) + b"\r\n") for _ in range(5)]
@@ -181,8 +173,8 @@ until(lambda: narrow.call("GET", "/readyz")[0] == 200, what="room after the crow
 tally.check(narrow.stop() == 0, "the crowded server ends as it should")
 
 # Over TLS, where HTTP/2 clients want to be told in HTTP/2
-secure = Serve("--limits-connections", "2", "--tls-cert", f"{folder}/c.pem", "--tls-key", f"{folder}/k.pem")
-trust = ssl.create_default_context(cafile=f"{folder}/c.pem")
+files, trust = certificate(scratch())
+secure = Serve("--limits-connections", "2", *files)
 
 
 def tls(protocol):
@@ -200,29 +192,8 @@ while piece := peer.recv(4096):
     data += piece
 tally.check(problem(data) == (503, "TOO_MANY_CONNECTIONS"), f"TLS and HTTP/1.1 over the limit: {data[:40]!r}")
 peer = tls("h2")
-talk = h2.connection.H2Connection(h2.config.H2Configuration(header_encoding="utf-8"))
-talk.initiate_connection()
-talk.send_headers(1, [(":method", "GET"), (":scheme", "https"), (":authority", f"localhost:{secure.port}"), (":path", "/healthz")], end_stream=True)
-peer.sendall(talk.data_to_send())
-status, body, ended = None, b"", False
-peer.settimeout(5)
-while not ended:
-    piece = peer.recv(65536)
-    if not piece:
-        ended = True
-        break
-    for event in talk.receive_data(piece):
-        if isinstance(event, h2.events.ResponseReceived):
-            status = dict(event.headers)[":status"]
-        elif isinstance(event, h2.events.DataReceived):
-            body += event.data
-    outgoing = talk.data_to_send()
-    if outgoing:
-        try:
-            peer.sendall(outgoing)
-        except OSError:
-            pass
-tally.check(status == "503" and json.loads(body)["code"] == "TOO_MANY_CONNECTIONS" and ended, f"TLS and HTTP/2 over the limit: {status} {body[:60]!r}")
+answer = ask_h2(peer, "GET", "/healthz", f"localhost:{secure.port}")
+tally.check((answer.status, answer.json.get("code")) == (503, "TOO_MANY_CONNECTIONS"), f"TLS and HTTP/2 over the limit: {answer.status} {answer.body[:60]!r}")
 for peer in held:
     peer.close()
 tally.check(secure.stop() == 0, "the third server ends as it should")
@@ -265,14 +236,14 @@ while time.monotonic() < end:
     answers = [crowded.call("GET", "/healthz")[0] for _ in range(50)]
     held = [Wire(crowded.port, b"GET /healthz HTTP/1.1\r\n" + host(crowded) + b"\r\n") for _ in range(10)]
     answers += [200 if b" 200 " in wire.socket.recv(4096)[:16] else 0 for wire in held]
-    status = subprocess.run([LADLE, "status", "--socket", f"{crowded.state}/ladle.sock", "--json"], capture_output=True)
+    status = run_ladle("status", "--socket", f"{crowded.state}/ladle.sock", "--json")
     tally.check(flood.poll() is None and set(answers) == {200} and status.returncode == 0,
                 f"the owner beside a flood of another user: {answers} {status}")
     for wire in held:
         wire.socket.close()
     flood.wait(20)
-    over = next(line for line in crowded.call("GET", "/metrics")[2].decode().splitlines() if line.startswith("ladle_http_connections_over_limit"))
-    tally.check(float(over.split()[1]) > 1000, f"a flood it was: {over}")
+    over = crowded.metric("ladle_http_connections_over_limit.*")
+    tally.check(over > 1000, f"a flood it was: {over}")
     tally.check(crowded.stop() == 0, "the flooded server ends as it should")
 
 # Stopping: thousands of streams, some of which do not read, and a request that never ends
@@ -280,7 +251,7 @@ many = Serve("--events-streams", "20000")
 wires = [stream(many) for _ in range(chosen.streams)]
 for wire in wires:
     wire.socket.setblocking(False)
-until(lambda: many.json("GET", "/v1/status")[1]["events"]["subscribers"] >= chosen.streams, 30, what="the streams")
+until(lambda: many.status()["events"]["subscribers"] >= chosen.streams, 30, what="the streams")
 stuck = [Wire(many.port, b"POST /v1/messages HTTP/1.1\r\n" + host(many) + TEXT + b"Content-Length: 99\r\n\r\nabc") for _ in range(20)]
 idle = [Wire(many.port) for _ in range(200)]
 time.sleep(0.2)
@@ -340,7 +311,7 @@ here = Serve()
 
 
 def exits(*arguments):
-    return subprocess.run([LADLE, *arguments], capture_output=True, text=True, timeout=20)
+    return run_ladle(*arguments)
 
 
 for what, code, arguments in (

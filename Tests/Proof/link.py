@@ -2,18 +2,16 @@
 each refusal of the handshake as status, `link` event and doctor show it."""
 
 import json
-import os
-import pathlib
 import re
 import signal
 import socket
 import ssl
 import statistics
-import subprocess
 import threading
 import time
 
-from harness import LADLE, EventStream, FaultyGateway, Serve, Stopwatch, Tally, options, scratch, until
+from harness import EventStream, FaultyGateway, Serve, Stopwatch, Tally, options, run_ladle, scratch, until
+from raw import certificate, pin_of
 
 chosen = options(starts=(10, 50), drops=(200, 10_000))
 tally = Tally()
@@ -79,12 +77,8 @@ class Relay:
         target.close()
 
 
-def link(server):
-    return server.json("GET", "/v1/status")[1]["link"]
-
-
 def wait(server, holds, what):
-    return until(lambda: (lambda status: status if holds(status) else None)(link(server)), what=what)
+    return until(lambda: (lambda status: status if holds(status) else None)(server.link()), what=what)
 
 
 class LinkEvents:
@@ -146,23 +140,21 @@ def drops():
     gateway.kill()
 
 
-def certificate(*names):
-    folder = pathlib.Path(scratch())
-    hosts = [part for name in names for part in ("--host", name)]
-    made = subprocess.run(
-        [LADLE, "tls", "self-signed", "--json", "--cert", folder / "cert.pem", "--key", folder / "key.pem", *hosts],
-        capture_output=True, text=True, check=True)
+def own_certificate(*names):
+    """A server's context, the certificate's pin, and its file."""
+    folder = scratch()
+    certificate(folder, *names)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(folder / "cert.pem", folder / "key.pem")
-    return context, json.loads(made.stdout)["sha256"], str(folder / "cert.pem")
+    context.load_cert_chain(f"{folder}/cert.pem", f"{folder}/key.pem")
+    return context, pin_of(f"{folder}/cert.pem"), f"{folder}/cert.pem"
 
 
 def tls():
     gateway = FaultyGateway()
-    context, pin, file = certificate("localhost", "127.0.0.1")
+    context, pin, file = own_certificate("localhost", "127.0.0.1")
     relay = Relay(gateway, context)
-    other = Relay(gateway, certificate("elsewhere.example")[0])
-    elsewhere, _, foreign = certificate("elsewhere.example")
+    other = Relay(gateway, own_certificate("elsewhere.example")[0])
+    elsewhere, _, foreign = own_certificate("elsewhere.example")
     mismatched = Relay(gateway, elsewhere)
     shouted = "SHA-256:" + ":".join(re.findall("..", pin.upper()))
     cases = [
@@ -207,8 +199,8 @@ def refusals():
         events.next(lambda status: status["state"] == "offline")
         server.process.send_signal(signal.SIGHUP)
         told = events.next(lambda status: status.get("code") not in (None, "LINK_LOST"))
-        shown = link(server)
-        doctor = subprocess.run([LADLE, "doctor", "--state", server.state], capture_output=True, text=True)
+        shown = server.link()
+        doctor = run_ladle("doctor", "--state", server.state)
         print(f"{told['code']:36} {told['state']:21} {told.get('hint', '')}")
         tally.check(told["code"] == code or code == "STARTUP_SIDECARS", f"{code} in a link event: {told}")
         tally.check(shown["code"] == told["code"] and shown["state"] == told["state"], f"{code} in status: {shown}")

@@ -12,7 +12,8 @@ import threading
 import time
 import urllib.parse
 
-from harness import DemoGateway, EventStream, FaultyGateway, Serve, Tally, options, scratch, until
+from follower import Follower, Texts, cursor, place, rested_log
+from harness import DemoGateway, EventStream, FaultyGateway, Serve, Tally, options, until
 
 options()
 tally = Tally()
@@ -35,31 +36,6 @@ SCRIPTS = [
 ]
 
 
-class Follower(threading.Thread):
-    """`curl -N` on the stream; what it printed, event by event."""
-
-    def __init__(self, server, query="", headers=()):
-        super().__init__(daemon=True)
-        self.events, self.comments = [], 0
-        fields = [part for header in headers for part in ("-H", header)]
-        self.process = subprocess.Popen(["curl", "-sN", *fields, f"{server.url}/v1/events{query}"], stdout=subprocess.PIPE, text=True)
-        self.start()
-        until(lambda: self.events, what="hello")
-
-    def run(self):
-        for line in self.process.stdout:
-            if line.startswith("data: "):
-                self.events.append(json.loads(line[6:]))
-            elif line.startswith("{"):
-                self.events.append(json.loads(line))
-
-    def of(self, run):
-        return [event for event in self.events if event.get("runId") == run]
-
-    def stop(self):
-        self.process.kill()
-
-
 def send(server, text, query="", headers=None):
     return server.call("POST", f"/v1/messages?{query}", text.encode(), {**TEXT, **(headers or {})}, timeout=60)
 
@@ -77,19 +53,20 @@ def curl(*arguments):
 def check_run(events, run, name):
     kinds = [event["type"] for event in events if event["type"].startswith("run.")]
     tally.check(kinds[0] == "run.started" and kinds[-1] == "run.ended" and kinds.count("run.ended") == 1, f"{name}: order {kinds}")
-    text, steps, numbers = "", {}, []
+    texts, steps, numbers = Texts(), {}, []
     for event in events:
         if event["type"] == "run.delta":
-            text = text.encode("utf-16-le")[: event["offset"] * 2].decode("utf-16-le") + event["text"]
+            texts.delta(event)
         if event["type"] == "run.step":
             before = steps.get(event["step"]["id"])
             steps[event["step"]["id"]] = event["step"]
             tally.check(before is None or before["seq"] == event["step"]["seq"], f"{name}: a step keeps its place")
             tally.check(before is None or before["state"] in ("running", "waiting"), f"{name}: {before} changed after its end")
         if "id" in event:
-            numbers.append(int(event["id"].partition(".")[2]))
+            numbers.append(place(event["id"]))
     tally.check(numbers == sorted(set(numbers)), f"{name}: ids grow")
-    tally.check(text == run["text"], f"{name}: the pieces give {text!r}, the run says {run['text']!r}")
+    text = texts.of(run["id"])
+    tally.check(text == run["text"] and not texts.problems, f"{name}: the pieces give {text!r}, the run says {run['text']!r}; {texts.problems}")
     tally.check(sorted(steps.values(), key=lambda s: s["seq"]) == sorted(run["steps"], key=lambda s: s["seq"]), f"{name}: the steps told are the run's")
     return steps
 
@@ -97,8 +74,8 @@ def check_run(events, run, name):
 def scripts(release, protocol):
     gateway = FaultyGateway("--speed", "4", "--release", release)
     server = Serve(gateway=gateway.url).linked()
-    tally.check(server.json("GET", "/v1/status")[1]["link"]["protocol"] == protocol, f"{release} speaks protocol {protocol}")
-    follower = Follower(server)
+    tally.check(server.link()["protocol"] == protocol, f"{release} speaks protocol {protocol}")
+    follower = Follower(server.port)
     answers = {}
     threads = [
         threading.Thread(target=lambda text=text, n=n: answers.update({text: reply(server, text, f"agent:main:s{n}")}))
@@ -196,28 +173,28 @@ def snapshot(server, release):
     waiting = threading.Thread(target=lambda: done.append(reply(server, "book a train once more", "agent:main:snap")))
     waiting.start()
     until(lambda: (r := server.json("GET", "/v1/runs?active=true&session=agent:main:snap")[1]["runs"]) and len(r[0]["steps"]) > 2, what="steps")
-    follower = Follower(server, "?snapshot=true")
+    follower = Follower(server.port, "?snapshot=true")
     run = until(lambda: next((e["run"] for e in follower.events if e["type"] == "run.ended"), None), what="the end")
     waiting.join()
     follower.stop()
     kinds = [e["type"] for e in follower.events]
     tally.check(kinds[:3] == ["hello", "summary", "run.started"], f"{release}: a snapshot begins {kinds[:4]}")
-    text, steps = "", {}
+    texts, steps = Texts(), {}
     for event in follower.events:
         if event["type"] == "run.delta":
-            text = ("" if event.get("replace") else text[: event["offset"]]) + event["text"]
+            texts.delta(event)
         if event["type"] == "run.step":
             steps[event["step"]["id"]] = event["step"]
     whole = server.json("GET", f"/v1/runs/{run['id']}")[1]
-    tally.check(text == whole["text"], f"{release}: snapshot and stream give {text!r}")
+    tally.check(texts.of(run["id"]) == whole["text"], f"{release}: snapshot and stream give {texts.of(run['id'])!r}")
     tally.check({s["id"]: s for s in whole["steps"]} == steps, f"{release}: snapshot and stream give all {len(steps)} steps")
 
 
 def as_shown():
     """The two lines of the README, in demo mode."""
     server = Serve("--demo-speed", "4").linked()
-    start = server.json("GET", "/v1/events?poll=0")[1]["cursor"]
-    follower = Follower(server)
+    start = cursor(server)
+    follower = Follower(server.port)
     answer = curl("-H", "Accept: text/plain", "-d", "append the weather to weather.txt", f"{server.url}/v1/messages?wait=30")
     tally.check(answer.startswith("Done: I appended the current weather"), f"curl -d answered {answer!r}")
     told = until(lambda: any(e["type"] == "run.ended" for e in follower.events) and [e["type"] for e in follower.events], what="the run")
@@ -242,13 +219,9 @@ def as_shown():
 
 def forms(server, start):
     """One cursor, four forms, every filter."""
-    known = None
-    while (everything := server.json("GET", f"/v1/events?poll=0&since={start}")[1]) != known:
-        known = everything
-        time.sleep(0.5)
-    events = everything["events"]
+    events = rested_log(server, start)
     ids = [e["id"] for e in events]
-    tally.check(ids == [f"{start.partition('.')[0]}.{n + int(start.partition('.')[2]) + 1}" for n in range(len(ids))], "ids count on")
+    tally.check(ids == [f"{start.partition('.')[0]}.{n + place(start) + 1}" for n in range(len(ids))], "ids count on")
     count = len(ids)
     sse = [i for i, _, d in EventStream(server, f"?since={start}&limit={count}") if "id" in d and d["type"] != "hello"]
     lines = server.call("GET", f"/v1/events?since={start}&limit={count}", headers={"Accept": "application/x-ndjson"})[2].splitlines()
@@ -285,12 +258,12 @@ def bad_input(server):
 
 def cursors(server, start):
     epoch, _, number = start.partition(".")
-    for what, cursor in (("from another log", f"zzzzzzzz.{number}"), ("from the future", f"{epoch}.999999999")):
-        stream = iter(EventStream(server, f"?since={cursor}"))
+    for what, asked in (("from another log", f"zzzzzzzz.{number}"), ("from the future", f"{epoch}.999999999")):
+        stream = iter(EventStream(server, f"?since={asked}"))
         hello, reset = next(stream)[2], next(stream)[2]
-        tally.check(hello["resume"] == "reset" and reset["type"] == "reset" and reset["requested"] == cursor and reset["reload"], f"a cursor {what}: {hello} {reset}")
-        status, body = server.json("GET", f"/v1/events?poll=0&since={cursor}")
-        tally.check(status == 200 and body["reset"]["requested"] == cursor and body["events"] == [], f"a cursor {what}, by poll: {body}")
+        tally.check(hello["resume"] == "reset" and reset["type"] == "reset" and reset["requested"] == asked and reset["reload"], f"a cursor {what}: {hello} {reset}")
+        status, body = server.json("GET", f"/v1/events?poll=0&since={asked}")
+        tally.check(status == 200 and body["reset"]["requested"] == asked and body["events"] == [], f"a cursor {what}, by poll: {body}")
 
 
 def retention():
@@ -305,16 +278,16 @@ def retention():
             return database.execute("PRAGMA page_count").fetchone()[0] * database.execute("PRAGMA page_size").fetchone()[0]
 
     def window():
-        events = server.json("GET", "/v1/status")[1]["events"]
-        return tuple(int(events.get(end, ".0").partition(".")[2]) for end in ("first", "last"))
+        events = server.status()["events"]
+        return tuple(place(events.get(end, ".0")) for end in ("first", "last"))
 
     def fill(target):
         while window()[1] < target:
             for n in range(10):
                 send(server, f"echo {n} " + "filling " * 100, f"session=agent:main:fill{n % 5}")
-            until(lambda: not server.json("GET", "/v1/status")[1]["outbox"]["pending"], seconds=30, what="an empty outbox")
+            server.at_rest()
 
-    start = server.json("GET", "/v1/events?poll=0")[1]["cursor"]
+    start = cursor(server)
     fill(400)
     early = size()
     fill(900)

@@ -6,7 +6,7 @@ import plistlib
 import re
 import subprocess
 
-from harness import LADLE, ROOT, Tally, options, scratch
+from harness import LADLE, ROOT, Tally, options, run_ladle, scratch
 
 options()
 tally = Tally()
@@ -24,7 +24,7 @@ tally.check(file.name == agent["Label"] + ".plist", "the file is named by its la
 tally.check(agent["ProcessType"] in ("Background", "Standard", "Adaptive", "Interactive"), "ProcessType")
 tally.check(agent["Umask"] == 0o077, "nobody else reads its files")
 tally.check(agent["KeepAlive"] == {"SuccessfulExit": False}, "started again when it fails")
-help_ = subprocess.run([LADLE, *agent["ProgramArguments"][1:], "--help"], capture_output=True, text=True)
+help_ = run_ladle(*agent["ProgramArguments"][1:], "--help")
 tally.check(help_.returncode == 0, f"{agent['ProgramArguments']} is a command")
 
 # The formula under a Homebrew of a few lines.
@@ -81,7 +81,7 @@ for name in needed:
 for command in re.findall(r'bin/"ladle", "(\w+)"', text):
     if command in ("completions", "man"):
         words = [command, "zsh"] if command == "completions" else [command]
-        made = subprocess.run([LADLE, *words], capture_output=True, text=True)
+        made = run_ladle(*words)
         tally.check(made.returncode == 0 and len(made.stdout) > 1000, f"ladle {command} gives what it installs")
 
 # Shell files of deploy/ are read by a shell.

@@ -7,12 +7,8 @@ import random
 import re
 import time
 
-import h2.config
-import h2.connection
-import h2.events
-
 from harness import Serve, Tally, options, scratch, until
-from raw import certificate, read_answer, request, tcp, unix
+from raw import ask_h2, certificate, read_answer, request, tcp, unix
 
 chosen = options(cells=(12000, 0), seed=(0, 0))
 tally = Tally()
@@ -24,7 +20,7 @@ plain = Serve(*common, "--listen", "[::1]:0", "--listen", f"unix:{folder}/s").li
 files, trust = certificate(folder)
 secure = Serve(*common, *files)
 port6 = int(until(lambda: re.search(r"http://\[::1\]:(\d+)", plain.output), what="the port on ::1")[1])
-token = plain.json("POST", "/v1/tokens", {"name": "page", "scopes": ["read", "send", "identity"]})[1]["token"]
+token = plain.make_token("page", "read", "send", "identity")["token"]
 
 
 # name: (connect, port, own address, by HTTP/2, takes any Host)
@@ -122,22 +118,9 @@ def ask(listener, host, method, path, fields, body):
     return answer.status, answer.fields
 
 
-def ask_h2(listener, host, method, path, fields, body):
-    link = h2.connection.H2Connection(h2.config.H2Configuration(client_side=True, header_encoding="utf-8", validate_outbound_headers=False))
-    link.initiate_connection()
-    head = [(":method", method), (":path", path), (":scheme", "http")] + ([(":authority", host)] if host is not None else [])
-    link.send_headers(1, head + fields, end_stream=body is None)
-    if body is not None:
-        link.send_data(1, body, end_stream=True)
-    told, over = {}, False
-    with listeners[listener][0]() as one:
-        one.sendall(link.data_to_send())
-        while not over and ":status" not in told and (piece := one.recv(65536)):
-            for event in link.receive_data(piece):
-                if isinstance(event, h2.events.ResponseReceived):
-                    told = dict(event.headers)
-                over = over or isinstance(event, (h2.events.StreamReset, h2.events.ConnectionTerminated))
-    return int(told.get(":status", 0)), told
+def ask_once(listener, host, method, path, fields, body):
+    answer = ask_h2(listeners[listener][0](), method, path, host, fields, body)
+    return answer.status, answer.fields
 
 
 cells = []
@@ -156,7 +139,7 @@ for listener, host, origin, site, mode, name, has_token in cells:
     _, port, own, by_h2, _ = listeners[listener]
     value, refusal = hosts(own, port, 1)[host]
     method, path, fields, body = fields_of(host, origin, site, mode, name, has_token, port)
-    status, told = (ask_h2 if by_h2 else ask)(listener, value, method, path, fields, body)
+    status, told = (ask_once if by_h2 else ask)(listener, value, method, path, fields, body)
     wanted = expected(listener, refusal, origin, site, mode, name, has_token)
     # A missing authority is for HTTP/2 itself to refuse.
     good = status == wanted or by_h2 and host == "none" and status in (0, 400)

@@ -133,7 +133,7 @@ def drop():
 
 
 def waiting():
-    return server.json("GET", "/v1/status")[1]["outbox"]["pending"]
+    return server.status()["outbox"]["pending"]
 
 
 # The last 64 runs of a session stay in memory: they are there before anything is measured.

@@ -7,10 +7,9 @@ import json
 import pathlib
 import random
 import string
-import subprocess
 import time
 
-from harness import LADLE, EventStream, FaultyGateway, Serve, Tally, options, scratch, until
+from harness import EventStream, FaultyGateway, Serve, Tally, options, run_ladle, scratch, until
 
 OPTIONS = options(rounds=(8, 60), names=(150, 2000), seed=(0, 0))
 SEED = OPTIONS.seed or random.SystemRandom().randrange(1, 1 << 32)
@@ -34,10 +33,6 @@ def invoke(server, node, command, key=None, token=None, **more):
     body = more.pop("body", None) or json.dumps({"command": command, **more})
     answer = server.call("POST", f"/v1/nodes/{node}/invoke", body, headers, timeout=60)
     return answer
-
-
-def token(server, name, scopes, **more):
-    return server.json("POST", "/v1/tokens", {"name": name, "scopes": scopes, **more})[1]["token"]
 
 
 def problem(answer):
@@ -97,8 +92,8 @@ def door(protocol):
     tally.check(f'ladle_node_calls_total{{outcome="done"}} 0' in counted, "none was done")
 
     # Who may.
-    bound = token(narrow, "bound", ["nodes", "read"], sessions=["agent:main:main"])
-    reader = token(narrow, "reader", ["read", "send", "control"])
+    bound = narrow.make_token("bound", "nodes", "read", sessions=["agent:main:main"])["token"]
+    reader = narrow.make_token("reader", "read", "send", "control")["token"]
     tally.check(problem(invoke(narrow, MAC, "system.notify", token=bound))["code"] == "SESSION_NOT_ALLOWED", "limited to sessions")
     tally.check(problem(invoke(narrow, MAC, "system.notify", token=reader))["code"] == "MISSING_SCOPE", "without the scope")
     for path in ("/v1/nodes", f"/v1/nodes/{MAC}"):
@@ -109,8 +104,7 @@ def door(protocol):
 
     # The setting refuses what is never done.
     for bad in ("system.run", "camera.*", "*", "made.up", "sms.send"):
-        tried = subprocess.run([LADLE, "serve", "--demo", "--state", scratch(), "--listen", "127.0.0.1:0", "--nodes-allow", bad],
-                               capture_output=True, text=True, timeout=30)
+        tried = run_ladle("serve", "--demo", "--state", scratch(), "--listen", "127.0.0.1:0", "--nodes-allow", bad)
         tally.check(tried.returncode == 78 and "nodes.allow" in tried.stderr, f"nodes.allow takes {bad}: {tried.stderr}")
     wide = Serve("--nodes-allow", ",".join(ALLOWED), "--limits-node-calls", "1000", "--limits-node-captures", "1000",
                  state=state, gateway=gateway.url).linked()
@@ -198,7 +192,7 @@ def rounds(protocol, gateway, server, state):
     # A token has its rate; the owner has none.
     server.stop()
     server = Serve("--nodes-allow", "camera.snap", state=state, gateway=gateway.url).linked()
-    limited = token(server, "limited", ["nodes"])
+    limited = server.make_token("limited", "nodes")["token"]
     statuses = [invoke(server, MAC, "camera.snap", token=limited)[0] for _ in range(2)]
     statuses += [invoke(server, MAC, "system.notify", token=limited)[0] for _ in range(6)]
     tally.check(statuses == [200, 429] + [200] * 5 + [429], f"limits: {statuses}")

@@ -20,7 +20,8 @@ import time
 import standardwebhooks
 
 import scripted
-from harness import LADLE, DemoGateway, Serve, Tally, free_port, options, scratch, until
+from harness import DemoGateway, Serve, Tally, free_port, options, scratch, until
+from raw import certificate
 
 OPTIONS = options(rounds=(12, 200), seed=(0, 0), flood=(300, 10_000))
 SEED = OPTIONS.seed or random.SystemRandom().randrange(1, 1 << 32)
@@ -164,10 +165,10 @@ sinks = {
 tls = {}
 for name, host in (("named", "localhost"), ("unnamed", "elsewhere.example"), ("stranger", "localhost")):
     folder = scratch()
-    subprocess.run([LADLE, "tls", "self-signed", "--host", host, "--cert", f"{folder}/c", "--key", f"{folder}/k"], check=True, capture_output=True)
+    certificate(folder, host)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(f"{folder}/c", f"{folder}/k")
-    tls[name] = Receiver(context), pathlib.Path(folder, "c").read_text()
+    context.load_cert_chain(f"{folder}/cert.pem", f"{folder}/key.pem")
+    tls[name] = Receiver(context), pathlib.Path(folder, "cert.pem").read_text()
     sinks[name] = {"kind": "webhook", "url": f"https://localhost:{tls[name][0].server_port}/tls"}
 trusted = pathlib.Path(state, "authorities")
 trusted.write_text(tls["named"][1] + tls["unnamed"][1])
@@ -303,7 +304,7 @@ state = scratch()
 server = serve(state, {"all": {"kind": "webhook", "url": receiver.url("link")}}, gateway=gateway.url).linked()
 all_of(server)
 gateway.kill()
-until(lambda: server.json("GET", "/v1/status")[1]["link"]["state"] != "online", what="the loss of the link")
+server.unlinked()
 server.json("POST", "/v1/messages", {"text": "too late", "ttlSeconds": 1})
 told("link", "outbox.expired")
 if OPTIONS.long:
@@ -409,7 +410,7 @@ def flood(count, sinks):
     if sinks:
         until(lambda: made() >= count, seconds=60, what="its notification")
     seconds = time.monotonic() - started
-    status = server.json("GET", "/v1/status")[1]["notifications"]
+    status = server.status()["notifications"]
     if sinks:
         lost = {one["name"]: one.get("dropped", 0) for one in server.json("GET", "/v1/notifications/sinks")[1]["sinks"]}
         dropped = count - QUEUE - 1

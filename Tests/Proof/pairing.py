@@ -22,7 +22,7 @@ import network
 
 HAS_NETWORK = network.enter()
 
-from harness import LADLE, ROOT, EventStream, Serve, Tally, on_terminal, options, scratch, until
+from harness import LADLE, ROOT, EventStream, Serve, Tally, on_terminal, options, run_ladle, scratch, until
 from network import LAN, NODE
 from raw import certificate, tcp
 
@@ -71,7 +71,7 @@ def half_blocks(text):
 
 
 def ladle(server, *words, code=0):
-    done = subprocess.run([LADLE, *words, "--state", server.state], capture_output=True, text=True, timeout=60)
+    done = run_ladle(*words, "--state", server.state)
     tally.check(done.returncode == code, f"ladle {' '.join(words)} ends with {done.returncode}: {done.stdout}{done.stderr}")
     return done
 
@@ -241,7 +241,7 @@ def asking():
     stream = EventStream(server, "?types=pairing,notification")
     watch = subprocess.Popen([LADLE, "watch", "--state", server.state], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     atexit.register(watch.kill)
-    until(lambda: server.json("GET", "/v1/status")[1]["events"]["subscribers"] == 2, what="the watchers")
+    until(lambda: server.status()["events"]["subscribers"] == 2, what="the watchers")
     code = server.json("POST", "/v1/pairing", {"name": "tab\"let", "scopes": ["read"]})[1]["code"]
     seen = {}
     for _, name, data in stream:

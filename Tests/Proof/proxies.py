@@ -8,11 +8,11 @@ import pathlib
 import re
 import signal
 import socket
-import ssl
 import subprocess
 import time
 
-from harness import LADLE, ROOT, DemoGateway, Serve, Tally, options, scratch, until
+from harness import ROOT, DemoGateway, Serve, Tally, events_of, free_port, options, scratch, until
+from raw import certificate
 
 options()
 tally = Tally()
@@ -20,23 +20,18 @@ subprocess.run([ROOT / "deploy/packages", "nginx-light", "caddy"], check=True)
 NAME = "ladle.example.org"
 folder = pathlib.Path(scratch())
 folder.chmod(0o755)
-certificate, key = folder / "cert.pem", folder / "key.pem"
-subprocess.run([LADLE, "tls", "self-signed", "--host", NAME, "--cert", certificate, "--key", key], check=True, capture_output=True)
+_, trust = certificate(folder, NAME)
+trust.check_hostname = True
 server = Serve("--access-hosts", NAME, gateway=DemoGateway("--speed", "2").url).linked()
 authorize = {"Authorization": f"Bearer {server.token}"}
-
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return listener.getsockname()[1]
 
 
 def nginx():
     port = free_port()
     text = (ROOT / "deploy/nginx/ladle.conf").read_text()
     text = text.replace("listen 443 ", f"listen 127.0.0.1:{port} ").replace("127.0.0.1:18780", f"127.0.0.1:{server.port}")
-    text = re.sub(r"ssl_certificate [^;]*", f"ssl_certificate {certificate}", text)
-    text = re.sub(r"ssl_certificate_key [^;]*", f"ssl_certificate_key {key}", text)
+    text = re.sub(r"ssl_certificate [^;]*", f"ssl_certificate {folder}/cert.pem", text)
+    text = re.sub(r"ssl_certificate_key [^;]*", f"ssl_certificate_key {folder}/key.pem", text)
     places = "".join(f"{name}_temp_path {folder}/{name}; " for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
     whole = folder / "nginx.conf"
     whole.write_text(f"daemon off; pid {folder}/pid; error_log {folder}/error.log warn; user root;\n"
@@ -53,7 +48,7 @@ def caddy():
     shaped = subprocess.run(["caddy", "fmt", "-"], input=text, capture_output=True, text=True)
     tally.check(shaped.returncode == 0 and shaped.stdout == text, "the Caddyfile is formatted")
     text = text.replace("127.0.0.1:18780", f"127.0.0.1:{server.port}")
-    text = text.replace(f"{NAME} {{", f"https://{NAME}:{port} {{\n\ttls {certificate} {key}\n\tbind 127.0.0.1", 1)
+    text = text.replace(f"{NAME} {{", f"https://{NAME}:{port} {{\n\ttls {folder}/cert.pem {folder}/key.pem\n\tbind 127.0.0.1", 1)
     whole = folder / "Caddyfile"
     whole.write_text("{\n\tadmin off\n\tauto_https off\n}\n" + text)
     log = open(folder / "caddy.log", "w+")
@@ -67,12 +62,11 @@ class Front:
 
     def __init__(self, port):
         self.port = port
-        self.trust = ssl.create_default_context(cafile=str(certificate))
 
     def connect(self, protocols=("http/1.1",)):
-        self.trust.set_alpn_protocols(list(protocols))
+        trust.set_alpn_protocols(list(protocols))
         plain = socket.create_connection(("127.0.0.1", self.port), 30)
-        return self.trust.wrap_socket(plain, server_hostname=NAME)
+        return trust.wrap_socket(plain, server_hostname=NAME)
 
     def request(self, method, path, body=None, headers=None):
         connection = http.client.HTTPConnection(NAME)
@@ -86,22 +80,8 @@ class Front:
             return answer.status, answer.read()
 
 
-def events(answer):
-    block = {}
-    while line := answer.readline():
-        line = line.decode().rstrip("\n")
-        if line.startswith(":"):
-            continue
-        if line:
-            name, _, value = line.partition(": ")
-            block[name] = value
-        elif block:
-            yield block.get("id"), block.get("event"), json.loads(block["data"])
-            block = {}
-
-
 def subscribers():
-    return server.json("GET", "/v1/status")[1]["events"]["subscribers"]
+    return server.status()["events"]["subscribers"]
 
 
 def through(name, port):
@@ -121,7 +101,7 @@ def through(name, port):
         tally.check(connection.selected_alpn_protocol() == "h2", f"{name}: HTTP/2 towards clients")
 
     connection, answer = front.request("GET", "/v1/events", headers={"Accept": "text/event-stream"})
-    stream = events(answer)
+    stream = events_of(answer)
     tally.check(next(stream)[1] == "hello", f"{name}: hello first")
     began = time.monotonic()
     status, body = front.call("POST", "/v1/messages", body=b"append the weather to weather.txt")
@@ -145,7 +125,7 @@ def through(name, port):
     status, body = front.call("POST", "/v1/messages?wait=20", body=b"hello while nobody listens")
     tally.check(status == 200 and json.loads(body)["reply"], f"{name}: a reply that is waited for: {status}")
     connection, answer = front.request("GET", "/v1/events", headers={"Last-Event-ID": last, "Accept": "text/event-stream"})
-    stream = events(answer)
+    stream = events_of(answer)
     tally.check(next(stream)[2]["resume"] == "recovered", f"{name}: the stream goes on")
     tally.check(any(kind == "run.ended" for _, kind, _ in stream), f"{name}: with what was missed")
     connection.sock.close()

@@ -1,13 +1,19 @@
-"""Requests byte by byte, for checks that choose the connection, the Host and the user themselves. Standard library only."""
+"""Requests byte by byte and frame by frame, for checks that choose the connection, the Host and the user themselves."""
 
+import hashlib
 import json
 import os
+import pathlib
 import re
 import socket
 import ssl
-import subprocess
+import time
 
-from harness import LADLE
+import h2.config
+import h2.connection
+import h2.events
+
+from harness import run_ladle
 
 
 def tcp(host, port, uid=None, timeout=10):
@@ -28,17 +34,24 @@ def unix(path, timeout=10):
 
 
 def certificate(folder, *names):
-    """The arguments of a server with a certificate of its own, and the context of a client that trusts it."""
+    """The arguments of a server with a certificate of its own, in cert.pem and key.pem, and the context of a client that trusts it."""
     files = ["--cert", f"{folder}/cert.pem", "--key", f"{folder}/key.pem"]
     hosts = [word for name in names or ("localhost",) for word in ("--host", name)]
-    subprocess.run([LADLE, "tls", "self-signed", *hosts, *files], check=True, capture_output=True)
+    run_ladle("tls", "self-signed", *hosts, *files, check=True)
     trust = ssl.create_default_context(cafile=files[1])
     trust.check_hostname = False
     return ["--tls-cert", files[1], "--tls-key", files[3]], trust
 
 
+def pin_of(file):
+    """The fingerprint of the first certificate of a file."""
+    text = pathlib.Path(file).read_text()
+    end = "-----END CERTIFICATE-----"
+    return hashlib.sha256(ssl.PEM_cert_to_DER_cert(text[text.index("-----BEGIN CERT"):text.index(end) + len(end)])).hexdigest()
+
+
 class Answer:
-    def __init__(self, raw):
+    def __init__(self, raw=b""):
         head, _, self.body = raw.partition(b"\r\n\r\n")
         lines = head.decode("latin-1").split("\r\n")
         self.status = int(lines[0].split()[1]) if len(lines[0].split()) > 1 else 0
@@ -85,3 +98,83 @@ def ask(one, method, path, host, fields=(), body=None, announce=None):
     with one:
         one.sendall(request(method, path, host, fields, body, announce))
         return read_answer(one, method != "HEAD")
+
+
+class H2:
+    """The client's side of one HTTP/2 connection: what each stream has brought, and which are over."""
+
+    def __init__(self, one, timeout=20):
+        self.socket, self.timeout = one, timeout
+        self.link = h2.connection.H2Connection(
+            h2.config.H2Configuration(client_side=True, header_encoding="utf-8", validate_outbound_headers=False))
+        self.link.initiate_connection()
+        self.fields, self.bodies, self.over = {}, {}, set()
+
+    def request(self, method, path, host, fields=(), body=None, announce=None, scheme="http"):
+        """As `request` above; the number of its stream."""
+        number = self.link.get_next_available_stream_id()
+        head = [(":method", method), (":path", path), (":scheme", scheme)] + [(":authority", host)] * (host is not None)
+        head += [(name.lower(), value) for name, value in (fields.items() if isinstance(fields, dict) else fields)]
+        named = {name for name, _ in head}
+        if (body is not None or announce) and "content-length" not in named:
+            head += [("content-length", str(announce or len(body)))] + [("content-type", "application/json")] * ("content-type" not in named)
+        self.link.send_headers(number, head, end_stream=body is None and not announce)
+        if body is not None:
+            self.link.send_data(number, body, end_stream=True)
+        self.bodies[number] = b""
+        self.flush()
+        return number
+
+    def flush(self):
+        try:
+            self.socket.sendall(self.link.data_to_send())
+        except OSError:
+            pass  # what explains it may still be there to read
+
+    def take(self, piece):
+        """Bytes of the server; none are its end."""
+        if not piece:
+            self.over |= set(self.bodies)
+        for event in self.link.receive_data(piece) if piece else ():
+            number = getattr(event, "stream_id", None)
+            if isinstance(event, h2.events.ResponseReceived):
+                self.fields[number] = dict(event.headers)
+            elif isinstance(event, h2.events.DataReceived):
+                self.bodies[number] += event.data
+                self.link.acknowledge_received_data(event.flow_controlled_length, number)
+            elif isinstance(event, (h2.events.StreamEnded, h2.events.StreamReset)):
+                self.over.add(number)
+            elif isinstance(event, h2.events.ConnectionTerminated):
+                self.over |= set(self.bodies)
+        self.flush()
+
+    def until(self, condition, seconds=None):
+        """Reads until the condition holds; whether it came to that."""
+        end = time.monotonic() + (seconds or self.timeout)
+        while not condition() and (left := end - time.monotonic()) > 0:
+            self.socket.settimeout(left)
+            try:
+                piece = self.socket.recv(65536)
+            except TimeoutError:
+                break
+            self.take(piece)
+            if not piece:
+                break
+        return condition()
+
+    def status(self, number):
+        return int(self.fields.get(number, {}).get(":status", 0))
+
+    def answer(self, number):
+        """As `ask` has it; status 0 where none came."""
+        self.until(lambda: number in self.over)
+        made = Answer()
+        made.status, made.fields, made.body = self.status(number), self.fields.get(number, {}), self.bodies[number]
+        return made
+
+
+def ask_h2(one, method, path, host, fields=(), body=None, announce=None):
+    """One request on a connection of its own, by HTTP/2."""
+    with one:
+        link = H2(one)
+        return link.answer(link.request(method, path, host, fields, body, announce))

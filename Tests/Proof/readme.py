@@ -8,7 +8,7 @@ import time
 
 import pages
 import yaml
-from harness import LADLE, ROOT, EventStream, Serve, Tally, options, scratch
+from harness import ROOT, EventStream, Serve, Tally, options, run_ladle, scratch
 
 chosen = options()
 tally = Tally()
@@ -29,7 +29,7 @@ for page in PAGES:
                 tally.check(anchor in marks, f"{page.name} links to {target}")
 
 # The table of exit codes is the program's own.
-helped = subprocess.run([LADLE, "help"], capture_output=True, text=True, check=True).stdout
+helped = run_ladle("help", check=True).stdout
 codes = re.findall(r"^  (\d+) +(\S.*)$", helped.split("Exit codes:")[1], re.MULTILINE)
 tally.check(re.findall(r"^\| (\d+) \| (.*) \|$", README.read_text(), re.MULTILINE) == codes, f"README's exit codes: {codes}")
 
@@ -77,8 +77,7 @@ named.discard("sned hello")  # shown as a mistake
 for line in sorted(named):
     words = line.split()
     command = [word for word in words[:2] if re.fullmatch("[a-z-]+", word) and not word.startswith("-")]
-    told = next((out.stdout for size in (2, 1) if (out := subprocess.run(
-        [LADLE, *command[:size], "--help"], capture_output=True, text=True)).returncode == 0), None)
+    told = next((out.stdout for size in (2, 1) if (out := run_ladle(*command[:size], "--help")).returncode == 0), None)
     if tally.check(told is not None, f"a page names `ladle {line}`"):
         for option in re.findall(r"(?<= )--[a-z-]+", line):
             tally.check(option in told, f"a page names `ladle {line}`, which has no {option}")

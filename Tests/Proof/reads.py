@@ -2,20 +2,13 @@
 answered at once, nobody asks it again until something happens, and a request costs the server at most 1.5 times `/healthz`."""
 
 import json
-import os
-import pathlib
-import re
 import subprocess
 import time
 
-import harness
-from harness import ROOT, FaultyGateway, Serve, Stopwatch, Tally, options, until
+from harness import ROOT, FaultyGateway, Serve, Stopwatch, Tally, cost, options, until
 
 chosen = options(requests=(5_000, 40_000), rounds=(2, 5))
 tally = Tally()
-RELEASE = ROOT / ".build/release/ladle"
-if chosen.long and "LADLE" not in os.environ and RELEASE.exists():
-    harness.LADLE = str(RELEASE)
 subprocess.run([ROOT / "deploy/packages", "nghttp2-client"], check=True)
 SLOW = 0.1
 gateway = FaultyGateway()
@@ -23,7 +16,7 @@ ladle = Serve(gateway=gateway.url).linked()
 for name in ("den", "attic", "shed", "porch"):
     for number in range(5):
         ladle.json("POST", "/v1/messages", {"text": f"say hello {number}", "session": name})
-until(lambda: ladle.json("GET", "/v1/status")[1]["outbox"]["pending"] == 0, 60, what="the answers")
+ladle.at_rest()
 gateway.control("POST", "faults?slowAnswersMs=100")
 PATHS = ["/v1/sessions", "/v1/sessions/den", "/v1/agents", "/v1/models", "/v1/messages?session=den"]
 
@@ -46,21 +39,6 @@ def quiet():
         timed(path)
 
 
-def cpu():
-    """CPU seconds of the server so far, to the nanosecond."""
-    return sum(int(file.read_text().split()[0]) for file in pathlib.Path(f"/proc/{ladle.process.pid}/task").glob("*/schedstat")) / 1e9
-
-
-def load(path):
-    """CPU microseconds of the server for one request."""
-    before = cpu()
-    done = subprocess.run(["h2load", "--h1", "-n", str(chosen.requests), "-c", "8", "-t", "1", f"http://127.0.0.1:{ladle.port}{path}"],
-                          capture_output=True, text=True, timeout=300)
-    good = re.search(r"status codes: (\d+) 2xx", done.stdout)
-    assert good and int(good[1]) == chosen.requests, done.stdout + done.stderr
-    return (cpu() - before) / chosen.requests * 1e6
-
-
 before = asked()
 timed("/v1/sessions?refresh=true")
 tally.check(asked() > before, "`refresh` asks the gateway")
@@ -73,7 +51,7 @@ tally.check(asked() - before <= 1, f"{asked() - before} calls for {20 * len(PATH
 
 ratios = {}
 for path in PATHS:
-    figures = [(load("/healthz"), load(path)) for _ in range(chosen.rounds)]
+    figures = [[cost(ladle.process.pid, ladle.url + one, chosen.requests, "--h1") for one in ("/healthz", path)] for _ in range(chosen.rounds)]
     plain, warm = min(a for a, _ in figures), min(b for _, b in figures)
     ratios[path] = warm / plain
     print(f"{path}: {warm:.2f} us, /healthz {plain:.2f} us, {ratios[path]:.2f}x", flush=True)

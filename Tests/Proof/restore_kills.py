@@ -1,17 +1,15 @@
 """`ladle restore`, killed before and after each rename and each removal of a file: the next start has the whole earlier state or the whole
 restored one, says which, and the directory opens."""
 
-import os
 import pathlib
 import shutil
 import subprocess
-import time
 
-from harness import LADLE, Serve, Tally, options, scratch
+from harness import Serve, Tally, later, options, run_ladle, scratch
 
 options()
 tally = Tally()
-LATER = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 86400))
+LATER = later()
 AWAY = "ws://127.0.0.1:1"
 CALLS = """
 #define _GNU_SOURCE
@@ -66,7 +64,7 @@ def named(name, state=None):
 
 server = named("restored")
 backup = str(folder / "backup")
-made = subprocess.run([LADLE, "backup", backup, "--state", server.state], capture_output=True, text=True)
+made = run_ladle("backup", backup, "--state", server.state)
 tally.check(made.returncode == 0, f"the backup: {made}")
 server.stop()
 server = named("earlier")
@@ -78,8 +76,7 @@ def restore(**more):
     """Restores into a copy of the earlier state; the state, and how it ended."""
     state = scratch()
     shutil.copytree(earlier, state, dirs_exist_ok=True)
-    done = subprocess.run([LADLE, "restore", backup, "--state", state], capture_output=True, text=True,
-                          env={**os.environ, "LD_PRELOAD": str(folder / "calls.so"), **more})
+    done = run_ladle("restore", backup, "--state", state, env={"LD_PRELOAD": str(folder / "calls.so"), **more})
     return state, done
 
 

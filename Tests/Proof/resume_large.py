@@ -10,6 +10,7 @@ import socket
 import sqlite3
 import time
 
+from follower import place
 from harness import DemoGateway, EventStream, Serve, Tally, options, until
 
 chosen = options(events=(100_000, 100_000))
@@ -19,22 +20,13 @@ gateway = DemoGateway()
 serve = Serve(gateway=gateway.url).linked()
 
 
-def number(event_id):
-    return int(event_id.partition(".")[2])
-
-
 def events():
-    return serve.json("GET", "/v1/status")[1]["events"]
-
-
-def idle():
-    status = serve.json("GET", "/v1/status")[1]
-    return status["outbox"]["pending"] == 0 and status["runs"]["active"] == 0
+    return serve.status()["events"]
 
 
 for index, text in enumerate(["parallel", "think it over", "failing command", "echo " + "long answer " * 60] * 10):
     serve.json("POST", "/v1/messages", {"text": text, "session": f"agent:main:fill{index % 4}"})
-until(idle, seconds=60, what="the end of all runs")
+serve.at_rest()
 serve.stop()
 
 # The same rows again and again, each with its own id in its data.
@@ -56,8 +48,8 @@ size = base.execute("SELECT sum(length(data)) FROM event").fetchone()[0]
 base.close()
 # A reader that stands still is kept as long as this check needs it.
 serve = Serve("--limits-write-stall", "10m", state=serve.state, gateway=gateway.url).linked()
-until(lambda: number(events()["first"]) > surplus, what="the forgetting of the surplus")
-first, last = (number(events()[end]) for end in ("first", "last"))
+until(lambda: place(events()["first"]) > surplus, what="the forgetting of the surplus")
+first, last = (place(events()[end]) for end in ("first", "last"))
 print(f"large: {time.monotonic() - begun:.0f} s; {last - first + 1} events kept, {size / 1048576:.0f} MiB of data, the oldest {first}")
 # What was there at the start and is too much has gone, row for row; what the link has said since is forgotten with more.
 said = last - (chosen.events + surplus)
@@ -129,12 +121,12 @@ for line in lines:
         break
     if "id" in event and event["type"] != "hello":
         place += 1
-        if not tally.check(number(event["id"]) == place, f"event {event['id']} came after {place - 1}, and no reset"):
+        if not tally.check(place(event["id"]) == place, f"event {event['id']} came after {place - 1}, and no reset"):
             break
         tally.passed -= 1  # one check, not one an event
         if place >= last:
             break
 print(f"large: the reader that stood still got {place - first + 1} events, then {'reset' if told else 'no reset'}")
-tally.check(told is not None and number(told["oldest"]) > place + 1, "a reader overtaken by forgetting is told so")
+tally.check(told is not None and place(told["oldest"]) > place + 1, "a reader overtaken by forgetting is told so")
 sock.close()
 tally.end()

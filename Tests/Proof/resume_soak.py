@@ -14,7 +14,8 @@ import threading
 import time
 import urllib.parse
 
-from harness import FaultyGateway, Serve, Tally, Unchunked, options, until
+from follower import Texts, cursor, place, rested_log
+from harness import EventStream, FaultyGateway, Serve, Tally, options, until
 
 chosen = options(drops=(150, 1000), readers=(16, 24), seed=(1, 1))
 SESSIONS = [f"agent:main:soak{n}" for n in range(4)]
@@ -23,6 +24,8 @@ FORMS = [
     ("sse", ""), ("sse", "types=run.*"), ("ndjson", ""), ("poll", ""), ("sse", "session=agent:main:soak1"),
     ("ndjson", "types=run.*,message"), ("poll", "types=outbox,message"), ("sse", "snapshot=true&heartbeat=event"),
 ]
+
+FORM = {"sse": "text/event-stream", "ndjson": "application/x-ndjson"}
 
 tally = Tally()
 chance = random.Random(chosen.seed)
@@ -39,11 +42,9 @@ def count(name):
 
 gateway = FaultyGateway("--speed", "3")
 serve = Serve(gateway=gateway.url)
-state, port = serve.state, serve.port
+state = serve.state
 serve.linked()
-cursor = serve.json("GET", "/v1/events?poll=0")[1]["cursor"]
-epoch = cursor.partition(".")[0]
-beginning = f"{epoch}.0"
+beginning = cursor(serve).partition(".")[0] + ".0"
 
 
 class Reader(threading.Thread):
@@ -51,16 +52,12 @@ class Reader(threading.Thread):
 
     def __init__(self, number, form, query):
         super().__init__(daemon=True)
-        self.form, self.query, self.number = form, query, number
+        self.form, self.query, self.number, self.port = form, query, number, serve.port
         self.chance = random.Random(chosen.seed * 1000 + number)
         self.cursor = beginning
         self.events = []  # (id, data)
         self.problems = []
-        self.texts = {}  # run: the text so far, in UTF-16 units
-        self.assembled = self.interrupted = 0
-        self.replayed = False
-        self.position = 0
-        self.torn = set()
+        self.texts = Texts()
 
     def run(self):
         while not closing.is_set():
@@ -89,70 +86,37 @@ class Reader(threading.Thread):
     def stream(self):
         seconds, events = self.cutting()
         end = time.monotonic() + seconds
-        sock = socket.create_connection(("127.0.0.1", port), 5)
+        by_header = self.form == "sse" and self.chance.random() < 0.7
+        query = self.query if by_header else "&".join(filter(None, [self.query, f"since={self.cursor}"]))
+        stream = EventStream(self, f"?{query}" if query else "", self.cursor if by_header else None, 5, FORM[self.form])
         cut = False
         try:
-            sock.settimeout(max(seconds, 0.05))
-            by_header = self.form == "sse" and self.chance.random() < 0.7
-            path = self.path() if by_header else self.path(since=self.cursor)
-            head = f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nAccept: "
-            head += "text/event-stream\r\n" if self.form == "sse" else "application/x-ndjson\r\n"
-            head += f"Last-Event-ID: {self.cursor}\r\n" if by_header else ""
-            sock.sendall((head + "\r\n").encode())
+            stream.socket.settimeout(max(seconds, 0.05))
             count("connects")
-            for seen, data in enumerate(self.blocks(sock.makefile("rb"))):
+            if stream.status != 200:
+                self.problems.append(f"status {stream.status}")
+            for seen, (_, _, data) in enumerate(stream):
                 self.take(data)
                 if seen >= events or time.monotonic() > end:
                     cut = True
                     break
-        except (TimeoutError, socket.timeout):
+        except TimeoutError:
             cut = True
         finally:
+            self.problems += stream.problems
             if cut and not finished.is_set():
                 count("drops")
                 if self.chance.random() < 0.5:  # a reset in place of an orderly end
-                    sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-            sock.close()
-
-    def blocks(self, file):
-        status = file.readline()
-        if b" 200 " not in status:
-            if status:
-                self.problems.append(f"status {status!r}")
-            return
-        while (line := file.readline().strip()):
-            if line.lower() == b"transfer-encoding: chunked":
-                file = Unchunked(file)
-                while file.file.readline().strip():
-                    pass
-                break
-        if self.form == "ndjson":
-            while (line := file.readline()).endswith(b"\n"):
-                if line.strip():
-                    yield json.loads(line)
-            return
-        block = {}
-        while (line := file.readline()).endswith(b"\n"):
-            line = line[:-1].decode()
-            if not line:
-                if "data" not in block:
-                    self.problems.append("a block without data")
-                    continue
-                data = json.loads(block["data"])
-                if block.get("event") != data["type"] or block.get("id", data.get("id")) != data.get("id"):
-                    self.problems.append(f"fields and data differ: {block}")
-                yield data
-                block = {}
-            elif not line.startswith(":"):
-                name, _, value = line.partition(": ")
-                block[name] = value
+                    stream.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            stream.file.close()
+            stream.socket.close()
 
     # -- long poll
 
     def poll(self):
         wait = 0 if finished.is_set() else self.chance.choice([0, 1, 2])
         limit = self.chance.choice([1, 7, 1000])
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
         try:
             connection.request("GET", self.path(poll=wait, since=self.cursor, limit=limit), headers={"Accept": "application/json"})
             count("connects")
@@ -183,43 +147,16 @@ class Reader(threading.Thread):
             count("recovered" if data["resume"] == "recovered" else "reset")
             if data["resume"] != "recovered" or data["id"] != self.cursor:
                 self.problems.append(f"hello {data['resume']} at {data['id']}, asked for {self.cursor}")
-            # Deltas that came while away are lost; the whole text comes once behind the replay.
-            self.torn = set(self.texts)
+            self.texts.resume()
             return
         if kind == "run.delta":
-            return self.delta(data)
+            return self.texts.delta(data)
         if "id" not in data:
             return
         self.cursor = data["id"]
         self.events.append(data)
         if kind == "run.ended":
-            self.ended(data["run"])
-
-    def delta(self, data):
-        run, piece, offset = data["runId"], data["text"].encode("utf-16-le"), data["offset"] * 2
-        before = self.texts.get(run, b"")
-        if not data.get("replace"):
-            if run in self.torn:
-                self.problems.append(f"a delta of {run} before its text after a resume")
-            if offset != len(before):
-                self.problems.append(f"delta of {run} at {offset // 2}, have {len(before) // 2}")
-        else:
-            self.torn.discard(run)
-        self.texts[run] = before[:offset] + piece
-
-    def ended(self, run):
-        text = self.texts.pop(run["id"], None)
-        if text is None:
-            return
-        mine, whole = text.decode("utf-16-le"), run["text"]
-        if run["id"] in self.torn:
-            self.torn.discard(run["id"])
-            self.interrupted += 1
-        else:
-            self.assembled += 1
-            if mine != whole and run["state"] == "completed":
-                self.problems.append(f"deltas of {run['id']} give {mine!r}, the run says {whole!r}")
-
+            self.texts.end(data["run"])
 
 def post(texts):
     """Sends until told to stop; a message whose answer did not come is sent again under its key."""
@@ -263,7 +200,7 @@ def disturb():
         if done >= (counts["kills"] + 1) * every:
             serve.kill(signal.SIGKILL)
             time.sleep(chance.uniform(0, 0.6))
-            serve = Serve(state=state, gateway=gateway.url, port=port)
+            serve = Serve(state=state, gateway=gateway.url, port=serve.port)
             count("kills")
         elif done >= (counts["gatewayDrops"] + 0.5) * every:
             gateway.control("POST", "drop")
@@ -286,8 +223,7 @@ for thread in workers:
 def is_quiet():
     if json.loads(gateway.control("GET", "state"))["activeRuns"]:
         return False
-    status = serve.json("GET", "/v1/status")[1]
-    return status["link"]["state"] == "online" and not status["outbox"]["pending"] and not status["runs"]["active"]
+    return serve.is_at_rest()
 
 
 try:
@@ -309,25 +245,8 @@ except TimeoutError:
     pass  # told below, message by message
 
 
-def newest():
-    return serve.json("GET", "/v1/status")[1]["events"]["last"]
-
-
-# A message that somebody else's run left in the transcript may still be on its way.
-known = None
-while (now := newest()) != known:
-    known = now
-    time.sleep(1)
-
-# The truth: every durable event, by long poll from the beginning.
-truth, cursor = [], beginning
-while True:
-    page = serve.json("GET", f"/v1/events?poll=0&since={cursor}")[1]
-    if page["cursor"] == cursor and not page["events"]:
-        break
-    truth += page["events"]
-    cursor = page["cursor"]
-sequences = [int(event["id"].partition(".")[2]) for event in truth]
+truth = rested_log(serve, beginning)
+sequences = [place(event["id"]) for event in truth]
 tally.check(sequences == list(range(1, len(truth) + 1)), "the log counts without a hole")
 by_id = {event["id"]: event for event in truth}
 
@@ -362,10 +281,11 @@ for reader in readers:
     have = set(got)
     lost += len(set(goal) - have)
     repeated += len(got) - len(have)
-    numbers = [int(i.partition(".")[2]) for i in got]
+    numbers = [place(id) for id in got]
     disordered += sum(1 for a, b in zip(numbers, numbers[1:]) if b <= a)
     different += sum(1 for event in reader.events if by_id.get(event["id"]) != event)
-    tally.check(not reader.problems, f"reader {reader.number} ({reader.form} {reader.query}): {reader.problems[:3]}")
+    problems = reader.problems + reader.texts.problems
+    tally.check(not problems, f"reader {reader.number} ({reader.form} {reader.query}): {problems[:3]}")
     tally.check(got == goal, f"reader {reader.number} ({reader.form} {reader.query}) has {len(got)} of {len(goal)} events")
 
 # What came of the runs: each message exactly one run, ended, with the text its script says.
@@ -406,8 +326,8 @@ print(
     f"soak: {counts['drops']} cuts of {len(readers)} readers, {counts['kills']} kill -9, {counts['gatewayDrops']} cuts of the link, "
     f"{counts['connects']} connections ({counts['recovered']} resumed, {counts['reset']} reset) in {time.monotonic() - started:.0f} s")
 print(
-    f"soak: {len(truth)} events, {len(ended)} runs, {len(entries)} messages; {sum(r.assembled for r in readers)} texts put together, "
-    f"{sum(r.interrupted for r in readers)} ended while away")
+    f"soak: {len(truth)} events, {len(ended)} runs, {len(entries)} messages; {sum(r.texts.assembled for r in readers)} texts put together, "
+    f"{sum(r.texts.interrupted for r in readers)} ended while away")
 print(f"soak: {lost} lost, {repeated} repeated, {disordered} out of order, {different} different")
 tally.check(lost == repeated == disordered == different == 0, "nothing lost, repeated, out of order or different")
 tally.check(counts["reset"] == 0, "no reset inside the window")

@@ -19,7 +19,7 @@ import h2.connection
 import h2.settings
 
 from bystander import Bystander
-from harness import ROOT, Serve, Tally, options, until
+from harness import ROOT, Serve, Tally, options, percentile, until
 
 chosen = options(attackers=(400, 1000), seconds=(6, 15))
 tally = Tally()
@@ -46,10 +46,6 @@ def insistent(pid):
         pathlib.Path(f"/proc/{pid}/autogroup").write_text("-20")
     except OSError:
         pass
-
-
-def p99(times):
-    return times[int(len(times) * 0.99)]
 
 
 PATHS = {"slow headers": "/v1/status", "slow body": "/v1/messages", "slow admitted body": "/v1/messages", "range": "/v1/outbox", "slow read": "/v1/outbox?limit=200"}
@@ -167,12 +163,6 @@ def attack(mode, arguments):
     return tool
 
 
-def used():
-    """Processor time the server has had, in seconds."""
-    fields = pathlib.Path(f"/proc/{server.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
 def compared(mode, arguments, count):
     """The bystander's 99th percentile while attacked over the one while not, and bytes an attacker. Both take turns, so that what
     else the machine does meets both."""
@@ -181,22 +171,22 @@ def compared(mode, arguments, count):
     turn = 5 if arguments is ShutWindows else chosen.seconds / TURNS
     for _ in range(TURNS):
         calm.append(span(turn))
-        before, quiet, start, already = server.resident(), server.descriptors(), time.monotonic(), used()
+        before, quiet, start, already = server.resident(), server.descriptors(), time.monotonic(), server.cpu()
         attackers = attack(mode, arguments)
         # With the rush of the connections, and then with all that are let in.
         span(count / 500)
         most = max(most, server.descriptors() - quiet)
         span(turn)
         attacked.append((start, time.monotonic()))
-        held, busy = max(held, server.resident() - before), busy + used() - already
+        held, busy = max(held, server.resident() - before), busy + server.cpu() - already
         attackers.terminate()
         attackers.wait()
         until(lambda: server.descriptors() <= quiet + 1, 30, 0.05, "the end of their connections")
     length = sum(end - start for start, end in attacked)
     calm, attacked = bystander.during(*calm), bystander.during(*attacked)
-    ratio = p99(attacked) / p99(calm)
+    ratio = percentile(attacked, 99) / percentile(calm, 99)
     print(f"{mode}: up to {most} connections; bystander p50 {statistics.median(calm):.2f} -> {statistics.median(attacked):.2f} ms, "
-          f"p99 {p99(calm):.2f} -> {p99(attacked):.2f} ms ({ratio:.2f}x, of {len(calm)} and {len(attacked)} requests); "
+          f"p99 {percentile(calm, 99):.2f} -> {percentile(attacked, 99):.2f} ms ({ratio:.2f}x, of {len(calm)} and {len(attacked)} requests); "
           f"{held / count / 1024:.1f} KiB an attacker, {busy / length:.0%} of a processor", flush=True)
     return ratio, held / count
 
@@ -224,13 +214,8 @@ for mode, arguments in MODES.items():
 print(f"memory: at most 32 KiB an attacker, and the answer of {PAGE} bytes that a slow reader is owed")
 
 
-def stalls():
-    page = server.call("GET", "/metrics")[2].decode()
-    return sum(float(line.split()[-1]) for line in page.splitlines() if line.startswith("ladle_http_stalls_total"))
-
-
-ended, patient = stalls(), ShutWindows(server.port)
-until(lambda: stalls() >= ended + ShutWindows.COUNT, 40, 0.5, "the end of what is not taken")
+ended, patient = server.metric("ladle_http_stalls_total"), ShutWindows(server.port)
+until(lambda: server.metric("ladle_http_stalls_total") >= ended + ShutWindows.COUNT, 40, 0.5, "the end of what is not taken")
 patient.terminate()
 patient.wait()
 print(f"given back: {server.resident() >> 20} MiB resident")

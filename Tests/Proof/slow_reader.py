@@ -2,7 +2,6 @@
 last id, and misses nothing; a fast reader beside them notices nothing. The long form adds TCP and TLS, where the kernel keeps
 megabytes for a peer before Ladle's own buffer begins to fill; on a Unix socket it keeps some 200 KiB."""
 
-import http.client
 import json
 import random
 import socket
@@ -11,12 +10,9 @@ import time
 import zlib
 from datetime import datetime
 
-import h2.config
-import h2.connection
-import h2.events
-
+from follower import Texts, cursor, place, rested_log
 from harness import DemoGateway, EventStream, Serve, Tally, options, scratch, until
-from raw import certificate
+from raw import H2, certificate
 
 chosen = options(messages=(40, 600), seed=(1, 1))
 FORMS = ["sse", "ndjson", "gzip", "h2", "snapshot"] + (["tcp", "tls"] if chosen.long else [])
@@ -27,7 +23,7 @@ files, context = certificate(keys, "localhost", "127.0.0.1")
 gateway = DemoGateway("--speed", "0")
 door = f"{keys}/door"
 plain = Serve("--listen", f"unix:{door}", "--events-buffer-bytes", "32KiB", "--events-streams-per-caller", "100", gateway=gateway.url).linked()
-secure = chosen.long and Serve("--events-buffer-bytes", "32KiB", *files, gateway=gateway.url)
+secure = chosen.long and Serve("--events-buffer-bytes", "32KiB", *files, gateway=gateway.url, trust=context)
 context.set_alpn_protocols(["http/1.1"])
 posted = 0
 hurry = threading.Event()  # all was said: read as fast as it goes
@@ -40,8 +36,8 @@ class Slow(threading.Thread):
         self.form, self.cursor = form, start
         self.server = secure if form == "tls" else plain
         self.chance = random.Random(f"{chosen.seed} {form}")
-        self.ids, self.problems, self.texts, self.torn, self.begun = [], [], {}, set(), set()
-        self.connections = self.cuts = self.assembled = 0
+        self.ids, self.problems, self.texts = [], [], Texts()
+        self.connections = self.cuts = 0
         self.failure = None
         self.is_live = False
 
@@ -107,21 +103,16 @@ class Slow(threading.Thread):
     def h2(self):
         """One stream with the standard's first window, opened again only as it reads."""
         sock = self.connect()
-        wire = h2.connection.H2Connection(h2.config.H2Configuration(client_side=True, header_encoding="utf-8"))
-        wire.initiate_connection()
-        wire.send_headers(1, [
-            (":method", "GET"), (":path", self.path()), (":scheme", "http"), (":authority", f"localhost:{self.server.port}"),
-            ("accept", "text/event-stream"), ("authorization", f"Bearer {self.server.token}")], end_stream=True)
-        sock.sendall(wire.data_to_send())
+        wire = H2(sock)
+        number = wire.request("GET", self.path(), f"localhost:{self.server.port}", {
+            "accept": "text/event-stream", "authorization": f"Bearer {self.server.token}"})
         for piece in self.read(sock):
-            for event in wire.receive_data(piece):
-                if isinstance(event, h2.events.DataReceived):
-                    wire.acknowledge_received_data(event.flow_controlled_length, 1)
-                    yield event.data
-                elif isinstance(event, (h2.events.StreamReset, h2.events.StreamEnded, h2.events.ConnectionTerminated)):
-                    sock.close()
-                    return
-            sock.sendall(wire.data_to_send())
+            wire.take(piece)
+            yield wire.bodies[number]
+            wire.bodies[number] = b""
+            if number in wire.over:
+                sock.close()
+                return
 
     def lines(self, pieces):
         rest = b""
@@ -138,31 +129,17 @@ class Slow(threading.Thread):
     def take(self, event):
         kind = event["type"]
         if kind == "hello":
-            self.torn, self.begun = set(self.texts), set()
+            self.texts.resume()
             if event["resume"] != "recovered" or event["id"] != self.cursor:
                 self.problems.append(f"hello {event['resume']} at {event['id']}, asked for {self.cursor}")
         elif kind == "run.delta":
-            self.delta(event)
+            self.texts.delta(event)
         elif "id" in event:
             self.cursor, self.is_live = event["id"], age(event) < 500
             self.ids.append(event["id"])
-            text = self.texts.pop(event.get("runId"), None) if kind == "run.ended" else None
-            # A snapshot shows the text of a run whose end may be among what is then caught up on, with all of the text.
-            if text is not None and event["runId"] not in self.torn and not (self.form == "snapshot" and event["runId"] in self.begun):
-                self.assembled += 1
-                if text.decode("utf-16-le") != event["run"]["text"]:
-                    self.problems.append(f"the pieces of {event['runId']} give another text")
-
-    def delta(self, event):
-        run, offset, before = event["runId"], event["offset"] * 2, self.texts.get(event["runId"], b"")
-        if event.get("replace"):
-            self.torn.discard(run)
-            self.begun.add(run)
-        elif offset != len(before) or run in self.torn:
-            self.problems.append(f"a piece of {run} at {offset // 2}, have {len(before) // 2}")
-        else:
-            self.begun.discard(run)
-        self.texts[run] = before[:offset] + event["text"].encode("utf-16-le")
+            if kind == "run.ended":
+                # A snapshot shows the text of a run whose end may be among what is then caught up on, with all of the text.
+                self.texts.end(event["run"], replayed=self.form == "snapshot")
 
 
 class Body:
@@ -201,32 +178,12 @@ def fast(server, delays):
             delays.append(age(data))
 
 
-def ask(server, path):
-    """Over TLS where the server speaks nothing else."""
-    kind = (lambda *a: http.client.HTTPSConnection(*a, context=context)) if server is secure else http.client.HTTPConnection
-    connection = kind("localhost", server.port)
-    connection.request("GET", path, headers={"Authorization": f"Bearer {server.token}"})
-    answer = json.loads(connection.getresponse().read())
-    connection.close()
-    return answer
-
-
-def truth(server):
-    events, cursor = [], starts[server]
-    while (page := ask(server, f"/v1/events?poll=0&since={cursor}")) and (page["events"] or page["cursor"] != cursor):
-        events += page["events"]
-        cursor = page["cursor"]
-    return events
-
-
 def idle():
-    status = plain.json("GET", "/v1/status")[1]
-    return not status["outbox"]["pending"] and not any(ask(server, "/v1/status")["runs"]["active"] for server in servers)
+    return plain.is_at_rest() and not any(server.status()["runs"]["active"] for server in servers)
 
 
 servers = [server for server in (plain, secure) if server]
-until(lambda: all(ask(server, "/v1/status")["link"]["state"] == "online" for server in servers), what="the links")
-starts = {server: ask(server, "/v1/events?poll=0")["cursor"] for server in servers}
+starts = {server: cursor(server.linked()) for server in servers}
 delays = []
 threading.Thread(target=fast, args=(plain, delays), daemon=True).start()
 readers = [Slow(form, starts[secure if form == "tls" else plain]) for form in FORMS]
@@ -244,11 +201,7 @@ until(idle, seconds=120, every=0.05, what="the end of all runs")
 seconds = time.monotonic() - begun
 highest = plain.resident()
 hurry.set()
-# The transcript's messages may come behind their runs' ends.
-known = None
-while (goals := {server: [event["id"] for event in truth(server)] for server in servers}) != known:
-    known = goals
-    time.sleep(1)
+goals = {server: [event["id"] for event in rested_log(server, starts[server])] for server in servers}
 for reader in readers:
     try:
         until(lambda: reader.cursor == goals[reader.server][-1], seconds=30, every=0.02, what=f"the last event at {reader.form}")
@@ -261,12 +214,13 @@ for reader in readers:
     goal, ids = goals[reader.server], reader.ids
     lost += len(set(goal) - set(ids))
     repeated += len(ids) - len(set(ids))
-    numbers = [int(one.partition(".")[2]) for one in ids]
+    numbers = [place(one) for one in ids]
     disordered += sum(b <= a for a, b in zip(numbers, numbers[1:]))
     print(f"slow: {reader.form:8} {len(ids):6} of {len(goal)} events over {reader.connections:3} connections, cut {reader.cuts:3} times, "
-          f"{reader.assembled} texts put together")
+          f"{reader.texts.assembled} texts put together")
     tally.check(ids == goal, f"{reader.form} has every event once and in order")
-    tally.check(not reader.problems and not reader.failure, f"{reader.form}: {reader.failure or reader.problems[:3]}")
+    problems = reader.problems + reader.texts.problems
+    tally.check(not problems and not reader.failure, f"{reader.form}: {reader.failure or problems[:3]}")
     tally.check(reader.cuts >= (2 if chosen.long and reader.form not in ("tcp", "tls") else 1), f"{reader.form} was cut {reader.cuts} times")
 delays.sort()
 print(f"slow: {chosen.messages} messages in {seconds:.0f} s; {lost} lost, {repeated} repeated, {disordered} out of order")

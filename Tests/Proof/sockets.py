@@ -2,8 +2,6 @@
 several of all these at once."""
 
 import grp
-import http.client
-import json
 import os
 import pathlib
 import pwd
@@ -14,7 +12,8 @@ import subprocess
 import threading
 import time
 
-from harness import LADLE, SANITIZER, Serve, Tally, options, scratch, until
+import raw
+from harness import LADLE, SANITIZER, Serve, Tally, options, run_ladle, scratch, until
 
 options()
 tally = Tally()
@@ -23,31 +22,16 @@ folder.chmod(0o755)
 is_root = os.getuid() == 0
 
 
-class OnUnix(http.client.HTTPConnection):
-    def __init__(self, path):
-        super().__init__("localhost", timeout=20)
-        self.path = str(path)
-
-    def connect(self):
-        self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.settimeout(5)
-        self.sock.connect(self.path)
-
-
-def ask(path, what="/v1/status", **fields):
+def ask(path):
     """The status over a Unix socket, or the name of the failure."""
-    connection = OnUnix(path)
     try:
-        connection.request("GET", what, headers=fields)
-        return connection.getresponse().status
+        return raw.ask(raw.unix(str(path), 20), "GET", "/v1/status", "localhost").status
     except OSError as fault:
         return type(fault).__name__
-    finally:
-        connection.close()
 
 
 def refused(*arguments, env=None):
-    done = subprocess.run([LADLE, "serve", "--demo", "--state", scratch(), *arguments], capture_output=True, text=True, timeout=20, env={**os.environ, **(env or {})})
+    done = run_ladle("serve", "--demo", "--state", scratch(), *arguments, env=env)
     return done.returncode, done.stderr
 
 
@@ -219,14 +203,10 @@ def unix(name):
 
 
 def over_tcp(port):
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
     try:
-        connection.request("GET", "/v1/status")
-        return connection.getresponse().status
+        return raw.ask(raw.tcp("127.0.0.1", port), "GET", "/v1/status", f"127.0.0.1:{port}").status
     except OSError as fault:
         return type(fault).__name__
-    finally:
-        connection.close()
 
 
 (first, port), (second, other_port), (third, path) = tcp(), tcp(), unix("handed.sock")
@@ -246,6 +226,9 @@ waiting.settimeout(10)
 tally.check(waiting.recv(4096).startswith(b"HTTP/1.1 200"), "who comes between two runs waits and is served")
 until(lambda: run.text.count("listening on") == 3, what="three places")
 tally.check(run.stop() == 0, "it ends as it should")
+run = Activated([first], "--listen", "127.0.0.1:0", names=["http"])
+until(lambda: "listening on http://127.0.0.1:" in run.text, what="the configured place")
+tally.check(f":{port}" not in run.text and run.stop() == 0, "a listener that is configured is the one that counts")
 run = Activated([first], "--listen", "fd:", pid=1)
 code = run.stop(None)
 tally.check(code == 78 and "LISTEN_FDS" in run.text, f"sockets meant for another process: {code} {run.text}")

@@ -15,6 +15,7 @@ import subprocess
 import threading
 import time
 
+from follower import cursor, rested_log
 from harness import DemoGateway, Serve, Tally, options, scratch, until
 
 chosen = options(messages=(10, 60))
@@ -26,7 +27,7 @@ tally = Tally()
 gateway = DemoGateway("--speed", "4")
 serve = Serve(gateway=gateway.url).linked()
 state, port = serve.state, serve.port
-start = serve.json("GET", "/v1/events?poll=0")[1]["cursor"]
+start = cursor(serve)
 stopping = threading.Event()
 rest = threading.Event()  # no more cuts
 
@@ -247,18 +248,11 @@ for client in clients:
     client.start()
 post()
 rest.set()
-time.sleep(1.5)
-until(lambda: not serve.json("GET", "/v1/status")[1]["runs"]["active"], seconds=60, every=0.1, what="the end of all runs")
+serve.at_rest()
 # One more event for all, behind the last cut.
 serve.json("POST", "/v1/messages", {"text": "echo the end"})
-time.sleep(1)
-until(lambda: not serve.json("GET", "/v1/status")[1]["runs"]["active"], seconds=60, every=0.1, what="the end of all runs")
-truth, cursor = [], start
-while page := serve.json("GET", f"/v1/events?poll=0&since={cursor}")[1]:
-    truth += page["events"]
-    if not page["events"]:
-        break
-    cursor = page["cursor"]
+serve.at_rest()
+truth = rested_log(serve, start)
 last = truth[-1]["id"]
 for client in clients:
     try:

@@ -9,14 +9,14 @@ import sqlite3
 import subprocess
 import time
 
-from harness import LADLE, DemoGateway, Serve, Tally, options, scratch, until
+from harness import LADLE, DemoGateway, Serve, Tally, options, run_ladle, scratch, until
 
 options()
 tally = Tally()
 
 
 def doctor(state, *more):
-    run = subprocess.run([LADLE, "doctor", "--json", "--state", state, *more], capture_output=True, text=True)
+    run = run_ladle("doctor", "--json", "--state", state, *more)
     return run.returncode, {check["check"]: check for check in json.loads(run.stdout)["checks"]}
 
 
@@ -39,11 +39,11 @@ folder = pathlib.Path(scratch())
 for text in ["", "// later\n"]:
     config = folder / "config.json5"
     config.write_text(text)
-    run = subprocess.run([LADLE, "config", "check", "--config", config], capture_output=True, text=True)
+    run = run_ladle("config", "check", "--config", config)
     tally.check(run.returncode == 0, f"an empty configuration: {run}")
 
 # An address that this host does not have yet may come: a service manager is to try again.
-run = subprocess.run([LADLE, "serve", "--demo", "--state", scratch(), "--listen", "192.0.2.1:18780", "--insecure-lan"], capture_output=True, text=True, timeout=20)
+run = run_ladle("serve", "--demo", "--state", scratch(), "--listen", "192.0.2.1:18780", "--insecure-lan")
 tally.check(run.returncode == 69 and "192.0.2.1:18780" in run.stdout + run.stderr, f"an address of somewhere else: {run}")
 
 # Too little address space would leave the start without its threads: it says so at once.
@@ -58,7 +58,7 @@ state = pathlib.Path(scratch())
 state.chmod(0o700)
 kept = state / "ladle.sock"
 kept.write_text("mine")
-run = subprocess.run([LADLE, "serve", "--demo", "--state", state, "--listen", "127.0.0.1:0"], capture_output=True, text=True, timeout=20)
+run = run_ladle("serve", "--demo", "--state", state, "--listen", "127.0.0.1:0")
 tally.check(run.returncode == 78 and "not a socket" in run.stdout + run.stderr, f"a file in place of the control socket: {run}")
 tally.check(kept.read_text() == "mine", "it is left alone")
 code, checks = doctor(state)
@@ -80,7 +80,7 @@ ladle.stop()
 ladle = Serve("--limits-connections", "2000", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (512, 512)))
 said = [line for line in ladle.lines if "limits.connections" in line]
 tally.check(len(said) == 1 and "at most 408 connections" in said[0] and "ulimit -n 2104" in said[0] and "LimitNOFILE=2104" in said[0], f"the start says so once: {said}")
-tally.check(ladle.json("GET", "/v1/status")[1]["connections"] == {"limit": 408, "configured": 2000}, "the status shows it")
+tally.check(ladle.status()["connections"] == {"limit": 408, "configured": 2000}, "the status shows it")
 code, checks = doctor(ladle.state, "--limits-connections", "2000")
 tally.check(not checks["connections"]["ok"] and "ulimit -n 2104" in checks["connections"]["hint"], f"doctor says what to type: {checks['connections']}")
 code, checks = doctor(ladle.state)
@@ -97,7 +97,7 @@ ladle.stop()
 # The line to try works as it is printed, without a token and without knowing the certificate; Ctrl-C is nothing to warn of.
 folder = pathlib.Path(scratch()) / "a folder"
 folder.mkdir()
-subprocess.run([LADLE, "tls", "self-signed", "--cert", folder / "cert.pem", "--key", folder / "key.pem"], check=True, capture_output=True)
+run_ladle("tls", "self-signed", "--cert", folder / "cert.pem", "--key", folder / "key.pem", check=True)
 files = ["--tls-cert", folder / "cert.pem", "--tls-key", folder / "key.pem"]
 spaced = pathlib.Path(scratch()) / "it's a state"
 for what, arguments, state in (("as it comes", (), None), ("with tokens", ("--access-loopback", "token"), None),
@@ -138,10 +138,10 @@ until(lambda: "outbox.unread" in ladle.output, what="a line in the log")
 second = ladle.json("POST", "/v1/messages", {"text": "meanwhile"})[1]
 tally.check("puzzled" in second.get("blockedReason", ""), f"an entry shows why it waits: {second}")
 tally.check(ladle.call("DELETE", f"/v1/outbox/{second['id']}")[0] == 503, "what cannot be carried out is refused")
-fault = ladle.json("GET", "/v1/status")[1]["outbox"].get("fault", "")
+fault = ladle.status()["outbox"].get("fault", "")
 tally.check("puzzled" in fault, f"the status says why: {fault}")
 tally.check("could not be read" in ladle.call("GET", "/v1/status", headers={"Accept": "text/plain"})[2].decode(), "to a person too")
-shown = subprocess.run([LADLE, "status", "--state", ladle.state], capture_output=True, text=True).stdout
+shown = run_ladle("status", "--state", ladle.state).stdout
 tally.check("nothing is sent" in shown and "puzzled" in shown, f"ladle status: {shown}")
 code, checks = doctor(ladle.state)
 tally.check(code == 75 and not checks["outbox"]["ok"] and "integrity_check" in checks["outbox"]["hint"], f"doctor: {code} {checks['outbox']}")
@@ -152,7 +152,7 @@ tally.check(len(lines) == 1 and "ladle doctor" in lines[0], f"one line in the lo
 spoil("bewildered")
 until(lambda: sum("outbox.unread" in line for line in ladle.lines) == 2, what="the new reason")
 spoil("queued")
-until(lambda: ladle.json("GET", "/v1/status")[1]["outbox"].get("fault") is None, what="the end of it")
+until(lambda: ladle.status()["outbox"].get("fault") is None, what="the end of it")
 until(lambda: all(ladle.json("GET", f"/v1/outbox/{one}")[1]["state"] == "delivered" for one in (first, second["id"])), what="both messages")
 tally.check(sum("outbox.unread" in line for line in ladle.lines) == 2, "another reason is another line")
 tally.check(sum("outbox.read" in line.split() for line in ladle.lines) == 1, "and one when it is over")
@@ -165,7 +165,7 @@ ladle = Serve(state=ladle.state, gateway=gateway.url).linked()
 tally.check("there is no run." in ladle.output and "was set aside" in ladle.output, f"a renamed table is said: {ladle.output}")
 status, refused = ladle.json("POST", "/v1/messages", {"text": "x"})
 tally.check(status == 503 and "ladle outbox recover" in refused.get("hint", ""), f"nothing is sent until somebody decides: {refused}")
-found = json.loads(subprocess.run([LADLE, "outbox", "recover", "--state", ladle.state, "--json"], capture_output=True, text=True).stdout)
+found = json.loads(run_ladle("outbox", "recover", "--state", ladle.state, "--json").stdout)
 tally.check("there is no run." in found.get("reason", ""), f"what was set aside is listed: {found}")
 ladle.kill()
 gateway.kill()

@@ -13,7 +13,7 @@ import signal
 import subprocess
 import threading
 
-from harness import LADLE, ROOT, Tally, options, scratch, until
+from harness import LADLE, ROOT, Tally, options, run_ladle, scratch, until
 
 long = options().long
 tally = Tally()
@@ -38,7 +38,7 @@ HARMLESS = ["agent:main:main", "kitchen", "01a1fd87-32f0-7f1f-b1b1-417732f62d63"
 
 SCRIPTS = {shell: folder / name for shell, name in {"bash": "ladle.bash", "zsh": "_ladle", "fish": "ladle.fish"}.items()}
 for shell, file in SCRIPTS.items():
-    file.write_text(subprocess.run([LADLE, "completions", shell], capture_output=True, text=True, check=True).stdout)
+    file.write_text(run_ladle("completions", shell, check=True).stdout)
 STAND_IN = folder / "bin" / "ladle"
 STAND_IN.parent.mkdir()
 STAND_IN.write_text("""#!/bin/sh

@@ -12,15 +12,16 @@ import sys
 import time
 
 import network
+import raw
 
 if not network.enter():
     print("tailnet: no network of its own can be had here (root, unshare and ip are needed): not run")
     print("1 passed, 0 failed")
     sys.exit(0)
 
-from harness import LADLE, Serve, Stopwatch, Tally, options, scratch, until
+from harness import LADLE, Serve, Stopwatch, Tally, options, run_ladle, scratch, until
 from network import NODE, NODE6, PHONE, Tailscaled, ip, node, ok
-from raw import certificate, unix
+from raw import certificate, read_answer, request, unix
 
 chosen = options()
 tally = Tally()
@@ -43,20 +44,12 @@ def dial(host=NODE, path=None):
 
 def ask(method="GET", target="/v1/status", fields="", one=None, host=NODE, keep=False):
     one = one or dial(host)
-    name = f"[{host}]" if ":" in host else host
-    one.sendall(f"{method} {target} HTTP/1.1\r\nHost: {name}:{PORT}\r\n{fields}{'Content-Length: 2' + chr(13) + chr(10) if method == 'POST' else ''}\r\n{'{}' if method == 'POST' else ''}".encode())
-    raw = b""
-    while b"\r\n\r\n" not in raw:
-        piece = one.recv(65536)
-        if not piece:
-            break
-        raw += piece
+    pairs = [tuple(line.split(": ", 1)) for line in fields.splitlines()]
+    one.sendall(request(method, target, f"[{host}]:{PORT}" if ":" in host else f"{host}:{PORT}", pairs, b"{}" if method == "POST" else None))
+    status = read_answer(one).status
     if not keep:
         one.close()
-    elif length := re.search(rb"\r\ncontent-length: (\d+)", raw.lower()):
-        while len(raw.partition(b"\r\n\r\n")[2]) < int(length[1]):
-            raw += one.recv(65536)
-    return int(raw.split()[1]) if raw else 0
+    return status
 
 
 def reachable(host=NODE):
@@ -126,11 +119,7 @@ tally.check(ask(host=NODE6) == 200 and "addr=%5Bfd7a" in daemon.heads[-1], f"ove
 # -- the names that the tailnet gives this host
 
 def named(host):
-    one = dial()
-    one.sendall(f"GET /v1/status HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode())
-    status = int(one.recv(65536).split()[1])
-    one.close()
-    return status
+    return raw.ask(dial(), "GET", "/v1/status", host).status
 
 
 for host, status in (("box.tail1.ts.net", 200), ("box", 200), ("BOX.tail1.ts.net", 200), ("other.tail1.ts.net", 421), ("box.example.com", 421)):
@@ -169,8 +158,7 @@ took = watch.seconds
 tally.check(status == 401 and 1.5 < time.monotonic() - start and took < 4, f"a tailscaled that says nothing: {status} after {took:.1f} s")
 tally.check(serve.json("GET", "/v1/status")[0] == 200, "the owner on loopback does not wait for it")
 until(lambda: "tailnet.unanswered" in serve.output and "did not answer in time" in serve.output, what="the log's word of it")
-silences = re.search(r"^ladle_tailnet_silences_total (\d+)", serve.call("GET", "/metrics")[2].decode(), re.M)
-tally.check(silences and int(silences[1]) > 0, "the metrics do not count tailscaled's silences")
+tally.check(serve.metric("ladle_tailnet_silences_total") > 0, "the metrics do not count tailscaled's silences")
 daemon.answer = ok(node())
 print(f"tailnet: {len(answers) + 2} answers of tailscaled, each let in whom it names and no one else; silence ended after {took:.1f} s")
 
@@ -201,7 +189,7 @@ if chosen.long:
     tally.check(b"identity_ended" in told and took < 35, f"a stream outlives its tailnet identity: {took:.0f} s, {told[-200:]}")
     print(f"tailnet: a stream ended {took:.0f} s after it was opened, its identity having been taken back")
     daemon.answer = ok(node())
-token = serve.json("POST", "/v1/tokens", {"name": "t", "scopes": ["read"]})[1]["token"]
+token = serve.make_token("t", "read")["token"]
 daemon.answer = b""
 tally.check(ask(fields=f"Authorization: Bearer {token}\r\n") == 200, "a token is good without tailscaled")
 tally.check(ask(fields="Authorization: Bearer ldl_wrong\r\n") == 401, "a wrong token on the tailnet")
@@ -266,10 +254,7 @@ def alone(server, path=None, port=0):
         one.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         one.bind(("127.0.0.1", port))
     one.connect(path or ("127.0.0.1", server.port))
-    one.sendall(f"GET /v1/tokens HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\nConnection: close\r\n\r\n".encode())
-    status = int(one.recv(65536).split()[1])
-    one.close()
-    return status
+    return raw.ask(one, "GET", "/v1/tokens", f"127.0.0.1:{server.port}").status
 
 
 later = f"{folder}/later.sock"
@@ -322,8 +307,7 @@ code, said = start("--listen", f"tailnet:{PORT + 1}", "--access-tailnet-allow", 
 tally.check(code is None and f"{NODE}:{PORT + 1} is open to the tailnet: allowed identities, everyone else with a token" in said, f"tailnet: {code} {said[-400:]}")
 code, said = start("--listen", "127.0.0.1:0", "--access-loopback", "token")
 tally.check(code is None and "open to this host: everyone needs a token" in said, f"loopback=token: {code} {said[-400:]}")
-doctor = subprocess.run(
-    [LADLE, "doctor", "--json", "--state", scratch(), "--listen", "127.0.0.1:0", "--listen", f"tailnet:{PORT + 2}"], capture_output=True, text=True)
+doctor = run_ladle("doctor", "--json", "--state", scratch(), "--listen", "127.0.0.1:0", "--listen", f"tailnet:{PORT + 2}")
 told = [check["detail"] for check in json.loads(doctor.stdout)["checks"] if check["check"] == "exposure"]
 for part in ("ladle.sock is open to its owner", "is open to this host: its owner without a token", f"{NODE}:{PORT + 2} is open to the tailnet"):
     tally.check(any(part in line for line in told), f"doctor does not say that {part}: {told}")

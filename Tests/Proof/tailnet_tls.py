@@ -22,7 +22,7 @@ import network
 
 HAS_NETWORK = network.enter()
 
-from harness import LADLE, Serve, Tally, free_port, options, scratch, until
+from harness import Serve, Tally, free_port, options, run_ladle, scratch, until
 from network import NODE, NODE6
 
 options()
@@ -174,8 +174,7 @@ def curl(path, *words, name=NAME, trust="root.pem"):
 
 
 def doctor(state):
-    done = subprocess.run(
-        [LADLE, "doctor", "--json", "--state", state, "--demo", "--listen", LISTEN, *SETTINGS], capture_output=True, text=True, timeout=60)
+    done = run_ladle("doctor", "--json", "--state", state, "--demo", "--listen", LISTEN, *SETTINGS)
     return [check for check in json.loads(done.stdout)["checks"] if check["check"] == "certificate"]
 
 
@@ -198,7 +197,7 @@ def settled(count=1):
 
 
 def tls():
-    return serve.json("GET", "/v1/status")[1]["tls"]
+    return serve.status()["tls"]
 
 
 SETTINGS = ["--tls-tailnet", "--access-tailnet-socket", f"{folder}/ts.sock"]
@@ -415,8 +414,7 @@ serve.stop()
 
 # -- beside a certificate of the owner's own, all TCP listeners speak TLS, as without the tailnet's
 
-made = subprocess.run([LADLE, "tls", "self-signed", "--json", "--host", "localhost", "--host", NAME, "--cert", folder / "mine.pem", "--key", folder / "mine.key"],
-                      capture_output=True, text=True)
+made = run_ladle("tls", "self-signed", "--json", "--host", "localhost", "--host", NAME, "--cert", folder / "mine.pem", "--key", folder / "mine.key")
 mine = json.loads(made.stdout)["sha256"].replace(":", "").lower()
 serve = Serve("--listen", LISTEN, *SETTINGS, "--tls-cert", str(folder / "mine.pem"), "--tls-key", str(folder / "mine.key"), "--access-hosts", "localhost")
 until(lambda: "tls.issued" in serve.output, what="the certificate")
@@ -427,9 +425,9 @@ serve.stop()
 
 # -- a backup has what devices have pinned, and not what can be had again
 
-subprocess.run([LADLE, "backup", folder / "backup", "--demo", "--state", state], check=True, capture_output=True)
+run_ladle("backup", folder / "backup", "--demo", "--state", state, check=True)
 new = scratch()
-subprocess.run([LADLE, "restore", folder / "backup", "--demo", "--state", new], check=True, capture_output=True)
+run_ladle("restore", folder / "backup", "--demo", "--state", new, check=True)
 restored = sorted(path.name for path in pathlib.Path(new, "demo").glob("*.pem"))
 tally.check(restored == ["self-signed.pem"] and pathlib.Path(new, "demo/self-signed.pem").read_bytes() == own_file.read_bytes(), f"restored: {restored}")
 tally.end()

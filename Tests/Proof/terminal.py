@@ -109,7 +109,7 @@ for columns, zone in ((40, "UTC"), (80, "Asia/Tokyo"), (200, "UTC")):
 code, written = on_terminal([LADLE, "watch"], 80, ENV, leave_at="Watching")
 tally.check(code in (130, -2), f"Ctrl-C ends watch: {code}")
 piped = subprocess.Popen([LADLE, "watch", "--timeout", "3", "--verbose"], stdout=subprocess.PIPE, text=True, env={**ENV, "HOME": "/"})
-until(lambda: server.json("GET", "/v1/status")[1]["events"]["subscribers"] == 1, what="the watcher")
+until(lambda: server.status()["events"]["subscribers"] == 1, what="the watcher")
 subprocess.run([LADLE, "send", "--wait", ASKED], capture_output=True, env={**ENV, "HOME": "/"})
 told = piped.communicate(timeout=20)[0]
 tally.check("\x1b" not in told and "outbox" in told and "started" in told and "✓" in told, f"verbose, in a pipe: {told}")

@@ -14,7 +14,8 @@ import subprocess
 import time
 import warnings
 
-from harness import LADLE, ROOT, EventStream, Serve, Stopwatch, Tally, options, scratch, until
+from harness import ROOT, EventStream, Serve, Stopwatch, Tally, options, run_ladle, scratch, until
+from raw import pin_of
 
 warnings.simplefilter("ignore", DeprecationWarning)  # old versions are asked for on purpose
 chosen = options()
@@ -45,10 +46,6 @@ def issue(name, by, names=(), usage="serverAuth", ca=False):
     openssl("req", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", f"/CN={name}", "-keyout", f"{name}.key", "-out", "csr")
     openssl("x509", "-req", "-in", "csr", "-CA", f"{by}.pem", "-CAkey", f"{by}.key", "-CAcreateserial", "-days", "20", "-extfile", "ext", "-out", f"{name}.pem")
     (folder / f"{name}.key").chmod(0o600)
-
-
-def pin(pem):
-    return hashlib.sha256(ssl.PEM_cert_to_DER_cert(pem[pem.index("-----BEGIN CERT"):pem.index("-----END CERT") + 25])).hexdigest()
 
 
 def context(versions=None, protocols=None, roots=None, certificate=None):
@@ -104,15 +101,14 @@ def served_pin(server, name="localhost"):
 
 
 # A certificate of our own making, and its pin
-made = subprocess.run([LADLE, "tls", "self-signed", "--host", "localhost", "--host", "127.0.0.1", "--cert", folder / "own.pem", "--key", folder / "own.key"],
-                      capture_output=True, text=True)
-own = pin((folder / "own.pem").read_text())
+made = run_ladle("tls", "self-signed", "--host", "localhost", "--host", "127.0.0.1", "--cert", folder / "own.pem", "--key", folder / "own.key")
+own = pin_of(folder / "own.pem")
 tally.check(made.returncode == 0 and own in made.stdout.lower().replace(":", ""), f"`tls self-signed` prints the pin: {made.stdout!r} {made.stderr!r}")
 tally.check((folder / "own.key").stat().st_mode & 0o777 == 0o600, "its key is the owner's alone")
-again = subprocess.run([LADLE, "tls", "self-signed", "--cert", folder / "own.pem", "--key", folder / "own.key"], capture_output=True, text=True)
-tally.check(again.returncode != 0 and pin((folder / "own.pem").read_text()) == own, "it replaces no file")
-made = subprocess.run([LADLE, "tls", "self-signed", "--json", "--host", "x.test", "--cert", folder / "other.pem", "--key", folder / "other.key"], capture_output=True, text=True)
-tally.check(pin((folder / "other.pem").read_text()) in json.dumps(json.loads(made.stdout)), f"the pin as JSON: {made.stdout!r}")
+again = run_ladle("tls", "self-signed", "--cert", folder / "own.pem", "--key", folder / "own.key")
+tally.check(again.returncode != 0 and pin_of(folder / "own.pem") == own, "it replaces no file")
+made = run_ladle("tls", "self-signed", "--json", "--host", "x.test", "--cert", folder / "other.pem", "--key", folder / "other.key")
+tally.check(pin_of(folder / "other.pem") in json.dumps(json.loads(made.stdout)), f"the pin as JSON: {made.stdout!r}")
 
 certificate, key = folder / "live.pem", folder / "live.key"
 shutil.copy(folder / "own.pem", certificate)
@@ -197,7 +193,7 @@ time.sleep(0.3)
 tally.check(served_pin(server) == own, "a certificate without its key leaves the old one in place")
 shutil.copy(folder / "other.key", key)
 server.process.send_signal(signal.SIGHUP)
-other = pin((folder / "other.pem").read_text())
+other = pin_of(folder / "other.pem")
 until(lambda: served_pin(server) == other, what="the new certificate")
 until(lambda: other in server.output, what="the line that says so")
 tally.check(served_pin(server) == other, "a new certificate is served after SIGHUP, and said")
@@ -216,8 +212,8 @@ tally.check(status(server, context()) == 200, "20 SIGHUP in a row")
 # Several certificates: the one for the name asked for, the first for any other; all are read again
 first, second = folder / "first.pem", folder / "second.pem"
 for name, file in (("one.test", first), ("two.test", second)):
-    subprocess.run([LADLE, "tls", "self-signed", "--host", name, "--host", f"*.{name}", "--cert", file, "--key", file.with_suffix(".key")], check=True, capture_output=True)
-pins = {file: pin(file.read_text()) for file in (first, second)}
+    run_ladle("tls", "self-signed", "--host", name, "--host", f"*.{name}", "--cert", file, "--key", file.with_suffix(".key"), check=True)
+pins = {file: pin_of(file) for file in (first, second)}
 several = Serve("--tls-cert", f"{first},{second}", "--tls-key", f"{first.with_suffix('.key')},{second.with_suffix('.key')}")
 for name, file in (("one.test", first), ("two.test", second), ("TWO.test", second), ("a.two.test", second), ("a.b.two.test", first), ("other.test", first), (None, first)):
     tally.check(served_pin(several, name) == pins[file], f"of two certificates {name} gets {file.name}")
@@ -234,9 +230,9 @@ with connect(several, fixed, name="two.test", session=ticket) as peer:
     tally.check(peer.session_reused, "a session of the second certificate is resumed")
 for file in (second, second.with_suffix(".key")):
     file.unlink()
-subprocess.run([LADLE, "tls", "self-signed", "--host", "two.test", "--host", "new.test", "--cert", second, "--key", second.with_suffix(".key")], check=True, capture_output=True)
+run_ladle("tls", "self-signed", "--host", "two.test", "--host", "new.test", "--cert", second, "--key", second.with_suffix(".key"), check=True)
 several.process.send_signal(signal.SIGHUP)
-renewed = pin(second.read_text())
+renewed = pin_of(second)
 until(lambda: served_pin(several, "two.test") == renewed, what="the second certificate's renewal")
 tally.check(served_pin(several, "one.test") == pins[first], "the first is as it was")
 
@@ -293,8 +289,7 @@ with connect(tail, made, name="box.tail1234.ts.net") as peer:
     tally.check(peer.recv(4096).startswith(b"HTTP/1.1 200"), "`tailscale cert` files work as they are: the chain verifies, the name is served")
 tail.stop()
 sec1.chmod(0o644)
-refused = subprocess.run([LADLE, "serve", "--demo", "--state", scratch(), "--listen", "127.0.0.1:0", "--tls-cert", crt, "--tls-key", sec1],
-                         capture_output=True, text=True, timeout=20)
+refused = run_ladle("serve", "--demo", "--state", scratch(), "--listen", "127.0.0.1:0", "--tls-cert", crt, "--tls-key", sec1)
 tally.check(refused.returncode == 78 and "chmod 600" in refused.stderr, f"a key everybody can read is refused: {refused.returncode} {refused.stderr!r}")
 
 # Client certificates
@@ -303,7 +298,7 @@ authority("strangers")
 for name, by in (("alice", "friends"), ("bob", "friends"), ("mallory", "strangers")):
     issue(name, by, usage="clientAuth")
 issue("misused", "friends", usage="serverAuth")
-prints = {name: pin((folder / f"{name}.pem").read_text()) for name in ("alice", "bob", "mallory")}
+prints = {name: pin_of(folder / f"{name}.pem") for name in ("alice", "bob", "mallory")}
 base = ["--tls-cert", str(folder / "own.pem"), "--tls-key", str(folder / "own.key"), "--access-hosts", "localhost"]
 for what, settings, let_in in (
     ("an allow list", ["--tls-client-allow", f"{prints['alice']},{prints['mallory']}"], {"alice", "mallory"}),
@@ -349,7 +344,7 @@ for what, settings, let_in in (
     with_clients.stop()
 for what, settings in (("no such file", ["--tls-client-ca", "/nonexistent"]), ("no certificate", ["--tls-client-ca", str(folder / "own.key")]),
                        ("no fingerprint", ["--tls-client-allow", "abc"]), ("a certificate without its key", ["--tls-cert", str(folder / "other.pem")])):
-    refused = subprocess.run([LADLE, "serve", "--demo", "--state", scratch(), "--listen", "127.0.0.1:0", *base, *settings], capture_output=True, text=True, timeout=20)
+    refused = run_ladle("serve", "--demo", "--state", scratch(), "--listen", "127.0.0.1:0", *base, *settings)
     tally.check(refused.returncode in (64, 78) and refused.stderr, f"{what} is a fault of configuration: {refused.returncode} {refused.stderr!r}")
 
 # Signals without TLS

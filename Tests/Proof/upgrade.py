@@ -11,7 +11,7 @@ import sqlite3
 import subprocess
 import time
 
-from harness import LADLE, ROOT, DemoGateway, EventStream, Serve, Tally, options, scratch, until
+from harness import LADLE, ROOT, DemoGateway, EventStream, Serve, Tally, later, options, run_ladle, scratch, until
 
 options()
 tally = Tally()
@@ -22,10 +22,9 @@ def filled():
     """A stopped server with a conversation, a token and a message for later; what it held."""
     server = Serve(gateway=gateway.url).linked()
     tally.check(server.call("POST", "/v1/messages?wait=20", b"hello", {"Content-Type": "text/plain"})[0] == 200, "a send")
-    later = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 36_000))
-    tally.check(server.json("POST", "/v1/messages", {"text": "for later", "notBefore": later})[0] == 202, "a message for later")
-    last = server.json("GET", "/v1/status")[1]["events"]["last"]
-    token = server.json("POST", "/v1/tokens", {"name": "phone", "scopes": ["read"]})[1]["token"]
+    tally.check(server.json("POST", "/v1/messages", {"text": "for later", "notBefore": later()})[0] == 202, "a message for later")
+    last = server.status()["events"]["last"]
+    token = server.make_token("phone", "read")["token"]
     tally.check(server.stop() == 0, "a clean stop")
     return server.state, last, token
 
@@ -39,7 +38,7 @@ def digest(path):
 
 
 def recover(state, *words, code=0):
-    run = subprocess.run([LADLE, "outbox", "recover", "--json", "--state", state, *words], capture_output=True, text=True)
+    run = run_ladle("outbox", "recover", "--json", "--state", state, *words)
     tally.check(run.returncode == code, f"outbox recover {words}: {run}")
     return json.loads(run.stdout or "{}")
 

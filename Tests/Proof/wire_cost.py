@@ -3,36 +3,25 @@ time; and the memory of thousands of idle event streams over TLS."""
 
 import atexit
 import pathlib
-import re
 import resource
 import socket
-import ssl
 import subprocess
 import time
 
-from harness import LADLE, ROOT, Serve, Tally, options, scratch, until
+from harness import ROOT, Serve, Tally, cost, free_port, options, scratch, until
+from raw import certificate
 
 chosen = options(subscribers=(2000, 10_000), requests=(40_000, 100_000), rounds=(3, 5))
 tally = Tally()
 subprocess.run([ROOT / "deploy/packages", "nghttp2-client", "nghttp2-server"], check=True)
 resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
 folder = pathlib.Path(scratch())
-subprocess.run([LADLE, "tls", "self-signed", "--host", "localhost", "--cert", folder / "c.pem", "--key", folder / "k.pem"], check=True, capture_output=True)
-TLS = ["--tls-cert", str(folder / "c.pem"), "--tls-key", str(folder / "k.pem"), "--access-hosts", "localhost"]
-
-
-def cpu(pid):
-    """What its threads have run so far, in seconds: to the nanosecond, where the process's own figures count in ticks."""
-    return sum(int(file.read_text().split()[0]) for file in pathlib.Path(f"/proc/{pid}/task").glob("*/schedstat")) / 1e9
+files, trust = certificate(folder)
+TLS = [*files, "--access-hosts", "localhost"]
 
 
 def load(pid, url, *more, fewer=1):
-    """CPU microseconds of the server for one request."""
-    before, count = cpu(pid), int(chosen.requests / fewer)
-    done = subprocess.run(["h2load", "-n", str(count), "-c", "8", "-t", "1", *more, url], capture_output=True, text=True, timeout=300)
-    good = re.search(r"status codes: (\d+) 2xx", done.stdout)
-    assert good and int(good[1]) == count, done.stdout + done.stderr
-    return (cpu(pid) - before) / count * 1e6
+    return cost(pid, url, int(chosen.requests / fewer), *more)
 
 
 def both(what, reference, tried, fewer=1):
@@ -59,14 +48,13 @@ def added(what, cleartext, tls):
 def floor(request, answer):
     """What OpenSSL alone takes to open a request of this size and to seal such an answer, in microseconds by cipher suite."""
     subprocess.run(["cc", "-std=c11", "-O2", "-o", folder / "tls_floor", ROOT / "Tests/Benchmarks/tls_floor.c", "-lssl", "-lcrypto"], check=True)
-    lines = subprocess.run([folder / "tls_floor", folder / "c.pem", folder / "k.pem", str(request), str(answer)],
+    lines = subprocess.run([folder / "tls_floor", folder / "cert.pem", folder / "key.pem", str(request), str(answer)],
                            capture_output=True, text=True, check=True).stdout.splitlines()
     return {name: float(figure) for name, figure in (line.split() for line in lines)}
 
 
 def fill(server):
     """Forty entries for a page of the outbox."""
-    trust = ssl.create_default_context(cafile=str(folder / "c.pem"))
     for number in range(40):
         wire = socket.create_connection(("127.0.0.1", server.port), 30)
         if server is secure:
@@ -99,8 +87,7 @@ with socket.create_connection(("127.0.0.1", plain.port), 30) as wire:
 
 def reference(*arguments):
     """An nghttpd that serves the same bytes: its process id and port."""
-    with socket.create_server(("127.0.0.1", 0)) as found:
-        port = found.getsockname()[1]
+    port = free_port()
     run = subprocess.Popen(["nghttpd", "-a", "127.0.0.1", "-d", str(folder), str(port), *arguments], stdout=subprocess.DEVNULL, start_new_session=True)
     ahead(run.pid)
     atexit.register(run.kill)
@@ -113,7 +100,7 @@ def reference(*arguments):
     return run, port
 
 
-(nghttpd, port), (nghttpd_tls, port_tls) = reference("--no-tls"), reference(str(folder / "k.pem"), str(folder / "c.pem"))
+(nghttpd, port), (nghttpd_tls, port_tls) = reference("--no-tls"), reference(str(folder / "key.pem"), str(folder / "cert.pem"))
 try:
     other, secured = f"http://127.0.0.1:{port}/page", f"https://127.0.0.1:{port_tls}/page"
     ours, tls = f"{plain.url}/healthz", f"https://127.0.0.1:{secure.port}/healthz"
@@ -143,7 +130,6 @@ tally.check(plain.stop() == 0 and secure.stop() == 0, "both end as they should")
 
 # Idle event streams over TLS. The clients live in a process of their own, whose memory is not looked at.
 crowd = Serve(*TLS, "--events-streams", "20000", "--events-heartbeat", "60s")
-trust = ssl.create_default_context(cafile=str(folder / "c.pem"))
 empty, start = crowd.resident(), time.monotonic()
 wires = []
 for _ in range(chosen.subscribers):

@@ -11,7 +11,7 @@ import socket
 import string
 import time
 
-from harness import Serve, Tally, options
+from harness import Serve, Tally, options, percentile
 
 chosen = options(tokens=(4000, 100000), rounds=(3, 8), connections=(8, 64))
 tally = Tally()
@@ -101,12 +101,8 @@ def measure(targets, tokens, seed):
     return times, bad, statuses, rate
 
 
-def p(times, share):
-    return sorted(times)[min(int(len(times) * share), len(times) - 1)] * 1e6
-
-
 flooded, idle = Serve().linked(), Serve().linked()
-targets = [(one.port, one.json("POST", "/v1/tokens", {"name": "right", "scopes": ["read"]})[1]["token"]) for one in (flooded, idle)]
+targets = [(one.port, one.make_token("right", "read")["token"]) for one in (flooded, idle)]
 all_times, statuses, wrongs, rates = {port: [] for port, _ in targets}, {}, 0, []
 for number in range(chosen.rounds):
     times, bad, told, rate = measure(targets, chosen.tokens // chosen.rounds, number)
@@ -116,7 +112,7 @@ for number in range(chosen.rounds):
     rates.append(rate)
     for status, count in told.items():
         statuses[status] = statuses.get(status, 0) + count
-figures = {one: [p(all_times[one.port], share) for share in (0.5, 0.9, 0.99)] for one in (flooded, idle)}
+figures = {one: [percentile(all_times[one.port], share) * 1e6 for share in (50, 90, 99)] for one in (flooded, idle)}
 for one, name in ((flooded, "flooded"), (idle, "idle")):
     half, nine, most = figures[one]
     print(f"wrong tokens: {name}: p50 {half:.0f} us, p90 {nine:.0f} us, p99 {most:.0f} us of {len(all_times[one.port])} answers")
