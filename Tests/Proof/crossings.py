@@ -1,11 +1,10 @@
-"""Sentences of the contract that only show where two things meet: conditions and forms, parameters misspelled or doubled, one
-cursor named twice, sends that wait for each other, a repeated request that waits, a ticket at another door."""
+"""Sentences of the contract that only show where two things meet: conditions and forms, parameters misspelled, one cursor named twice,
+a change of an entry that is meant for another version."""
 
 import json
 import socket
-import uuid
 
-from harness import EventStream, Serve, Tally, later, options, until
+from harness import Serve, Tally, later, options, until
 
 options()
 tally = Tally()
@@ -113,70 +112,7 @@ def entries():
     check(status == 200 and json.loads(data)["state"] == "cancelled" and fields["etag"] != tag, f"DELETE of this one: {status}")
 
 
-def queued():
-    """Sends to a busy session: each run begins after the one before has ended, and each step is its own run's."""
-    stream = EventStream(server, "?types=run.*&session=agent:main:crowd&timeout=60")
-    heard = []
-    texts = [f"number {n} of the crowd" for n in range(4)]
-    ids = [json.loads(server.call("POST", "/v1/messages?session=agent:main:crowd", text)[2])["id"] for text in texts]
-    seen = [active() for _ in range(3)]
-    check(any(status == activity for status, activity in seen), f"runs of the status and of the activity: {seen}")
-    for _, kind, data in stream:
-        if kind in ("run.started", "run.step", "run.ended"):
-            heard.append((kind, data["runId"], data))
-        if sum(kind == "run.ended" for kind, _, _ in heard) == len(ids):
-            break
-    stream.close()
-    spans = {run: [place for place, (_, found, _) in enumerate(heard) if found == run] for run in ids}
-    for run in ids:
-        kinds = [heard[place][0] for place in spans[run]]
-        check(kinds[:1] == ["run.started"] and kinds[-1:] == ["run.ended"] and kinds.count("run.started") == 1, f"{run}: {kinds}")
-        check(spans[run] == list(range(spans[run][0], spans[run][-1] + 1)), f"{run}: events of other runs between its own")
-        told = server.json("GET", f"/v1/runs/{run}")[1]
-        check(all(told["startedAt"] <= step["startedAt"] for step in told["steps"]), f"{run}: a step from before it")
-
-
-def active():
-    """As the status and as the activity count them."""
-    return server.status()["runs"]["active"], server.json("GET", "/v1/activity")[1]["active"]
-
-
-def repeats():
-    """A repeated request replays the acceptance, and waits for the same run when it is told to."""
-    key = uuid.uuid4().hex
-    status, fields, data = send("say it once", Idempotency_Key=key)
-    entry = json.loads(data)["id"]
-    check(status == 202 and "idempotency-replayed" not in fields, f"first: {status}")
-    status, fields, data = server.call("POST", "/v1/messages?wait=60", "say it once", {"Idempotency-Key": f'"{key}"'})
-    told = json.loads(data)
-    check(status == 200 and fields.get("idempotency-replayed") == "true", f"again, quoted, with wait: {status} {fields.get('idempotency-replayed')}")
-    check(told["entry"]["id"] == entry and told["run"]["id"] == entry and told["reply"], "the same entry, its run and its reply")
-    status, fields, data = server.call("POST", "/v1/messages?wait=60", "say it once", {"Idempotency-Key": key, "Accept": "text/plain"})
-    check(status == 200 and data.decode().rstrip("\n") == told["reply"], f"long after its end, as text: {status} {data[:40]}")
-    status, fields, data = send("say it once", Idempotency_Key=key, Accept="text/event-stream")
-    check(status == 200 and fields.get("idempotency-replayed") == "true" and b"event: run.ended" in data, f"as a stream: {status}")
-    check(problem("POST", "/v1/messages", "say it twice", {"Idempotency-Key": key})[:2] == (422, "IDEMPOTENCY_KEY_REUSED"), "another text is 422")
-    check(problem("POST", "/v1/messages?session=other", "say it once", {"Idempotency-Key": key})[:2] == (422, "IDEMPOTENCY_KEY_REUSED"), "another session is 422")
-    _, listed = server.json("GET", "/v1/outbox?limit=200")
-    check(sum(found.get("text") == "say it once" for found in listed["entries"]) == 1, "one entry in all")
-
-
-def tickets():
-    """A ticket opens the one path it was made for, once."""
-    forwarded = {"X-Forwarded-For": "192.0.2.1"}
-
-    def ticket(path):
-        return server.json("POST", "/v1/tickets", {"path": path})[1]["ticket"]
-
-    first = ticket("/v1/events")
-    statuses = [server.call("GET", f"/v1/events?timeout=1&ticket={first}", headers=forwarded)[0] for _ in range(2)]
-    check(statuses == [200, 401], f"used twice: {statuses}")
-    other = ticket("/v1/status")
-    check(server.call("GET", f"/v1/events?timeout=1&ticket={other}", headers=forwarded)[0] == 401, "another path's")
-    check(server.call("POST", f"/v1/messages?ticket={ticket('/v1/messages')}", {"text": "x"}, forwarded)[0] == 401, "it reads only")
-
-
-for part in (conditions, names, forms, cursors, entries, queued, repeats, tickets):
+for part in (conditions, names, forms, cursors, entries):
     part()
 server.stop()
 tally.end()

@@ -1,7 +1,7 @@
-"""Attacks that once found something, end to end: a gateway that says goodbye and stays, names that are escape sequences, words that
-look like housekeeping, a text of 300 KB in one piece, a start with too little memory, state files that others can read. Others of their kind are in `bad_disk.py`
-(damage that the database does not see), `cli.py` (approvals), `limits.py` (connections of other users), `access.py` (tokens limited
-to sessions), `hostile.py` (large frames) and `memory.py`."""
+"""Attacks that once found something, end to end: names that are escape sequences, a text of 300 KB in one piece, a start with too little
+memory, state files that others can read. Others of their kind are in `bad_disk.py` (damage that the database does not see), `cli.py`
+(approvals), `limits.py` (connections of other users), `access.py` (tokens limited to sessions), `hostile.py` (large frames),
+`memory.py`, and, of a gateway's goodbye and of words that look like housekeeping, in `LinkDeadlineTests` and `HistoryServiceTests`."""
 
 import json
 import os
@@ -11,24 +11,11 @@ import shutil
 import subprocess
 import time
 
-from harness import LADLE, DemoGateway, EventStream, Serve, Tally, options, run_ladle, scratch, until
+from harness import LADLE, EventStream, Serve, Tally, options, run_ladle, scratch, until
 from scripted import Gateway
 
 options()
 tally = Tally()
-
-
-def goodbye():
-    """It announces its end and neither ends nor says another word."""
-    gateway = Gateway()
-    server = Serve(gateway=gateway.url).linked()
-    first = gateway.connections[-1]
-    first.event("shutdown", {"reason": "restart", "restartExpectedMs": 1500})
-    server.unlinked()
-    until(lambda: len(gateway.connections) > 1 and server.link()["state"] == "online", 20, what="a new connection")
-    status, answer = server.json("POST", "/v1/messages?wait=10", {"text": "after all"})
-    tally.check(status == 200 and answer["entry"]["state"] in ("accepted", "delivered"), f"a message after the goodbye: {status} {answer}")
-    server.kill()
 
 
 NASTY = "x\x1b[2J\x1b]0;title\x07\r\nforged line \u202egnp.exe \u009b31m"
@@ -64,24 +51,6 @@ def names():
         if done.returncode == 64:
             continue
         tally.check(not UNSAFE.findall(done.stdout), f"ladle {command}: {done.stdout!r}")
-    server.kill()
-
-
-def words():
-    """A sender's words that look like housekeeping do not hide its message or the answer."""
-    gateway = DemoGateway()
-    server = Serve(gateway=gateway.url).linked()
-    for number, text in enumerate(("---IDENTITY---", "[inter-session message]", "pre-compaction memory flush",
-                                   "please explain ---IDENTITY--- and the [inter-session message] of a pre-compaction memory flush")):
-        session = f"agent:main:w{number}"
-        status, answer = server.json("POST", "/v1/messages?wait=20", {"text": f"echo {text}", "session": session})
-        tally.check(status == 200 and answer.get("reply"), f"{text}: {status} {answer}")
-
-        def told():
-            found = server.json("GET", f"/v1/messages?session={session}")[1]["messages"]
-            return {message["role"] for message in found if text in message["text"]} >= {"user", "assistant"} and found
-
-        tally.check(until(told, what=f"message and answer with {text}"), text)
     server.kill()
 
 
@@ -137,9 +106,7 @@ def start():
     server.kill()
 
 
-goodbye()
 names()
-words()
 long_text()
 start()
 tally.end()

@@ -1,7 +1,7 @@
 """HTTP/2 from the wrong side: raw frames, over cleartext with prior knowledge and over TLS by ALPN, each case with the answer
 RFC 9113 wants of a server: GOAWAY with a code and the end, RST_STREAM with a code while the connection goes on, a status, or
-service. After each case a bystander on another connection is served. The table covers what h2spec tests, and beyond it
-floods, header bombs, stalls, event streams under flow control, and the drain."""
+service. After each case a bystander on another connection is served. The table has what `HTTP2Tests/ConformanceCase` does not have,
+and floods, header bombs, stalls, event streams under flow control, and the drain."""
 
 import json
 import os
@@ -274,13 +274,8 @@ fine("3.4", "the preface in pieces", b"", pieces=[PREFACE[:1], PREFACE[1:3], PRE
 fine("3.4", "the preface, settings and a request at once", b"", whole=True)
 
 # 4: frames and blocks
-fine("4.1", "a frame of an unknown type", frame(0xF0, 0, 0, b"12"))
 fine("4.1", "a frame of an unknown type on a stream", lambda p: p.request() + frame(0xF0, 0xFF, 1, b"12"))
-fine("4.1", "unknown flags", frame(PING, 0x16, 0, EIGHT))
-fine("4.1", "the reserved bit", frame(PING, 0, 0x80000000, EIGHT))
 fine("4.2", "a frame of the largest size", lambda p: p.post() + frame(DATA, 0, 1, BIG[:-1]))
-connection("4.2", "DATA over the frame size", lambda p: p.post() + frame(DATA, 0, 1, BIG), SIZE)
-connection("4.2", "HEADERS over the frame size", frame(HEADERS, 5, 1, BIG), SIZE)
 connection("4.2", "SETTINGS over the frame size", frame(SETTINGS, 0, 0, bytes(16_386)), SIZE)
 connection("4.2", "CONTINUATION over the frame size", frame(HEADERS, 1, 1) + frame(CONTINUATION, 4, 1, BIG), SIZE)
 connection("4.2", "an unknown frame over the frame size", frame(0xF0, 0, 0, BIG), SIZE)
@@ -296,29 +291,17 @@ for name, payload in {
     "an empty dynamic entry": b"\xbe", "a literal named by no entry": b"\x7f\x40\x01a",
 }.items():
     connection("4.3", name, frame(HEADERS, 5, 1, payload), COMPRESSION)
-connection("4.3", "a table size update behind a field", lambda p: frame(HEADERS, 5, 1, block(p.fields()) + b"\x20"), COMPRESSION)
 connection("4.3", "a table size update between fields", lambda p: frame(HEADERS, 5, 1, block(p.fields()[:2]) + b"\x20" + block(p.fields()[2:])), COMPRESSION)
 fine("4.3", "a table size update first", lambda p: frame(HEADERS, 5, 1, b"\x20" + block(p.fields())))
 fine("4.3", "two table size updates first", lambda p: frame(HEADERS, 5, 1, b"\x20\x3f\xe1\x1f" + block(p.fields())))
-connection("4.3", "PRIORITY inside a block", lambda p: frame(HEADERS, 1, 1, block(p.fields())) + frame(PRIORITY, 0, 1, word(0) + b"\x0f"), PROTOCOL)
 connection("4.3", "an unknown frame inside a block", lambda p: frame(HEADERS, 1, 1, block(p.fields())) + frame(0xF0, 0, 0, EIGHT), PROTOCOL)
 connection("4.3", "DATA behind the second frame of a block", lambda p: frame(HEADERS, 0, 1, block(p.fields()[:2])) + frame(CONTINUATION, 0, 1, block(p.fields()[2:])) + frame(DATA, 1, 1, b"a"), PROTOCOL)
 connection("4.3", "PING inside a block", lambda p: frame(HEADERS, 1, 1, block(p.fields())) + frame(PING, 0, 0, EIGHT), PROTOCOL)
 connection("4.3", "SETTINGS inside a block", lambda p: frame(HEADERS, 1, 1, block(p.fields())) + setting(), PROTOCOL)
 connection("4.3", "DATA inside a block", lambda p: frame(HEADERS, 0, 1, block(p.fields())) + frame(DATA, 1, 1, b"a"), PROTOCOL)
-connection("4.3", "HEADERS of another stream inside a block", lambda p: frame(HEADERS, 1, 1, block(p.fields())) + p.request(3), PROTOCOL)
 connection("4.3", "WINDOW_UPDATE inside a block", lambda p: frame(HEADERS, 1, 1, block(p.fields())) + frame(WINDOW, 0, 0, word(1)), PROTOCOL)
 
 # 5.1: stream states
-connection("5.1", "DATA on an idle stream", frame(DATA, 0, 1, b"hello"), PROTOCOL)
-connection("5.1", "RST_STREAM on an idle stream", frame(RST, 0, 1, word(8)), PROTOCOL)
-connection("5.1", "WINDOW_UPDATE on an idle stream", frame(WINDOW, 0, 1, word(100)), PROTOCOL)
-connection("5.1", "CONTINUATION on an idle stream", frame(CONTINUATION, 4, 1), PROTOCOL)
-connection("5.1", "DATA after END_STREAM", lambda p: p.post(end=True) + frame(DATA, 1, 1, b"hello"), CLOSED)
-connection("5.1", "HEADERS after END_STREAM", lambda p: p.post(end=True) + p.request(1), CLOSED)
-connection("5.1", "CONTINUATION after END_HEADERS", lambda p: p.post() + frame(CONTINUATION, 4, 1, b"\x88"), PROTOCOL)
-connection("5.1", "DATA after RST_STREAM", lambda p: p.post() + frame(RST, 0, 1, word(8)) + frame(DATA, 0, 1, b"hello"), CLOSED)
-connection("5.1", "HEADERS after RST_STREAM", lambda p: p.post() + frame(RST, 0, 1, word(8)) + p.request(1), CLOSED)
 connection("5.1", "CONTINUATION after RST_STREAM", lambda p: p.post() + frame(RST, 0, 1, word(8)) + frame(CONTINUATION, 4, 1, b"\x88"), PROTOCOL)
 connection("5.1", "impossible padding behind an early answer", lambda p: frame(DATA, PADDED, 1, b"\x06hello"), PROTOCOL, early=True)
 fine("5.1", "a body and trailers behind an early answer", lambda p: frame(DATA, PADDED, 1, b"\x02hello\0\0") + frame(HEADERS, 5, 1, block([("x", "y")])), early=True)
@@ -329,134 +312,56 @@ fine("5.1", "WINDOW_UPDATE on a closed stream", lambda p: p.request(1) + frame(W
 fine("5.1", "RST_STREAM on a closed stream", lambda p: p.request(1) + frame(RST, 0, 1, word(8)))
 fine("5.1", "PRIORITY on every kind of stream", lambda p: frame(PRIORITY, 0, 1, word(0) + b"\x0f") + p.request(3) + frame(PRIORITY, 0, 3, word(0) + b"\x0f"))
 fine("5.1", "RST_STREAM twice", lambda p: p.post() + frame(RST, 0, 1, word(8)) + frame(RST, 0, 1, word(8)))
-connection("5.1.1", "an even stream id", lambda p: p.request(2), PROTOCOL)
-connection("5.1.1", "a new stream below the last", lambda p: p.request(5) + p.request(3), PROTOCOL)
-connection("5.1.1", "a new stream far below, between used ones", lambda p: b"".join(p.request(n) for n in (1, 9, 41, 17)), PROTOCOL)
-connection("5.1.1", "HEADERS on stream 0", lambda p: p.request(0), PROTOCOL)
-fine("5.1.1", "ids are passed over", lambda p: p.request(7) + p.request(11) + p.request(99))
 fine("5.1.1", "the highest id", lambda p: p.request(0x7FFFFFFF), after=False)
-connection("5.3.1", "HEADERS that depend on themselves", lambda p: frame(HEADERS, 5 | HAS_PRIORITY, 1, word(1) + b"\x0f" + block(p.fields())), PROTOCOL)
-connection("5.3.1", "PRIORITY that depends on itself", frame(PRIORITY, 0, 1, word(1) + b"\x0f"), PROTOCOL)
 fine("5.3.1", "PRIORITY of a stream above opens none", lambda p: frame(PRIORITY, 0, 9, word(0) + b"\xff") + p.request(1) + p.request(3))
 fine("5.3.1", "PRIORITY on an idle stream", lambda p: frame(PRIORITY, 0, 3, word(0x80000001) + b"\0") + p.request(1))
 fine("5.3.1", "HEADERS with priority", lambda p: frame(HEADERS, 5 | HAS_PRIORITY, 1, word(0x80000003) + b"\xff" + block(p.fields())))
 
 # 6: each kind of frame
-connection("6.1", "DATA on stream 0", frame(DATA, 0, 0, b"ab"), PROTOCOL)
-connection("6.1", "padding longer than DATA", lambda p: p.post() + frame(DATA, PADDED, 1, b"\x06hello"), PROTOCOL)
 connection("6.1", "padding without its length", lambda p: p.post() + frame(DATA, PADDED, 1), PROTOCOL)
-fine("6.1", "padding that fills DATA", lambda p: p.post() + frame(DATA, PADDED, 1, b"\x05" + bytes(5)))
 status("6.1", "a padded body", lambda p: p.post() + frame(DATA, PADDED | END_STREAM, 1, b"\x03hello" + bytes(3)), 202)
 status("6.1", "a body in many pieces", lambda p: p.post() + b"".join(frame(DATA, 0, 1, b"a") for _ in range(50)) + frame(DATA, 1, 1), 202)
-connection("6.2", "padding longer than HEADERS", lambda p: frame(HEADERS, 5 | PADDED, 1, b"\xff" + block(p.fields())), PROTOCOL)
 connection("6.2", "padding without its length", frame(HEADERS, 5 | PADDED, 1), PROTOCOL)
 connection("6.2", "priority cut short", frame(HEADERS, 5 | HAS_PRIORITY, 1, b"\0\0\0"), SIZE)
 fine("6.2", "padded HEADERS", lambda p: frame(HEADERS, 5 | PADDED, 1, b"\x09" + block(p.fields()) + bytes(9)))
-connection("6.3", "PRIORITY on stream 0", frame(PRIORITY, 0, 0, word(3) + b"\x0f"), PROTOCOL)
-connection("6.3", "PRIORITY of 4 bytes", frame(PRIORITY, 0, 1, word(3)), SIZE)
 connection("6.3", "PRIORITY of 6 bytes", frame(PRIORITY, 0, 1, word(3) + b"\x0f\x0f"), SIZE)
-connection("6.4", "RST_STREAM on stream 0", frame(RST, 0, 0, word(8)), PROTOCOL)
-connection("6.4", "RST_STREAM of 3 bytes", lambda p: p.post() + frame(RST, 0, 1, b"\0\0\0"), SIZE)
 connection("6.4", "RST_STREAM of 5 bytes", lambda p: p.post() + frame(RST, 0, 1, bytes(5)), SIZE)
 fine("6.4", "RST_STREAM with an unknown code", lambda p: p.post() + frame(RST, 0, 1, word(0xFFFF)))
-connection("6.5", "SETTINGS acknowledgement with a payload", frame(SETTINGS, ACK, 0, bytes(6)), SIZE)
-connection("6.5", "SETTINGS on a stream", frame(SETTINGS, 0, 1), PROTOCOL)
-connection("6.5", "SETTINGS of 5 bytes", frame(SETTINGS, 0, 0, bytes(5)), SIZE)
 connection("6.5", "SETTINGS of 3 bytes", frame(SETTINGS, 0, 0, bytes(3)), SIZE)
-connection("6.5.2", "ENABLE_PUSH of 2", setting((2, 2)), PROTOCOL)
-connection("6.5.2", "a window of 2^31", setting((4, 0x80000000)), FLOW)
 connection("6.5.2", "a window of 2^32-1", setting((4, 0xFFFFFFFF)), FLOW)
-connection("6.5.2", "a frame size under 2^14", setting((5, 16_383)), PROTOCOL)
 connection("6.5.2", "a frame size of 0", setting((5, 0)), PROTOCOL)
-connection("6.5.2", "a frame size of 2^24", setting((5, 0x1000000)), PROTOCOL)
 connection("6.5.2", "ENABLE_CONNECT_PROTOCOL of 2", setting((8, 2)), PROTOCOL)
 connection("6.5.2", "33 entries at once", setting(*[(3, 100)] * 33), CALM)
 fine("6.5.2", "every known setting", setting((1, 4096), (2, 0), (3, 100), (4, 65_535), (5, 16_384), (6, 65_536)))
-fine("6.5.2", "unknown settings", setting((0xF0, 7), (0xFFFF, 0xFFFFFFFF)))
 fine("6.5.2", "the same setting twice", setting((4, 1), (4, 65_535)))
 fine("6.5.2", "a peer without a dynamic table", setting((1, 0)))
 fine("6.5.2", "the largest frame size", setting((5, 0xFFFFFF)))
 connection("6.5.3", "acknowledgements nobody asked for", frame(SETTINGS, ACK) * 3, PROTOCOL)
-connection("6.6", "PUSH_PROMISE from a client", lambda p: p.post() + frame(PUSH, 4, 1, word(2) + block(p.fields())), PROTOCOL)
 connection("6.6", "PUSH_PROMISE on an idle stream", lambda p: frame(PUSH, 4, 1, word(2) + block(p.fields())), PROTOCOL)
 connection("6.6", "PUSH_PROMISE on stream 0", lambda p: frame(PUSH, 4, 0, word(2) + block(p.fields())), PROTOCOL)
-connection("6.7", "PING on a stream", frame(PING, 0, 1, EIGHT), PROTOCOL)
-connection("6.7", "PING of 6 bytes", frame(PING, 0, 0, b"123456"), SIZE)
 connection("6.7", "PING of 9 bytes", frame(PING, 0, 0, b"123456789"), SIZE)
 connection("6.7", "PING without bytes", frame(PING), SIZE)
-fine("6.7", "a PING acknowledgement nobody asked for", frame(PING, ACK, 0, EIGHT))
-connection("6.8", "GOAWAY on a stream", frame(GOAWAY, 0, 1, word(0) + word(0)), PROTOCOL)
 fine("6.8", "GOAWAY with an unknown code and more to say", lambda p: p.post() + frame(GOAWAY, 0, 0, word(0) + word(0xFF) + b"so long"), after=False)
 connection("6.8", "GOAWAY of 7 bytes", frame(GOAWAY, 0, 0, bytes(7)), SIZE)
-connection("6.9", "WINDOW_UPDATE of 0 on the connection", frame(WINDOW, 0, 0, word(0)), PROTOCOL)
-connection("6.9", "WINDOW_UPDATE of 0 on a stream", lambda p: p.post() + frame(WINDOW, 0, 1, word(0)), PROTOCOL)
-connection("6.9", "WINDOW_UPDATE of 3 bytes", frame(WINDOW, 0, 0, b"\0\0\1"), SIZE)
 connection("6.9", "WINDOW_UPDATE of 5 bytes", frame(WINDOW, 0, 0, b"\0\0\0\1\0"), SIZE)
-connection("6.9.1", "a connection window over 2^31-1", frame(WINDOW, 0, 0, word(0x7FFFFFFF)), FLOW)
 connection("6.9.1", "a connection window over 2^31-1 by steps", frame(WINDOW, 0, 0, word(0x7FFF0000)) * 2, FLOW)
-stream("6.9.1", "a stream window over 2^31-1", lambda p: p.post() + frame(WINDOW, 0, 1, word(0x7FFFFFFF)), FLOW)
-stream("6.9.2", "settings that push a stream window over 2^31-1", lambda p: p.post() + frame(WINDOW, 0, 1, word(0x7FFF0000)) + setting((4, 0x7FFFFFFF)), FLOW)
-fine("6.9.2", "settings that make a window negative", lambda p: p.post() + setting((4, 0)) + setting((4, 65_535)))
-connection("6.10", "CONTINUATION on stream 0", frame(CONTINUATION, 4, 0), PROTOCOL)
 connection("6.10", "CONTINUATION on stream 0 inside a block", lambda p: frame(HEADERS, 1, 1, block(p.fields())) + frame(CONTINUATION, 4, 0), PROTOCOL)
 connection("6.10", "CONTINUATION behind the last one", lambda p: frame(HEADERS, 0, 1, block(p.fields()[:3])) + frame(CONTINUATION, 4, 1, block(p.fields()[3:])) * 2, PROTOCOL)
-connection("6.10", "CONTINUATION of another stream", lambda p: frame(HEADERS, 1, 1, block(p.fields())) + frame(CONTINUATION, 4, 3), PROTOCOL)
-connection("6.10", "CONTINUATION after DATA", lambda p: p.post() + frame(DATA, 0, 1, b"hello") + frame(CONTINUATION, 4, 1), PROTOCOL)
 connection("6.10", "CONTINUATION first", frame(CONTINUATION, 4, 1, b"\x82"), PROTOCOL)
-fine("6.10", "a head in three frames", lambda p: frame(HEADERS, 1, 1, block(p.fields())[:9]) + frame(CONTINUATION, 0, 1, block(p.fields())[9:20]) + frame(CONTINUATION, 4, 1, block(p.fields())[20:]))
 fine("6.10", "an empty CONTINUATION", lambda p: frame(HEADERS, 1, 1, block(p.fields())) + frame(CONTINUATION, 4, 1))
 fine("9218", "PRIORITY_UPDATE", lambda p: frame(PRIORITY_UPDATE, 0, 0, word(1) + b"u=1") + p.request(1))
 
 # 8: requests
-fine("8.1", "trailers", lambda p: p.post() + frame(DATA, 0, 1, b"hello") + frame(HEADERS, 5, 1, block([("x", "y")])))
-stream("8.1", "trailers without END_STREAM", lambda p: p.post() + frame(DATA, 0, 1, b"hello") + frame(HEADERS, 4, 1, block([("x", "y")])))
-stream("8.1", "a pseudo-field in trailers", lambda p: p.post() + frame(DATA, 0, 1, b"hello") + frame(HEADERS, 5, 1, block([(":path", "/")])))
 stream("8.1", "an upper-case name in trailers", lambda p: p.post() + frame(DATA, 0, 1, b"hello") + frame(HEADERS, 5, 1, block([("X", "y")])))
-for kind, fields in {
-    "less body than content-length": [(b"hello", "9")], "more body than content-length": [(b"hello", "4")],
-    "a body against content-length 0": [(b"hello", "0")],
-}.items():
-    body, length = fields[0]
-    stream("8.1.1", kind, lambda p, body=body, length=length: p.post(extra=[("content-length", length)]) + frame(DATA, 1, 1, body))
-stream("8.1.1", "several DATA short of content-length", lambda p: p.post(extra=[("content-length", "9")]) + frame(DATA, 0, 1, b"abc") + frame(DATA, 1, 1, b"abc"))
 stream("8.1.1", "several DATA beyond content-length", lambda p: p.post(extra=[("content-length", "5")]) + frame(DATA, 0, 1, b"abc") + frame(DATA, 1, 1, b"abc"))
-head("8.1.1", "content-length without a body", extra=[("content-length", "3")])
-head("8.1.1", "two content-length", extra=[("content-length", "0"), ("content-length", "0")])
-for value in ("+1", "-1", "0x1", "1,1", "", "a", "99999999999999999999", "1 1"):
-    head("8.1.1", f"content-length {value!r}", extra=[("content-length", value)])
 status("8.1.1", "a body of its content-length", lambda p: p.post(extra=[("content-length", "5")]) + frame(DATA, 1, 1, b"hello"), 202)
-for name, field in {
-    "an upper-case name": ("X-Upper", "a"), "a blank in a name": ("a b", "c"), "an empty name": ("", "c"), "a colon in a name": ("a:b", "c"),
-    "a high byte in a name": ("näme", "c"), "a NUL in a name": ("a\0b", "c"), "a blank behind a name": ("a ", "c"), "CR LF in a value": ("a", "b\r\nc: d"),
-    "CR in a value": ("a", "b\rc"), "LF in a value": ("a", "b\nc"), "NUL in a value": ("a", "b\0c"), "a blank before a value": ("a", " b"),
-    "a tab behind a value": ("a", "b\t"), "DEL in a name": ("a\x7f", "b"),
-}.items():
-    head("8.2.1", name, extra=[field])
-for name, value in (("connection", "close"), ("connection", "keep-alive"), ("keep-alive", "5"), ("proxy-connection", "close"), ("transfer-encoding", "chunked"),
-                    ("upgrade", "h2c"), ("te", "gzip"), ("te", "trailers, gzip"), ("te", "")):
-    head("8.2.2", f"{name}: {value}", extra=[(name, value)])
-fine("8.2.2", "te: trailers", lambda p: p.request(1, extra=[("te", "trailers")]))
-head("8.3", "an unknown pseudo-field", extra=[(":unknown", "a")])
 head("8.3", "an unknown pseudo-field first", before=[(":unknown", "a")])
-head("8.3", "a response's pseudo-field", before=[(":status", "200")])
-head("8.3", "a pseudo-field behind a field", before=[("a", "b")])
-for name in (":method", ":scheme", ":path", ":authority"):
-    head("8.3.1", f"no {name}", changes={name: None})
-    stream("8.3.1", f"two {name}", lambda p, name=name: p.request(1, before=[(name, dict(p.fields())[name])]))
-head("8.3.1", "an empty :path", changes={":path": ""})
-head("8.3.1", "a :path without a slash", changes={":path": "healthz"})
-head("8.3.1", "control bytes in :path", changes={":path": "/a b\r\n"})
-head("8.3.1", "a blank in :authority", changes={":authority": "a b"})
-head("8.3.1", "a host that is not the authority", extra=[("host", "other.test")])
-head("8.3.1", "two host fields", extra=[("host", "x"), ("host", "x")])
 head("8.3.1", "CONNECT with a path", changes={":method": "CONNECT"})
 head("8.3.1", "a blank in :method", changes={":method": "GET /"})
 stream("8.3.1", "an empty :method", lambda p: p.request(1, changes={":method": ""}))
 status("8.3.1", "a :path with a fragment", lambda p: p.request(1, changes={":path": "/healthz#a"}), 400)
 status("8.3.1", "an unknown :method", lambda p: p.request(1, changes={":method": "BREW"}), 405)
 status("8.3.1", "a scheme of another kind", lambda p: p.request(1, changes={":scheme": "ftp"}), 400)
-fine("8.3.1", "host beside the same authority", lambda p: p.request(1, extra=[("host", p.authority.upper())]))
-fine("8.3.1", "host alone", lambda p: p.request(1, changes={":authority": None}, extra=[("host", p.authority)]))
 status("8.3.1", "a foreign host", lambda p: p.request(1, changes={":authority": "evil.example"}), 421)
 status("8.5", "CONNECT", lambda p: frame(HEADERS, 4, 1, block([(":method", "CONNECT"), (":authority", p.authority)])), 400)
 status("8", "HEAD", lambda p: p.request(1, method="HEAD"), 200)
@@ -608,18 +513,6 @@ def speaking(server):
     peer.send(frame(DATA, END_STREAM, 5, b"hello"))
     peer.until(lambda: 5 in peer.ended)
     check(peer.status(5) == 202, "202 behind it")
-    check(peer.ping(), "PING is acknowledged")
-    peer.send(frame(PING, ACK, 0, EIGHT))
-    check(peer.ping() and EIGHT not in peer.pings, "and an acknowledgement is not")
-    acknowledged = sum(kind == SETTINGS and flags & ACK for kind, flags, _, _ in peer.frames)
-    peer.send(setting((1, 4096), (2, 0), (3, 100), (4, 65_535), (5, 16_384), (6, 100)))
-    check(peer.ping() and sum(kind == SETTINGS and flags & ACK for kind, flags, _, _ in peer.frames) == acknowledged + 1,
-          "settings are acknowledged before what follows them")
-    # 100 at once, each answered
-    numbers = range(7, 207, 2)
-    peer.send(b"".join(peer.request(n, "/v1/status") for n in numbers))
-    peer.until(lambda: all(n in peer.ended for n in numbers))
-    check(all(peer.status(n) == 200 for n in numbers), "100 requests at once")
     # The peer's GOAWAY: what is open is still answered
     peer.send(peer.post(301) + frame(GOAWAY, 0, 0, word(0) + word(0)) + frame(DATA, END_STREAM, 301, b"hello"))
     peer.until(lambda: 301 in peer.ended)
@@ -643,46 +536,6 @@ def speaking(server):
     check(peer.goaways[-1:] and peer.goaways[-1][1] == CALM and 180 < n < 220, f"resets forced by WINDOW_UPDATE end it: {n}")
     peer.close()
 
-    # Flow control of an answer: a window of 10 bytes, opened bit by bit
-    peer = Peer(server, PREFACE + setting((4, 10)))
-    peer.send(peer.request(1, "/v1/status"))
-    peer.until(lambda: len(peer.bodies.get(1, b"")) >= 10)
-    check(peer.ping() and len(peer.bodies[1]) == 10 and 1 not in peer.ended, "an answer stops at the window")
-    peer.send(frame(WINDOW, 0, 1, word(7)))
-    peer.until(lambda: len(peer.bodies[1]) >= 17)
-    check(len(peer.bodies[1]) == 17, "an opened window lets as much through")
-    peer.send(setting((4, 30)))
-    peer.until(lambda: len(peer.bodies[1]) >= 37)
-    check(len(peer.bodies[1]) == 37, "a greater initial window lets as much through")
-    peer.send(frame(WINDOW, 0, 1, word(100_000)))
-    peer.until(lambda: 1 in peer.ended)
-    check(json.loads(peer.bodies[1])["version"], "the answer is whole in the end")
-    # Of two values at once the last counts; what takes a window below zero has to be made good first.
-    peer.send(setting((4, 100), (4, 3)) + peer.request(3, "/v1/status"))
-    peer.until(lambda: len(peer.bodies.get(3, b"")) >= 3)
-    check(peer.ping() and len(peer.bodies[3]) == 3, "settings count in their order")
-    peer.send(setting((4, 0)) + frame(WINDOW, 0, 3, word(3)))
-    check(peer.ping() and len(peer.bodies[3]) == 3, "a window that is taken back is made good first")
-    peer.send(frame(WINDOW, 0, 3, word(1)))
-    peer.until(lambda: len(peer.bodies[3]) >= 4)
-    check(peer.ping() and len(peer.bodies[3]) == 4, "and then lets through what is above zero")
-    peer.close()
-    # The connection's window counts too
-    peer = Peer(server)
-
-    def received():
-        return sum(map(len, peer.bodies.values()))
-    number = -1
-    while received() < 65_535 and not peer.closed:
-        number += 2
-        peer.send(peer.request(number, "/v1/status"))
-        peer.until(lambda: number in peer.ended or received() >= 65_535)
-    check(peer.ping() and received() == 65_535 and number not in peer.ended, "answers stop at the connection's window")
-    peer.send(frame(WINDOW, 0, 0, word(1_000_000)))
-    peer.until(lambda: number in peer.ended)
-    check(peer.status(number) == 200, "and go on when it opens")
-    peer.close()
-
     # Event streams
     peer = Peer(server)
     peer.send(frame(WINDOW, 0, 0, word(10_000_000)))
@@ -691,8 +544,8 @@ def speaking(server):
     check(peer.status(1) == 200 and peer.heads[1][0]["content-type"].startswith("text/event-stream"), "an event stream opens")
     session = f"agent:main:h2s{os.urandom(4).hex()}"
     peer.send(peer.request(3, f"/v1/messages?session={session}", end=False, method="POST", extra=[("content-type", "text/plain")]) + frame(DATA, 1, 3, b"hello"))
-    peer.until(lambda: b"event: outbox" in peer.bodies.get(1, b""))
-    check(b"event: outbox" in peer.bodies.get(1, b"") and session.encode() in peer.bodies[1], "events arrive beside other requests")
+    # Of this message: those of earlier ones may still come.
+    check(peer.until(lambda: session.encode() in peer.bodies.get(1, b"")), "events arrive beside other requests")
     peer.send(frame(RST, 0, 1, word(8)))
     check(peer.served(5), "a stream that is cancelled leaves the connection alone")
     streams = range(7, 97, 2)

@@ -1,6 +1,6 @@
-"""Chat, runs, live activity and the event stream as a person at a terminal has them: curl beside `curl -N`, the scripted runs
-of the demo on both protocols, runs started elsewhere, aborts, busy sends, snapshots, every form on one cursor, bad input,
-cursors of another log, retention, and the goodbye of a server that stops."""
+"""Chat, runs, live activity and the event stream as a person at a terminal has them: curl beside a follower, the scripted runs of the demo
+on both protocols, runs started elsewhere, snapshots, every form on one cursor, bad input, retention, and the goodbye of a server
+that stops."""
 
 import contextlib
 import json
@@ -111,8 +111,6 @@ def scripts(release, protocol):
     kept = server.json("GET", "/v1/messages?session=agent:main:bad")[1]["messages"]
     tally.check(any(m.get("error") for m in kept) and all(m["text"] or m.get("error") for m in kept), f"{release}: the failure in the conversation {kept}")
     elsewhere(server, gateway, follower, release)
-    aborts(server, release)
-    busy(server, release)
     snapshot(server, release)
     follower.stop()
     server.stop()
@@ -130,41 +128,6 @@ def elsewhere(server, gateway, follower, release):
     listed = server.json("GET", "/v1/sessions")[1]["sessions"]
     tally.check("agent:main:elsewhere" in [s["key"] for s in listed], f"{release}: sessions {listed} {told}")
     tally.check(any(a["id"] == "main" and a["default"] for a in server.json("GET", "/v1/agents")[1]["agents"]), f"{release}: agents")
-
-
-def active(server, session):
-    runs = server.json("GET", f"/v1/runs?active=true&session={session}")[1]["runs"]
-    return next((r for r in runs if r["state"] == "running" and r["text"]), None)
-
-
-def aborts(server, release):
-    for session, path in (("agent:main:stop1", "/v1/runs/{}/abort"), ("agent:main:stop2", "/v1/sessions/agent:main:stop2/abort")):
-        outcome = []
-        waiting = threading.Thread(target=lambda: outcome.append(reply(server, "slow count", session)))
-        waiting.start()
-        run = until(lambda: active(server, session), what="the run to abort")
-        status, body = server.json("POST", path.format(run["id"]))
-        waiting.join()
-        tally.check(status == 200 and body["aborted"], f"{release}: abort {status} {body}")
-        tally.check(outcome[0][0] == 409 and outcome[0][1]["code"] == "RUN_ABORTED", f"{release}: the wait ended with {outcome[0]}")
-        run = server.json("GET", f"/v1/runs/{run['id']}")[1]
-        tally.check(run["state"] == "aborted" and run["text"], f"{release}: the run is {run['state']} with its partial text")
-        tally.check(all(s["state"] not in ("running", "waiting") for s in run["steps"]), f"{release}: steps are closed")
-
-
-def busy(server, release):
-    """On protocol 3 the answer of a message sent into a run comes under another run's id."""
-    first = []
-    one = threading.Thread(target=lambda: first.append(reply(server, "weather first", "agent:main:busy")))
-    one.start()
-    until(lambda: server.json("GET", "/v1/runs?active=true&session=agent:main:busy")[1]["runs"], what="the first run")
-    second = []
-    two = threading.Thread(target=lambda: second.append(reply(server, "echo my own reply", "agent:main:busy")))
-    two.start()
-    one.join()
-    two.join()
-    tally.check(first[0][0] == 200 and "sunny" in first[0][1]["reply"], f"{release}: the first of two {first[0]}")
-    tally.check(second[0][0] == 200 and second[0][1]["reply"] == "my own reply", f"{release}: a busy send ended with {second[0]}")
 
 
 def snapshot(server, release):
@@ -206,7 +169,6 @@ def as_shown():
         reply(server, text)
     forms(server, start)
     bad_input(server)
-    cursors(server, start)
     # The last event of a stream says why and when to come back.
     server.stop()
     until(lambda: follower.events[-1]["type"] == "shutdown", what="shutdown")
@@ -256,16 +218,6 @@ def bad_input(server):
     tally.check(status == 400 and json.loads(body)["field"] == "Last-Event-ID", f"Last-Event-ID: {status} {body}")
 
 
-def cursors(server, start):
-    epoch, _, number = start.partition(".")
-    for what, asked in (("from another log", f"zzzzzzzz.{number}"), ("from the future", f"{epoch}.999999999")):
-        stream = iter(EventStream(server, f"?since={asked}"))
-        hello, reset = next(stream)[2], next(stream)[2]
-        tally.check(hello["resume"] == "reset" and reset["type"] == "reset" and reset["requested"] == asked and reset["reload"], f"a cursor {what}: {hello} {reset}")
-        status, body = server.json("GET", f"/v1/events?poll=0&since={asked}")
-        tally.check(status == 200 and body["reset"]["requested"] == asked and body["events"] == [], f"a cursor {what}, by poll: {body}")
-
-
 def retention():
     """A small window under a hundred times its events: what is kept, what an old cursor gets, and the size on disk."""
     gateway = DemoGateway()
@@ -306,6 +258,6 @@ began = time.monotonic()
 as_shown()
 for release, protocol in (("march", 3), ("autumn", 4)):
     scripts(release, protocol)
-    print(f"live: {release}, protocol {protocol}: {len(SCRIPTS)} scripts, elsewhere, aborts, a busy send, a snapshot; {time.monotonic() - began:.0f} s", flush=True)
+    print(f"live: {release}, protocol {protocol}: {len(SCRIPTS)} scripts, elsewhere, a snapshot; {time.monotonic() - began:.0f} s", flush=True)
 retention()
 tally.end()

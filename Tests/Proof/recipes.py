@@ -61,7 +61,7 @@ def say(text, session="main"):
     return answer
 
 
-class Follower:
+class FollowingRecipe:
     """A recipe that follows the stream: must show every reply once, also those of the time when it or the server was away."""
 
     def __init__(self, name, *command):
@@ -84,24 +84,24 @@ class Follower:
 def followers():
     global serve
     found = [
-        Follower("follow.sh", "sh", file("follow.sh"), serve.url, str(here / "place")),
-        Follower("follow.py", sys.executable, "-u", file("follow.py"), serve.url),
+        FollowingRecipe("follow.sh", "sh", file("follow.sh"), serve.url, str(here / "place")),
+        FollowingRecipe("follow.py", sys.executable, "-u", file("follow.py"), serve.url),
     ]
     # The system's Node is often an older one, whose EventSource behaves otherwise.
     for node in {NODE[0], shutil.which("node") or NODE[0]}:
         script = [node, *NODE[1:], "--experimental-eventsource"]
-        found.append(Follower("follow.mjs", *script, file("follow.mjs"), serve.url))
-        found.append(Follower("ticket.mjs", *script, file("ticket.mjs"), serve.url, TOKEN))
+        found.append(FollowingRecipe("follow.mjs", *script, file("follow.mjs"), serve.url))
+        found.append(FollowingRecipe("ticket.mjs", *script, file("ticket.mjs"), serve.url, TOKEN))
     if chosen.long and not shutil.which("jq"):
         subprocess.run([ROOT / "deploy/packages", "jq"], check=True)
     if shutil.which("jq"):
-        found.append(Follower("on-run-end.sh", "sh", file("on-run-end.sh"), serve.url, "echo"))
+        found.append(FollowingRecipe("on-run-end.sh", "sh", file("on-run-end.sh"), serve.url, "echo"))
     if chosen.long:
         if not shutil.which("go"):
             subprocess.run([ROOT / "deploy/packages", "golang-go"], check=True)
         run("go", "build", "-o", "follow-go", file("follow.go"))
         run("swiftc", "-o", "follow-swift", file("follow.swift"))
-        found += [Follower("follow.go", "./follow-go", serve.url), Follower("follow.swift", "./follow-swift", serve.url)]
+        found += [FollowingRecipe("follow.go", "./follow-go", serve.url), FollowingRecipe("follow.swift", "./follow-swift", serve.url)]
     until(lambda: serve.status()["events"]["subscribers"] == len(found), what="all followers")
     say("echo first")
     for one in found:
@@ -334,7 +334,7 @@ def glance():
     programs.mkdir()
     (programs / "ladle").symlink_to(LADLE)
     ENVIRONMENT.update({"PATH": f"{programs}:{os.environ['PATH']}", "LADLE_SOCKET": f"{serve.state}/ladle.sock"})
-    line = Follower("waybar.json", "sh", "-c", bar["custom/ladle"]["exec"])
+    line = FollowingRecipe("waybar.json", "sh", "-c", bar["custom/ladle"]["exec"])
     until(lambda: line.lines, what="the first line of Waybar")
     ask("bar")
     until(lambda: any(json.loads(one)["class"] == "attention" for one in line.lines), what="an approval in Waybar")
@@ -374,7 +374,7 @@ def get(url, headers, timeout):
         return Answer(error.code, error.read())
 """)
     ENVIRONMENT["PYTHONPATH"] = str(modules)
-    light = Follower("esp32.py", sys.executable, "-u", file("esp32.py"))
+    light = FollowingRecipe("esp32.py", sys.executable, "-u", file("esp32.py"))
     until(lambda: light.lines, what="the light")
     ask("light")
     until(lambda: "attention 1\n" in light.lines, what="a change at the light")

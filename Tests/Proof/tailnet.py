@@ -125,27 +125,16 @@ def named(host):
 for host, status in (("box.tail1.ts.net", 200), ("box", 200), ("BOX.tail1.ts.net", 200), ("other.tail1.ts.net", 421), ("box.example.com", 421)):
     until(lambda: named(f"{host}:{PORT}") == status, seconds=15, what=f"{status} for {host}")
 tally.check(named("box:1") == 421, "another port")
+# One of each way in, and answers that never end; every other that lets nobody in: `WhoisTests`.
 answers = {
     "another login": (ok(node("mallory@example.com")), 401, 401), "a login in capitals": (ok(node("ALICE@example.com")), 200, 403),
-    "a tag": (ok(node("tagged-devices", ["tag:kitchen"])), 200, 422), "another tag": (ok(node("tagged-devices", ["tag:bath"])), 401, 401),
-    "an allowed login on a tagged node": (ok(node("alice@example.com", ["tag:bath"])), 401, 401),
+    "a tag": (ok(node("tagged-devices", ["tag:kitchen"])), 200, 422),
     "a capability": (ok(node("x@y.z", None, {"example.com/cap/ladle": []})), 200, 403),
     "the tailnet's own grant": (ok(node("x@y.z", None, {"ladle.local/cap/access": [{"scopes": ["read", "send"]}]})), 200, 422),
-    "a grant of unknown scopes": (ok(node("x@y.z", None, {"ladle.local/cap/access": [{"scopes": ["read", "fly"]}]})), 401, 401),
-    "no such peer": (b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n", 401, 401),
-    "forbidden": (b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n", 401, 401),
-    "an error": (b"HTTP/1.1 500 Oh\r\nContent-Length: 2\r\n\r\n{}", 401, 401), "nothing": (b"", 401, 401),
-    "garbage": (b"\x16\x03\x01\x02\x00\x01garbage\r\n\r\n", 401, 401), "no HTTP": (json.dumps(node()).encode(), 401, 401),
-    "no JSON": (ok(b"<html>"), 401, 401), "an empty object": (ok({}), 401, 401), "null": (ok(b"null"), 401, 401),
-    "a cut body": (ok(node())[:-20], 401, 401), "a cut head": (b"HTTP/1.1 200 OK\r\nContent-Le", 401, 401),
-    "no node": (ok({"UserProfile": {"LoginName": "alice@example.com"}}), 401, 401),
-    "a redirect": (b"HTTP/1.1 302 Found\r\nLocation: /x\r\nContent-Length: 0\r\n\r\n", 401, 401),
+    "no such peer": (b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n", 401, 401), "nothing": (b"", 401, 401),
+    "a cut body": (ok(node())[:-20], 401, 401), "deep JSON": (ok(b"[" * 100_000), 401, 401),
     "too much": (b"HTTP/1.1 200 OK\r\nContent-Length: 9000000\r\n\r\n" + b" " * 8_000_000, 401, 401),
     "an endless head": (b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 20_000, 401, 401),
-    "two lengths": (b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n{}", 401, 401),
-    "a bad chunk": (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n{}", 401, 401),
-    "tags that are no list": (ok(node(tags="tag:kitchen")), 401, 401), "a login that is no text": (ok(node(login=["alice@example.com"])), 401, 401),
-    "deep JSON": (ok(b"[" * 100_000), 401, 401),
 }
 for what, (answer, reading, sending) in answers.items():
     daemon.answer = answer
