@@ -181,7 +181,7 @@ def loop(tally, *release):
             cures.append(ladle.json("POST", "/v1/messages", {"session": "cure", "text": CURE}))
         return badges["pending"] == 0 and badges["unconfirmed"] == 0
     try:
-        until(settled, 90, every=0.2, what="the end of every entry")
+        until(settled, 240, every=0.2, what="the end of every entry")
     except TimeoutError as late:
         print(late, json.dumps(ladle.json("GET", "/v1/outbox?state=queued,sending,retrying,accepted,unconfirmed")[1])[:3000])
     print(f"settled after {time.monotonic() - began:.1f} s", flush=True)

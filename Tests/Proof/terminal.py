@@ -8,7 +8,7 @@ import subprocess
 import threading
 import unicodedata
 
-from harness import LADLE, DemoGateway, Serve, Tally, on_terminal, options, scratch, until
+from harness import LADLE, DemoGateway, Serve, Tally, on_terminal, options, run_ladle, scratch, until
 
 options()
 tally = Tally()
@@ -69,7 +69,7 @@ gateway = DemoGateway("--speed", "20")
 server = Serve(gateway=gateway.url).linked()
 ENV = {"LADLE_SOCKET": server.state + "/ladle.sock"}
 ASKED = "append the weather to weather.txt"
-reply = subprocess.run([LADLE, "send", "--wait", ASKED], capture_output=True, text=True, env={**ENV, "HOME": scratch()}).stdout
+reply = run_ladle("send", "--wait", ASKED, env={**ENV, "HOME": scratch()}).stdout
 
 for columns in (40, 57, 80, 200):
     for colours in ({}, {"NO_COLOR": "1"}):
@@ -91,10 +91,15 @@ waiting = Serve(gateway=slow.url).linked()
 code, written = on_terminal([LADLE, "send", "--wait", ASKED], 80, {"LADLE_SOCKET": waiting.state + "/ladle.sock"}, leave_at="Done: I")
 tally.check(code == 130 and b"goes on without you" in written, f"Ctrl-C behind the first words: {code} {written}")
 
+def say_to_watcher():
+    until(lambda: server.status()["events"]["subscribers"] == 1, what="the watcher")
+    run_ladle("send", "--wait", ASKED, env={**ENV, "HOME": "/"})
+
+
 # Watching: who said it, the steps in place, the reply once; local time with seconds.
 for columns, zone in ((40, "UTC"), (80, "Asia/Tokyo"), (200, "UTC")):
-    command = [LADLE, "watch", "--timeout", "3"]
-    sender = threading.Timer(0.5, lambda: subprocess.run([LADLE, "send", "--wait", ASKED], capture_output=True, env={**ENV, "HOME": "/"}))
+    command = [LADLE, "watch", "--timeout", "6"]
+    sender = threading.Thread(target=say_to_watcher)
     sender.start()
     code, written = on_terminal(command, columns, {**ENV, "TZ": zone})
     sender.join()
@@ -108,9 +113,8 @@ for columns, zone in ((40, "UTC"), (80, "Asia/Tokyo"), (200, "UTC")):
     tally.check(re.search(r"^\d\d:\d\d:\d\d ", text, re.M), "times have seconds")
 code, written = on_terminal([LADLE, "watch"], 80, ENV, leave_at="Watching")
 tally.check(code in (130, -2), f"Ctrl-C ends watch: {code}")
-piped = subprocess.Popen([LADLE, "watch", "--timeout", "3", "--verbose"], stdout=subprocess.PIPE, text=True, env={**ENV, "HOME": "/"})
-until(lambda: server.status()["events"]["subscribers"] == 1, what="the watcher")
-subprocess.run([LADLE, "send", "--wait", ASKED], capture_output=True, env={**ENV, "HOME": "/"})
+piped = subprocess.Popen([LADLE, "watch", "--timeout", "6", "--verbose"], stdout=subprocess.PIPE, text=True, env={**ENV, "HOME": "/"})
+say_to_watcher()
 told = piped.communicate(timeout=20)[0]
 tally.check("\x1b" not in told and "outbox" in told and "started" in told and "✓" in told, f"verbose, in a pipe: {told}")
 
@@ -141,7 +145,7 @@ code, written = on_terminal([LADLE, "watch"], 80, ENV, leave_at=QUESTION)
 tally.check(code in (130, -2) and len(waiting_commands()) == 1, f"Ctrl-C at a question: {code}")
 code, written = on_terminal([LADLE, "send", "--wait", "--session", "left", "approve echo left"], 80, ENV, leave_at=QUESTION)
 tally.check(code == 130 and b"goes on without you" in written and len(waiting_commands()) == 2, f"Ctrl-C at the question of a send: {code} {written}")
-code, written = on_terminal([LADLE, "watch", "--timeout", "4"], 80, ENV, answers=[(QUESTION, b"d"), ("denied", b"d")])
+code, written = on_terminal([LADLE, "watch", "--timeout", "8"], 80, ENV, answers=[(QUESTION, b"d"), ("denied", b"d")])
 tally.check(code == 0 and b"denied" in written and not waiting_commands(), f"denied from watch: {code} {written}")
 # Control characters of a command do not reach the terminal.
 wicked = "approve echo \u202egnp.exe\u200b; printf x"
@@ -179,7 +183,7 @@ for name, fake, wanted in [
     ("no HTTP", Fake(b"SSH-2.0-OpenSSH\r\n\r\n"), 70),
     ("no JSON", Fake(HEAD, b"x" * 26), 70),
 ]:
-    run = subprocess.run([LADLE, "activity", "--socket", fake.path], capture_output=True, text=True, timeout=30, env={"HOME": "/"})
+    run = run_ladle("activity", "--socket", fake.path, env={"HOME": "/"})
     tally.check(run.returncode == wanted, f"{name}: exit {run.returncode}, {run.stderr}{run.stdout}")
     tally.check(wanted == 0 or run.stderr.startswith("ladle: "), f"{name}: {run.stderr}")
 silent = Fake(keeps=True)
@@ -189,5 +193,5 @@ for arguments in (["status"], ["send", "--wait", "x"], ["watch"]):
     until(lambda: silent.kept, what="the connection")
     silent.kept.clear()
     client.send_signal(2)
-    tally.check(client.wait(5) in (130, -2), f"Ctrl-C while {arguments[0]} waits for a silent server: {client.returncode}")
+    tally.check(client.wait(20) in (130, -2), f"Ctrl-C while {arguments[0]} waits for a silent server: {client.returncode}")
 tally.end()
