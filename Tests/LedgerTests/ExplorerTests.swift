@@ -1,6 +1,6 @@
 import Testing
 
-/// Every order of events in small worlds of each release. `Tests/Proof/explore.sh` goes deeper.
+/// Every order of events in small worlds of each release. `Tests/Explore/run` goes deeper.
 @Suite struct ExplorerTests {
     @Test(arguments: SmallGateway.Profile.all, Scenario.small)
     func `no order of events makes a false statement`(_ profile: SmallGateway.Profile, _ scenario: Scenario) {

@@ -15,7 +15,7 @@ import threading
 import time
 
 from follower import Follower
-from harness import EventStream, FaultyGateway, Serve, Stopwatch, Tally, free_port, json_lines, options, percentile, scratch, until
+from harness import EventStream, FaultyGateway, Serve, Stopwatch, Tally, json_lines, options, percentile, scratch, until
 
 OPTIONS = options(rounds=(15, 100), seed=(0, 0), timed=(100, 1000))
 ROUNDS = OPTIONS.rounds
@@ -98,15 +98,9 @@ def loop(tally, release):
     print(f"{release}, seed {SEED}, {ROUNDS} rounds", flush=True)
     dice = random.Random(SEED)
     file = pathlib.Path(scratch()) / "decisions.ndjson"
-    gateway_port, port, state = free_port(), free_port(), scratch()
-
-    def start_gateway():
-        return FaultyGateway("--release", release, "--decisions", str(file), port=gateway_port)
-
-    def start_ladle():
-        return Serve("--log-level", "error", state=state, gateway=f"ws://127.0.0.1:{gateway_port}", port=port)
-
-    gateway, ladle = start_gateway(), start_ladle()
+    gateway = FaultyGateway("--release", release, "--decisions", str(file))
+    ladle = Serve("--log-level", "error", gateway=gateway.url)
+    port = ladle.port
     ladle.linked()
     told = Approvals(port)
     deciders = Deciders(told, port, random.Random(SEED + 1))
@@ -134,9 +128,9 @@ def loop(tally, release):
             if what != "gateway":
                 ladle.kill()
             if what != "ladle":
-                gateway = start_gateway()
+                gateway = gateway.again()
             if what != "gateway":
-                ladle = start_ladle()
+                ladle = ladle.again()
         until(lambda: len(told.open) < MOST_WAITING, 60, every=0.05, what="decisions")
     print(f"{ROUNDS} rounds in {time.monotonic() - began:.1f} s: {dict(kills)}", flush=True)
     gateway.control("DELETE", "faults")
@@ -197,11 +191,11 @@ def check(tally, ladle, told, deciders, record):
 
 
 def timed(tally):
-    """From the call of the client to the frame at the gateway, by the clock of the host; without the time that other programs had the
-    processor meanwhile."""
+    """From the call of the client to the frame at the gateway, by the clock of the host. Those in which another program had the processor
+    when it was wanted, for a millisecond or more, tell of that program, and are left out."""
     file = pathlib.Path(scratch()) / "decisions.ndjson"
     gateway = FaultyGateway("--protocol", "4", "--decisions", str(file))
-    ladle = Serve("--log-level", "error", state=scratch(), gateway=gateway.url).linked()
+    ladle = Serve("--log-level", "error", gateway=gateway.url).linked()
     connection = http.client.HTTPConnection("127.0.0.1", ladle.port, timeout=20)
     stream = EventStream(ladle, "?types=approval")
     asked = (data["approval"]["id"] for _, name, data in stream if name == "approval" and data["approval"]["state"] == "pending")
@@ -217,28 +211,26 @@ def timed(tally):
         answer.read()
         kept[id] = watch.kept
         tally.check(answer.status == 200, f"decided: {answer.status}")
-    spans = [(line["ns"] - started[line["id"]]) / 1e6 - kept[line["id"]] * 1e3 for line in json_lines(file) if line["id"] in started]
-    ninety_nine = percentile(spans, 99)
-    print(f"POST to frame: median {percentile(spans, 50):.2f} ms, p99 {ninety_nine:.2f} ms, worst {max(spans):.2f} ms of {len(spans)}")
-    # A debug build has no bar.
-    tally.check(ninety_nine < WIRE_MS or not OPTIONS.long, f"99 in 100 are at the gateway within {WIRE_MS} ms: {ninety_nine:.2f} ms")
+    spans = {line["id"]: (line["ns"] - started[line["id"]]) / 1e6 for line in json_lines(file) if line["id"] in started}
+    own = [span for id, span in spans.items() if kept[id] < 0.001]
+    tally.check(len(spans) == OPTIONS.timed, f"{len(spans)} decisions arrived of {OPTIONS.timed}")
+    told = f"{len(own)} undisturbed ones of {len(spans)}"
+    if own:
+        told += f": median {percentile(own, 50):.2f} ms, p99 {percentile(own, 99):.2f} ms, worst {max(own):.2f} ms"
+    print(f"POST to frame, {told}")
+    # A debug build has no bar; a machine that leaves one in ten alone says enough.
+    if OPTIONS.long:
+        tally.check(len(own) * 10 >= len(spans) and percentile(own, 99) < WIRE_MS, f"99 in 100 are at the gateway within {WIRE_MS} ms, {told}")
     stream.close()
 
 
 def questions(tally):
     """A question of the newest release over the deaths of Ladle and of its gateway, and a secret answer that no file keeps. The rest of
     their life: `QuestionRouteTests`, `QuestionServiceTests`."""
-    gateway_port, port, state = free_port(), free_port(), scratch()
-
-    def start_gateway():
-        return FaultyGateway("--release", "autumn", port=gateway_port)
-
-    def start_ladle():
-        return Serve("--log-level", "error", state=state, gateway=f"ws://127.0.0.1:{gateway_port}", port=port).linked()
-
-    gateway, ladle = start_gateway(), start_ladle()
+    gateway = FaultyGateway("--release", "autumn")
+    ladle = Serve("--log-level", "error", gateway=gateway.url).linked()
     told = collections.defaultdict(list)
-    follower = Follower(port, "?types=question", lambda event: told[event["question"]["id"]].append(event["question"]["state"]))
+    follower = Follower(ladle.port, "?types=question", lambda event: told[event["question"]["id"]].append(event["question"]["state"]))
 
     def waiting():
         return ladle.json("GET", "/v1/questions")[1]["questions"]
@@ -254,7 +246,7 @@ def questions(tally):
     # An event comes after the disk has it; the list shows a question before that.
     until(lambda: told[lost] == ["pending"], what="the event of the question")
     ladle.kill()
-    ladle = start_ladle()
+    ladle = ladle.again().linked()
     until(lambda: [q["id"] for q in waiting()] == [lost], what="the question after a restart of Ladle")
     gateway.kill()
     ladle.unlinked()
@@ -262,14 +254,14 @@ def questions(tally):
     tally.check(not listed["live"] and [q["state"] for q in listed["questions"]] == ["unknown"], f"nobody knows: {listed}")
     status, answer = ladle.json("POST", f"/v1/questions/{lost}", {"answers": {"answer": "me"}})
     tally.check((status, answer["code"]) == (503, "GATEWAY_UNAVAILABLE"), f"nobody can be answered: {status} {answer}")
-    gateway = start_gateway()
+    gateway = gateway.again()
     # A restart of Ladle tells again what waits.
     until(lambda: told[lost] == ["pending", "pending", "unknown"], 60, what=lambda: f"the end of the lost one: {told[lost]}")
     follower.stop()
     follower.judge(tally)
     tally.check(told[secret] == ["pending", "answered"], f"events of the secret: {told[secret]}")
     tally.check("hunter2" not in json.dumps(follower.events), "no event has the secret")
-    kept = [file for file in pathlib.Path(state).rglob("*") if file.is_file() and b"hunter2-secret" in file.read_bytes()]
+    kept = [file for file in pathlib.Path(ladle.state).rglob("*") if file.is_file() and b"hunter2-secret" in file.read_bytes()]
     tally.check(not kept, f"no file has the secret: {kept}")
     ladle.kill()
     gateway.kill()

@@ -10,7 +10,7 @@ import sqlite3
 import subprocess
 import sys
 
-from harness import DemoGateway, Serve, Tally, later, options, run_ladle, scratch, until
+from harness import DemoGateway, NotStarted, Serve, Tally, later, options, run_ladle, scratch, until
 
 OPTIONS = options()
 LATER = later()
@@ -93,7 +93,7 @@ def full(tally):
         tally.check(not opened() and not [t for t in listed if t["name"].startswith("stolen")],
                     f"and the revoked tokens stay revoked: {listed}")
         ladle.kill()
-    except RuntimeError as refusal:
+    except NotStarted as refusal:
         tally.check(False, f"it starts on a full disk: {refusal}")
     ballast.unlink()
     ladle = Serve(state=disk, gateway=AWAY)

@@ -485,24 +485,9 @@ tally.check("over TLS" in pipe("send", "--wait", "echo over TLS", *there, "--pin
 as_json("status", *there, "--pin", "0" * 64, code=77, env=home)
 as_json("status", "--url", server.url.replace("http", "https"), code=69, env=home)
 
-# The completions: bash loads them and completes. All three shells are asked in shells.py.
+# The completions; the shells themselves are asked in shells.py, and bash by `CommandTableTests` too.
 script = pathlib.Path(folder, "ladle.bash")
 script.write_text(pipe("completions", "bash")[0])
-ASK = 'source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($#-1)); COMPREPLY=(); _ladle; printf "%s\\n" "${COMPREPLY[@]}"'
-
-
-def complete(*words):
-    run = subprocess.run(["bash", "--norc", "-euc", ASK, "bash", str(script), *words], capture_output=True, text=True)
-    tally.check(run.returncode == 0 and not run.stderr, f"bash: {words}: {run.stderr}")
-    return set(run.stdout.split())
-
-
-tally.check({"send", "serve", "outbox", "doctor"} <= complete("ladle", ""), "commands")
-tally.check(complete("ladle", "outbox", "ca") == {"cancel"}, "commands of commands")
-tally.check(complete("ladle", "serve", "--log-level", "") == {"error", "warning", "notice", "info", "debug"}, "values")
-tally.check({"--wait", "--session", "--json"} <= complete("ladle", "send", "--"), "options")
-tally.check("--session" in complete("ladle", "send", "--session", "work", "--"), "options behind a value")
-tally.check(complete("ladle", "completions", "") >= {"bash", "zsh", "fish"}, "shells")
 pipe("completions", "tcsh", code=64)
 
 # The manual page, without a complaint of groff's where that is installed.

@@ -9,7 +9,7 @@ import shutil
 import socket
 import subprocess
 
-from harness import LADLE, DemoGateway, FaultyGateway, Program, Serve, Tally, options, run_ladle, scratch, until
+from harness import LADLE, DemoGateway, FaultyGateway, Program, Serve, Tally, on_small_disk, options, run_ladle, scratch, until
 
 options()
 tally = Tally()
@@ -217,11 +217,9 @@ else:
     finds("not writable", doctor("--demo", state=empty), "state", "cannot be written", "chown", 77)
 
 # A disk that is nearly full: a small one of our own, where the system lets us have it.
-mounted = ["unshare", "--mount", "--map-root-user"]
-if subprocess.run([*mounted, "true"], capture_output=True).returncode == 0:
-    small = scratch()
-    script = f'mount -t tmpfs -o size=50m,mode=700 tmpfs "{small}" && exec "$@"'
-    found = doctor("--demo", state=small, wrap=[*mounted, "sh", "-c", script, "sh"])
+small = scratch()
+if wrap := on_small_disk(small, "50m"):
+    found = doctor("--demo", state=small, wrap=wrap)
     finds("disk nearly full", found, "disk", "nearly full: ", f"du -xhd1 {small}", 75)
 else:
     print("not run: a small disk (unshare is not allowed here)")

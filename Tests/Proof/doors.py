@@ -1,8 +1,8 @@
-"""Every route x every credential x every door, against the built program: who is let in, who is refused, and with which words
-(the short form: every route at every door with a third of the credentials).
+"""Every route x every credential x every listener, against the built program: who is let in, who is refused, and with which words
+(the short form: every route at every one with a third of the credentials).
 
-A door is a way a request can come in and what the connection alone proves there: nothing, the owner, a tailnet identity. Root
-gets a network of its own, with a tailnet and a LAN at whose other ends stand other machines; else those doors are left out.
+A listener stands here for a way in and what the connection alone proves there: nothing, the owner, a tailnet identity. Root
+gets a network of its own, with a tailnet and a LAN at whose other ends stand other machines; else those are left out.
 """
 
 import array
@@ -117,7 +117,7 @@ def credentials(server):
     return rows
 
 
-# -- doors: (name, connect, Host, fields, what the connection proves, server)
+# -- ways in: (name, connect, Host, fields, what the connection proves, server)
 
 class Dialer:
     """A child that has become another user and connects to Unix sockets for us."""
@@ -169,7 +169,7 @@ def control_of(server):
     return Owner()
 
 
-def doors():
+def ways_in():
     """(name, server, connect, Host, fields, scopes the connection proves, how to ask)"""
     plain = [
         ("loopback, the owner", serve, lambda: tcp("127.0.0.1", serve.port), here, {}, ("admin",), ask),
@@ -280,16 +280,16 @@ known = {}
 counts = {"served": 0, "401": 0, "403": 0}
 silences = 0
 start = time.monotonic()
-every = doors()
-for door, (name, server, connect, host, fields, proves, how) in enumerate(every):
+every = ways_in()
+for place, (name, server, connect, host, fields, proves, how) in enumerate(every):
     if server not in known:
         known[server] = credentials(server if server is serve else control_of(server))
     for number, (credential, more, scopes) in enumerate(known[server]):
         # A tailnet identity and a token do not add up, and two kinds of identity need not be tried with every token.
         if proves not in ((), ("admin",), "funnel") and credential not in ("none", "a wrong token", "only control"):
             continue
-        # The short form tries every credential at some doors, and at every door some.
-        if number and not chosen.long and (door + number) % 3:
+        # The short form tries every credential at some listeners, and at every one some.
+        if number and not chosen.long and (place + number) % 3:
             continue
         for row in rows:
             operation, method, path, wanted = row
@@ -318,8 +318,8 @@ for door, (name, server, connect, host, fields, proves, how) in enumerate(every)
 took = time.monotonic() - start
 asked = sum(counts.values())
 print(
-    f"doors: {len(every)} doors, {len(known[serve])} credentials, {len(rows)} routes and methods: {asked} requests in {took:.0f} s: {counts}; "
+    f"route_access: {len(every)} ways in, {len(known[serve])} credentials, {len(rows)} routes and methods: {asked} requests in {took:.0f} s: {counts}; "
     f"{len(tally.failures)} let through or refused wrongly; {silences} asked once more, tailscaled having been late")
 if not net:
-    print("doors: not root, or no unshare and ip: without the doors of the LAN, the tailnet and Serve")
+    print("route_access: not root, or no unshare and ip: without the listeners of the LAN, the tailnet and Serve")
 tally.end()

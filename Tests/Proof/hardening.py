@@ -1,17 +1,12 @@
-"""Attacks that once found something, end to end: names that are escape sequences, a text of 300 KB in one piece, a start with too little
-memory, state files that others can read. Others of their kind are in `bad_disk.py` (damage that the database does not see), `cli.py`
-(approvals), `limits.py` (connections of other users), `access.py` (tokens limited to sessions), `hostile.py` (large frames),
+"""Attacks that once found something, end to end: names that are escape sequences, a text of 300 KB in one piece. Others
+of their kind are in `start.py` (too little memory, files that others can read), `bad_disk.py` (damage that the database does not
+see), `cli.py` (approvals), `limits.py` (connections of other users), `access.py` (tokens limited to sessions), `hostile.py` (large frames),
 `memory.py`, and, of a gateway's goodbye and of words that look like housekeeping, in `LinkDeadlineTests` and `HistoryServiceTests`."""
 
 import json
-import os
-import pathlib
 import re
-import shutil
-import subprocess
-import time
 
-from harness import LADLE, EventStream, Serve, Tally, options, run_ladle, scratch, until
+from harness import EventStream, Serve, Tally, options, run_ladle, until
 from scripted import Gateway
 
 options()
@@ -85,28 +80,6 @@ def long_text():
     server.kill()
 
 
-def start():
-    """Too little address space, and files that others can read."""
-    if shutil.which("prlimit"):
-        began = time.monotonic()
-        done = subprocess.run(["prlimit", f"--as={256 << 20}", LADLE, "serve", "--demo", "--state", os.path.join(scratch(), "s")],
-                              capture_output=True, text=True, timeout=30)
-        said = done.stdout + done.stderr
-        tally.check(done.returncode == 75 and "address space" in said and time.monotonic() - began < 10, f"a small space: {done}")
-    server = Serve()
-    state = pathlib.Path(server.state, "demo")
-    server.stop()
-    exposed = [state / "ladle.db", state / "ladle.witness"]
-    for file in exposed:
-        file.chmod(0o644)
-    server = Serve(state=server.state)
-    tally.check(all(file.name in server.output for file in exposed), f"wide files are told of: {server.output}")
-    for file in state.iterdir():
-        tally.check(file.stat().st_mode & 0o077 == 0, f"{file} has mode {file.stat().st_mode:o}")
-    server.kill()
-
-
 names()
 long_text()
-start()
 tally.end()

@@ -158,31 +158,42 @@ def cost(pid, url, requests, *more):
 
 
 class Stopwatch:
-    """Seconds since it was made, less those in which a thread of this process or of one of the programs was ready to run and others
-    had the processors: the kernel counts that for each thread. So a bar over it holds beside other work too."""
+    """Seconds since it was made, less those in which this process or one of the programs was ready to run and others had the processors:
+    the kernel counts that for each thread, and of a process the thread that was kept longest counts. So a bar over it holds beside other
+    work too."""
 
     def __init__(self, *programs):
         self.processes = [os.getpid(), *(program.process.pid for program in programs)]
         self.start, self.before = time.monotonic(), self._threads()
 
     def _threads(self):
-        """Nanoseconds that each thread was kept waiting."""
-        kept = {}
+        """Nanoseconds that each thread was kept waiting, by process."""
+        found = {}
         for process in self.processes:
+            found[process] = threads = {}
             for file in pathlib.Path(f"/proc/{process}/task").glob("*/schedstat"):
                 try:
-                    kept[file] = int(file.read_text().split()[1])
+                    threads[file] = int(file.read_text().split()[1])
                 except OSError:
                     pass  # the thread has ended
-        return kept
+        return found
 
     @property
     def kept(self):
-        return sum(kept - self.before.get(file, 0) for file, kept in self._threads().items()) / 1e9
+        return sum(max((kept - self.before[process].get(file, 0) for file, kept in threads.items()), default=0)
+                   for process, threads in self._threads().items()) / 1e9
 
     @property
     def seconds(self):
         return time.monotonic() - self.start - self.kept
+
+
+class NotStarted(RuntimeError):
+    """A program that ended, or was ended, before it was of use: its exit code and what it said."""
+
+    def __init__(self, command, code, output):
+        super().__init__(f"{' '.join(map(str, command))} did not start, exit {code}:\n{output}")
+        self.code, self.output = code, output
 
 
 class Program:
@@ -199,9 +210,12 @@ class Program:
         atexit.register(self.kill)
         threading.Thread(target=self._read, args=(re.compile(ready),), daemon=True).start()
         if not self._seen.wait(30) or self.match is None:
-            self.kill()
-            name = pathlib.Path(program or LADLE).name
-            raise RuntimeError(f"{name} {' '.join(arguments)} did not start:\n" + "".join(self.lines))
+            try:
+                # Its output has ended, so it ends too.
+                self.process.wait(5 if self._seen.is_set() else 0)
+            except subprocess.TimeoutExpired:
+                self.kill()
+            raise NotStarted([program or LADLE, *arguments], self.process.returncode, self.output)
 
     def _read(self, ready):
         for line in self.process.stdout:
@@ -256,6 +270,19 @@ def scratch():
     return path
 
 
+def outside_address():
+    """An IPv4 address of this host that is not loopback's, or None."""
+    return next((one for one in subprocess.run(["hostname", "-I"], capture_output=True, text=True).stdout.split() if "." in one), None)
+
+
+def on_small_disk(folder, size):
+    """The command before a program that gives it a small disk of its own at this folder, or None where the system does not let us."""
+    mounted = ["unshare", "--mount", "--map-root-user"]
+    if subprocess.run([*mounted, "true"], capture_output=True).returncode:
+        return None
+    return [*mounted, "sh", "-c", f'mount -t tmpfs -o size={size},mode=700 tmpfs "{folder}" && exec "$@"', "sh"]
+
+
 def free_port():
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
@@ -268,6 +295,7 @@ class Serve(Program):
 
     def __init__(self, *arguments, state=None, gateway=None, port=0, env=None, trust=None, **more):
         self.state, self.trust = state or scratch(), trust
+        self.arguments, self.more = arguments, {"env": env, "trust": trust, **more}
         self.gateway = gateway
         chosen = ["serve", "--state", self.state, "--listen", f"127.0.0.1:{port}"]
         chosen += ["--gateway", gateway] if gateway else ["--demo", "--demo-speed", "0"]
@@ -280,6 +308,10 @@ class Serve(Program):
         super().__init__([*chosen, *arguments], r"listening on https?://127\.0\.0\.1:(\d+)", env, **more)
         self.port = int(self.match.group(1))
         self.url = f"http{'s' if trust else ''}://127.0.0.1:{self.port}"
+
+    def again(self):
+        """Another process in the place of this one, which has ended: the same state, gateway and port."""
+        return Serve(*self.arguments, state=self.state, gateway=self.gateway, port=self.port, **self.more)
 
     @property
     def token(self):
@@ -352,9 +384,14 @@ class DemoGateway(Program):
     def __init__(self, *arguments, port=0):
         super().__init__(
             ["demo-gateway", "--port", str(port), "--speed", "0", *arguments], r"(ws://127\.0\.0\.1:(\d+)), token (\S+)")
+        self.arguments = arguments
         self.url = self.match.group(1)
         self.port = int(self.match.group(2))
         self.token = self.match.group(3)
+
+    def again(self):
+        """Another process in the place of this one, which has ended."""
+        return type(self)(*self.arguments, port=self.port)
 
 
 class FaultyGateway(Program):
@@ -364,10 +401,13 @@ class FaultyGateway(Program):
         super().__init__(
             ["--port", str(port), "--speed", "0", *arguments],
             r"(ws://127\.0\.0\.1:(\d+)), token (\S+), control (\S+)", program=faulty_gateway())
+        self.arguments = arguments
         self.url = self.match.group(1)
         self.port = int(self.match.group(2))
         self.token = self.match.group(3)
         self.control_url = f"{self.match.group(4)}/demo/"
+
+    again = DemoGateway.again
 
     def control(self, method, path, body=None):
         """The answer's bytes, whatever its status."""

@@ -15,7 +15,7 @@ import threading
 import time
 
 from follower import Follower
-from harness import LADLE, FaultyGateway, Serve, Tally, free_port, json_lines, options, scratch, until
+from harness import LADLE, FaultyGateway, Serve, Tally, json_lines, options, scratch, until
 
 OPTIONS = options(rounds=(40, 500), seed=(0, 0), sessions=(4, 4))
 ROUNDS = OPTIONS.rounds
@@ -117,15 +117,9 @@ def loop(tally, *release):
     random.seed(SEED + 1)
     folder = pathlib.Path(scratch())
     accepted_file = folder / "accepted.ndjson"
-    gateway_port, port, state = free_port(), free_port(), scratch()
-
-    def start_gateway():
-        return FaultyGateway(*release, "--record", str(accepted_file), "--recall", port=gateway_port)
-
-    def start_ladle():
-        return Serve("--log-level", "error", state=state, gateway=f"ws://127.0.0.1:{gateway_port}", port=port)
-
-    gateway, ladle = start_gateway(), start_ladle()
+    gateway = FaultyGateway(*release, "--record", str(accepted_file), "--recall")
+    ladle = Serve("--log-level", "error", gateway=gateway.url)
+    port, state = ladle.port, ladle.state
     deadline = time.monotonic() + ROUNDS * 10 + 120
     versions, told = collections.defaultdict(list), {}
 
@@ -145,25 +139,25 @@ def loop(tally, *release):
             gateway.kill()
         if what == "gateway":
             time.sleep(dice.random() * 0.1)
-            gateway = start_gateway()
+            gateway = gateway.again()
             continue
         ladle.kill()
         if what == "start":
             # Once more, while it comes up.
             early = subprocess.Popen(
-                [LADLE, "serve", "--state", state, "--listen", f"127.0.0.1:{port}", "--gateway",
-                 f"ws://127.0.0.1:{gateway_port}", "--token-file", f"{state}/gateway-token"],
+                [LADLE, "serve", "--state", state, "--listen", f"127.0.0.1:{port}", "--gateway", gateway.url, "--token-file",
+                 f"{state}/gateway-token"],
                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             time.sleep(dice.random() * 0.15)
             early.kill()
             early.wait()
         if what == "both" and dice.random() < 0.5:
-            ladle = start_ladle()
-            gateway = start_gateway()
+            ladle = ladle.again()
+            gateway = gateway.again()
         else:
             if what == "both":
-                gateway = start_gateway()
-            ladle = start_ladle()
+                gateway = gateway.again()
+            ladle = ladle.again()
     print(f"{ROUNDS} rounds in {time.monotonic() - began:.1f} s: {dict(kills)}", flush=True)
 
     for poster in posters:

@@ -17,7 +17,7 @@ import threading
 import time
 
 import harness
-from harness import ROOT, FaultyGateway, Serve, Tally, later, options, scratch, until
+from harness import ROOT, FaultyGateway, NotStarted, Serve, Tally, later, options, scratch, until
 
 OPTIONS = options(workers=(3, 3))
 # A release has no points to die at.
@@ -122,7 +122,7 @@ class World:
         entry = None
         try:
             ladle = self.serve(point)
-        except RuntimeError:
+        except NotStarted:
             # What lay there brought it to the point before it could say that it listens.
             ladle = None
         if ladle:

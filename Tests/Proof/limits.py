@@ -11,8 +11,8 @@ import socket
 import subprocess
 import time
 
-from harness import DemoGateway, Serve, Stopwatch, Tally, options, run_ladle, scratch, until
-from raw import ask_h2, certificate
+from harness import DemoGateway, Serve, Stopwatch, Tally, options, outside_address, run_ladle, scratch, until
+from raw import ask_h2, certificate, read_until
 
 chosen = options(streams=(1500, 10_000))
 tally = Tally()
@@ -112,22 +112,8 @@ def stream(server, query="", fields=b""):
     return Wire(server.port, b"GET /v1/events" + query.encode() + b" HTTP/1.1\r\n" + host(server) + b"Accept: text/event-stream\r\n" + fields + b"\r\n")
 
 
-def reads(wire, what, seconds=20):
-    data, end = b"", time.monotonic() + seconds
-    wire.socket.settimeout(0.2)
-    while what not in data and time.monotonic() < end:
-        try:
-            piece = wire.socket.recv(65536)
-        except TimeoutError:
-            continue
-        if not piece:
-            break
-        data += piece
-    return data
-
-
 held = [stream(few) for _ in range(3)]
-tally.check(all(b"event: hello" in reads(wire, b"event: hello") for wire in held), "three streams of three")
+tally.check(all(b"event: hello" in read_until(wire.socket, b"event: hello") for wire in held), "three streams of three")
 data, took = stream(few).rest()
 tally.check(data.startswith(b"HTTP/1.1 200 ") and b"event: hello" in data and b"too_many_streams" in data and took, "a fourth is told why, and ends")
 held.pop().socket.close()
@@ -144,7 +130,7 @@ for _ in range(400):
     one.connect_ex(("127.0.0.1", narrow.port))
     crowd.append(one)
 gateway.kill()
-gateway = DemoGateway(port=gateway.port)
+gateway = gateway.again()
 until(lambda: sum("link.online" in line for line in narrow.lines) == 2, 30, what="the link, beside clients who hold all they get")
 tally.check(True, "a crowd of connections leaves the link its descriptor")
 for one in crowd:
@@ -179,9 +165,7 @@ for peer in held:
 tally.check(secure.stop() == 0, "the third server ends as it should")
 
 # One address that is not this machine's loopback
-addresses = subprocess.run(["hostname", "-I"], capture_output=True, text=True).stdout.split()
-outside = next((one for one in addresses if "." in one), None)
-if outside:
+if outside := outside_address():
     reach = Serve("--limits-connections-per-peer", "4", "--insecure-lan", "--listen", f"127.0.0.1:0,{outside}:0")
     port = int(until(lambda: next((line.rsplit(":", 1)[1] for line in reach.lines if f"listening on http://{outside}:" in line), None)))
     ask = f"GET /healthz HTTP/1.1\r\nHost: {outside}:{port}\r\n\r\n".encode()

@@ -161,9 +161,9 @@ def as_shown():
     answer = curl("-H", "Accept: text/plain", "-d", "append the weather to weather.txt", f"{server.url}/v1/messages?wait=30")
     tally.check(answer.startswith("Done: I appended the current weather"), f"curl -d answered {answer!r}")
     told = until(lambda: any(e["type"] == "run.ended" for e in follower.events) and [e["type"] for e in follower.events], what="the run")
-    print("live: curl -N saw " + ", ".join(dict.fromkeys(told)))
+    print("live_runs: curl -N saw " + ", ".join(dict.fromkeys(told)))
     labels = [e["step"]["label"] for e in follower.events if e["type"] == "run.step" and e["step"]["kind"] == "tool"]
-    print(f"live: {' -> '.join(dict.fromkeys(labels))}")
+    print(f"live_runs: {' -> '.join(dict.fromkeys(labels))}")
     tally.check(labels[0] == "Appending to weather.txt..." and re.fullmatch(r"Updated weather\.txt" + TIME, labels[-1]), f"labels {labels}")
     for text in ("/verbose on", "parallel"):
         reply(server, text)
@@ -247,7 +247,7 @@ def retention():
     until(lambda: window()[1] - window()[0] < 100 + 256, what="forgetting")
     first, last = window()
     tally.check(size() < 2 * early + (1 << 20), "the disk is bounded by the window")
-    print(f"live: {last} events told, {last - first + 1} kept; {early / 1024:.0f} KiB on disk after 400, {size() / 1024:.0f} KiB at the end")
+    print(f"live_runs: {last} events told, {last - first + 1} kept; {early / 1024:.0f} KiB on disk after 400, {size() / 1024:.0f} KiB at the end")
     stream = iter(EventStream(server, last_id=start))
     hello, reset = next(stream)[2], next(stream)[2]
     tally.check(hello["resume"] == "reset" and reset["oldest"].endswith(f".{first}"), f"an expired cursor: {hello} {reset}")
@@ -258,6 +258,6 @@ began = time.monotonic()
 as_shown()
 for release, protocol in (("march", 3), ("autumn", 4)):
     scripts(release, protocol)
-    print(f"live: {release}, protocol {protocol}: {len(SCRIPTS)} scripts, elsewhere, a snapshot; {time.monotonic() - began:.0f} s", flush=True)
+    print(f"live_runs: {release}, protocol {protocol}: {len(SCRIPTS)} scripts, elsewhere, a snapshot; {time.monotonic() - began:.0f} s", flush=True)
 retention()
 tally.end()

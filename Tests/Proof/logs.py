@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 import time
 
-from harness import LADLE, DemoGateway, Serve, Tally, options, scratch, until
+from harness import LADLE, DemoGateway, Program, Serve, Tally, options, scratch, until
 
 chosen = options()
 tally = Tally()
@@ -74,22 +74,16 @@ tally.check(server.stop() == 0, "it stops")
 tally.check("serve.stopped" in server.output, "and says so")
 
 # JSON: every line is an object, the first ones too.
-state = scratch()
-process = subprocess.Popen(
-    [LADLE, "serve", "--demo", "--state", state, "--listen", "127.0.0.1:0", "--log-format", "json"],
-    stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-seen, waited = [], {"link.online", "serve.listening"}
-for line in process.stdout:
+process = Program(["serve", "--demo", "--state", scratch(), "--listen", "127.0.0.1:0", "--log-format", "json"], r"link\.online")
+until(lambda: "serve.listening" in process.output, what="the first words")
+process.stop()
+until(lambda: "serve.stopped" in process.output, what="the last ones")
+seen = []
+for line in process.lines:
     try:
         seen.append(json.loads(line))
     except ValueError:
         tally.check(False, f"not JSON: {line!r}")
-    # Both have been said, in whichever order; a second signal would end it at once.
-    if seen and seen[-1].get("event") in waited:
-        waited.remove(seen[-1]["event"])
-        if not waited:
-            process.terminate()
-process.wait(20)
 tally.check(all({"at", "level", "event"} <= line.keys() for line in seen), "each has time, level and event")
 tally.check([line["event"] for line in seen if line["event"].startswith("serve.")][-1] == "serve.stopped", "to the end")
 

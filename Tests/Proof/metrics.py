@@ -123,14 +123,13 @@ count = value(after, "ladle_http_request_duration_seconds_count", route="getMetr
 tally.check(count and count >= 9, "scrapes are requests too")
 
 # The link's loss is seen, and its return counts as a reconnect.
-port = gateway.port
 gateway.kill()
 until(lambda: value(scrape(server)[1], "ladle_link_up") == 0, what="the loss")
 server.call("POST", "/v1/messages", b"later", {"Content-Type": "text/plain"})
 away = scrape(server)[1]
 tally.check(value(away, "ladle_outbox_entries", state="pending") == 1, "an entry waits")
 until(lambda: value(scrape(server)[1], "ladle_outbox_oldest_age_seconds") > 0, what="its age")
-gateway = DemoGateway(port=port)
+gateway = gateway.again()
 until(lambda: value(scrape(server)[1], "ladle_link_up") == 1, what="the return")
 tally.check(value(scrape(server)[1], "ladle_link_reconnects_total") >= 1, "a reconnect is counted")
 

@@ -97,7 +97,6 @@ def check(protocol):
 
 
 def rounds(protocol, gateway, server, state):
-    arguments = ("--nodes-allow", "location.get", "--limits-node-calls", "1000")
     # Sent once for each: the gateway's own name of the call tells keys apart.
     known = {}
     for number in range(OPTIONS.rounds):
@@ -110,7 +109,7 @@ def rounds(protocol, gateway, server, state):
                 known[key] = future.result()[0]
             except (OSError, ValueError):
                 known[key] = None
-        server = Serve(*arguments, state=state, gateway=gateway.url).linked()
+        server = server.again().linked()
         again = invoke(server, MAC, "system.notify", key, params={"title": key})
         told = problem(again)
         arrived = [one for one in calls(gateway) if (one["params"] or {}).get("title") == key]

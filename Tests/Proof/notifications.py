@@ -13,14 +13,13 @@ import re
 import socket
 import sqlite3
 import ssl
-import subprocess
 import threading
 import time
 
 import standardwebhooks
 
 import scripted
-from harness import DemoGateway, Serve, Tally, free_port, options, scratch, until
+from harness import DemoGateway, Serve, Tally, free_port, on_small_disk, options, scratch, until
 from raw import certificate
 
 OPTIONS = options(rounds=(12, 200), seed=(0, 0), flood=(300, 10_000))
@@ -283,11 +282,9 @@ server.stop()
 gateway.stop()
 
 # A gateway that refuses, is away, comes back; a message that waited too long; a disk without room.
-mounted = ["unshare", "--mount", "--map-root-user"]
-if subprocess.run([*mounted, "true"], capture_output=True).returncode == 0:
-    small = scratch()
-    script = f'mount -t tmpfs -o size=64m,mode=700 tmpfs "{small}" && exec "$@"'
-    server = serve(small, {"all": {"kind": "webhook", "url": receiver.url("disk")}}, prefix=[*mounted, "sh", "-c", script, "sh"])
+small = scratch()
+if prefix := on_small_disk(small, "64m"):
+    server = serve(small, {"all": {"kind": "webhook", "url": receiver.url("disk")}}, prefix=prefix)
     told("disk", "storage.low")
     server.stop()
 else:
@@ -302,7 +299,7 @@ server.json("POST", "/v1/messages", {"text": "too late", "ttlSeconds": 1})
 told("link", "outbox.expired")
 if OPTIONS.long:
     told("link", "link.offline", seconds=90)
-    gateway = DemoGateway(port=gateway.port)
+    gateway = gateway.again()
     told("link", "link.online", seconds=90)
 server.stop()
 gateway.stop()

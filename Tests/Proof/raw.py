@@ -93,6 +93,21 @@ def read_answer(one, has_body=True):
         raw += piece
 
 
+def read_until(one, mark, data=b"", seconds=20):
+    """Reads on until the bytes have the mark in them, or to their end: all there are."""
+    end = time.monotonic() + seconds
+    while mark not in data and (left := end - time.monotonic()) > 0:
+        one.settimeout(left)
+        try:
+            piece = one.recv(65536)
+        except TimeoutError:
+            break
+        if not piece:
+            break
+        data += piece
+    return data
+
+
 def ask(one, method, path, host, fields=(), body=None, announce=None):
     """One request on a connection of its own."""
     with one:

@@ -5,7 +5,7 @@ import pathlib
 import shutil
 import subprocess
 
-from harness import Serve, Tally, later, options, run_ladle, scratch
+from harness import NotStarted, Serve, Tally, later, options, run_ladle, scratch
 
 options()
 tally = Tally()
@@ -83,7 +83,7 @@ def restore(**more):
 def judge(state, done, what):
     try:
         server = Serve(state=state, gateway=AWAY)
-    except RuntimeError as refusal:
+    except NotStarted as refusal:
         return tally.check("ladle " in str(refusal), f"{what}: it does not start, and says nothing to type: {refusal}")
     names = {token["name"] for token in server.json("GET", "/v1/tokens")[1]["tokens"]} & {"restored", "earlier"}
     texts = {entry["text"] for entry in server.json("GET", "/v1/outbox?limit=500")[1]["entries"]}

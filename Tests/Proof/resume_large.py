@@ -110,7 +110,7 @@ with base:
 base.close()
 sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
 lines = sock.makefile("rb")
-place, told = first - 1, None
+at, told = first - 1, None
 sock.settimeout(20)
 while (line := lines.readline()).strip():
     pass
@@ -120,13 +120,13 @@ for line in lines:
         told = event
         break
     if "id" in event and event["type"] != "hello":
-        place += 1
-        if not tally.check(place(event["id"]) == place, f"event {event['id']} came after {place - 1}, and no reset"):
+        at += 1
+        if not tally.check(place(event["id"]) == at, f"event {event['id']} came after {at - 1}, and no reset"):
             break
         tally.passed -= 1  # one check, not one an event
-        if place >= last:
+        if at >= last:
             break
-print(f"large: the reader that stood still got {place - first + 1} events, then {'reset' if told else 'no reset'}")
-tally.check(told is not None and place(told["oldest"]) > place + 1, "a reader overtaken by forgetting is told so")
+print(f"large: the reader that stood still got {at - first + 1} events, then {'reset' if told else 'no reset'}")
+tally.check(told is not None and place(told["oldest"]) > at + 1, "a reader overtaken by forgetting is told so")
 sock.close()
 tally.end()

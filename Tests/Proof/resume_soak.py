@@ -42,7 +42,6 @@ def count(name):
 
 gateway = FaultyGateway("--speed", "3")
 serve = Serve(gateway=gateway.url)
-state = serve.state
 serve.linked()
 beginning = cursor(serve).partition(".")[0] + ".0"
 
@@ -200,7 +199,7 @@ def disturb():
         if done >= (counts["kills"] + 1) * every:
             serve.kill(signal.SIGKILL)
             time.sleep(chance.uniform(0, 0.6))
-            serve = Serve(state=state, gateway=gateway.url, port=serve.port)
+            serve = serve.again()
             count("kills")
         elif done >= (counts["gatewayDrops"] + 0.5) * every:
             gateway.control("POST", "drop")

@@ -83,5 +83,5 @@ for operation, method, template in routes():
         status, _, body = server.call(method.upper(), path, {} if method in ("post", "put", "patch") else None)
         tally.check(status < 500 or status in (501, 503, 504), f"{operation} by the owner, named {hostile[:40]}: {status} {body[:120]}")
 tally.check(server.json("GET", "/v1/status")[0] == 200, "it still serves")
-print(f"spellings: {count} requests, {opened} of them opened what their plain path opens")
+print(f"path_spellings: {count} requests, {opened} of them opened what their plain path opens")
 tally.end()

@@ -26,7 +26,7 @@ TYPES = {
 tally = Tally()
 gateway = DemoGateway("--speed", "4")
 serve = Serve(gateway=gateway.url).linked()
-state, port = serve.state, serve.port
+port = serve.port
 start = cursor(serve)
 stopping = threading.Event()
 rest = threading.Event()  # no more cuts
@@ -240,7 +240,7 @@ def restart():
     global serve
     serve.kill(signal.SIGKILL)
     time.sleep(0.3)
-    serve = Serve(state=state, gateway=gateway.url, port=port)
+    serve = serve.again()
 
 
 clients = [kind(seed) for seed, kind in enumerate([HttpxSSE, SSEClientPy, RequestsSSE, AiohttpSSE, OpenAI, Node])]

@@ -67,12 +67,12 @@ tally.check("not a socket" in checks["daemon"]["detail"] and "mv -i" in checks["
 # State files that others may read are closed to them, in one line.
 ladle = Serve(gateway="ws://127.0.0.1:1")
 ladle.stop()
-for name in ("device-key", "ladle.db", "admin-token"):
+for name in ("device-key", "ladle.db", "admin-token", "ladle.witness"):
     (pathlib.Path(ladle.state) / name).chmod(0o644)
 ladle = Serve(gateway="ws://127.0.0.1:1", state=ladle.state)
 said = [line for line in ladle.lines if "state files" in line]
-tally.check(len(said) == 1 and "admin-token, device-key, ladle.db" in said[0], f"wide modes are reported in one line: {said}")
-modes = {name: (pathlib.Path(ladle.state) / name).stat().st_mode & 0o777 for name in ("device-key", "ladle.db", "admin-token")}
+tally.check(len(said) == 1 and "admin-token, device-key, ladle.db, ladle.witness" in said[0], f"wide modes are reported in one line: {said}")
+modes = {name: (pathlib.Path(ladle.state) / name).stat().st_mode & 0o777 for name in ("device-key", "ladle.db", "admin-token", "ladle.witness")}
 tally.check(set(modes.values()) == {0o600}, f"and repaired: {modes}")
 ladle.stop()
 

@@ -7,7 +7,6 @@ import os
 import re
 import socket
 import struct
-import subprocess
 import sys
 import time
 
@@ -19,7 +18,7 @@ if not network.enter():
     print("1 passed, 0 failed")
     sys.exit(0)
 
-from harness import LADLE, Serve, Stopwatch, Tally, options, run_ladle, scratch, until
+from harness import NotStarted, Program, Serve, Stopwatch, Tally, options, run_ladle, scratch, until
 from network import NODE, NODE6, PHONE, Tailscaled, ip, node, ok
 from raw import certificate, read_answer, request, unix
 
@@ -271,16 +270,12 @@ tls, _ = certificate(folder)
 
 def start(*arguments):
     """Exit code, or None when it serves; and what it said until then."""
-    process = subprocess.Popen(
-        [LADLE, "serve", "--demo", "--state", scratch(), *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    said = ""
-    for line in process.stdout:
-        said += line
-        if "listening on http" in line:
-            process.kill()
-            process.wait()
-            return None, said
-    return process.wait(), said
+    try:
+        serving = Program(["serve", "--demo", "--state", scratch(), *arguments], "listening on http")
+    except NotStarted as refusal:
+        return refusal.code, refusal.output
+    serving.kill()
+    return None, serving.output
 
 
 for address in ("192.168.77.2:0", "0.0.0.0:0", "[::]:0", "100.64.9.9:0"):

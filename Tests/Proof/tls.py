@@ -14,8 +14,8 @@ import subprocess
 import time
 import warnings
 
-from harness import ROOT, EventStream, Serve, Stopwatch, Tally, options, run_ladle, scratch, until
-from raw import pin_of
+from harness import ROOT, EventStream, Serve, Stopwatch, Tally, options, outside_address, run_ladle, scratch, until
+from raw import pin_of, read_until
 
 warnings.simplefilter("ignore", DeprecationWarning)  # old versions are asked for on purpose
 chosen = options()
@@ -162,17 +162,8 @@ class Stream:
         self.data = b""
         self.sees(b"event: hello")
 
-    def sees(self, what, seconds=20):
-        end = time.monotonic() + seconds
-        while what not in self.data and time.monotonic() < end:
-            self.socket.settimeout(max(end - time.monotonic(), 0.01))
-            try:
-                piece = self.socket.recv(65536)
-            except TimeoutError:
-                break
-            if not piece:
-                break
-            self.data += piece
+    def sees(self, what):
+        self.data = read_until(self.socket, what, self.data)
         return what in self.data
 
 
@@ -318,7 +309,7 @@ for what, settings, let_in in (
         tally.check(peer.session_reused and ask(peer) == 200, f"{what}: a session with a certificate is resumed")
     if what == "an authority":
         # The certificate lets in; what one may do is another question.
-        outside = next((one for one in subprocess.run(["hostname", "-I"], capture_output=True, text=True).stdout.split() if "." in one), None)
+        outside = outside_address()
         far = Serve(*base, *settings, "--listen", f"{outside}:0", "--access-hosts", outside) if outside else None
         if far:
             far.port = int(until(lambda: next((line.rsplit(":", 1)[1] for line in far.lines if f"listening on https://{outside}:" in line), None)))
