@@ -16,7 +16,7 @@ import subprocess
 import time
 
 from harness import DemoGateway, Serve, Stopwatch, Tally, later, options, routes, run_ladle, scratch, until
-from raw import H2, ask as ask_over, certificate, read_answer, request as request_to, tcp
+from raw_http import H2, ask as ask_over, certificate, read_answer, request as request_to, tcp
 
 chosen = options(rounds=(60, 400), races=(40, 400), rotations=(40, 300), applications=(1500, 20000))
 tally = Tally()

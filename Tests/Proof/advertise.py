@@ -24,7 +24,7 @@ HAS_NETWORK = network.enter()
 
 from harness import LADLE, ROOT, Serve, Tally, options, run_ladle, scratch, until
 from network import LAN
-from raw import certificate
+from raw_http import certificate
 
 options()
 tally = Tally()

@@ -12,7 +12,7 @@ import tempfile
 import time
 
 from harness import LADLE, ROOT, DemoGateway, Program, Stopwatch, Tally, options, run_ladle, scratch, until
-from raw import ask, tcp
+from raw_http import ask, tcp
 
 chosen = options()
 tally = Tally()

@@ -11,7 +11,7 @@ import threading
 import time
 
 from harness import ROOT, SANITIZER, Serve, Stopwatch, Tally, options, until
-from scripted import HELLO, Gateway, frame
+from scripted_gateway import HELLO, Gateway, frame
 
 chosen = options(frames=(3_000, 100_000), seed=(1, 7))
 tally = Tally()

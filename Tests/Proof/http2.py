@@ -16,7 +16,7 @@ import hpack.huffman
 import hpack.huffman_constants
 
 from harness import Serve, Stopwatch, Tally, options, scratch
-from raw import certificate
+from raw_http import certificate
 
 options()
 tally = Tally()

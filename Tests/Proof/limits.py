@@ -12,7 +12,7 @@ import subprocess
 import time
 
 from harness import DemoGateway, Serve, Stopwatch, Tally, options, outside_address, run_ladle, scratch, until
-from raw import ask_h2, certificate, read_until
+from raw_http import ask_h2, certificate, read_until
 
 chosen = options(streams=(1500, 10_000))
 tally = Tally()

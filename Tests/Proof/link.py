@@ -11,7 +11,7 @@ import threading
 import time
 
 from harness import EventStream, FaultyGateway, Serve, Stopwatch, Tally, options, run_ladle, scratch, until
-from raw import certificate, pin_of
+from raw_http import certificate, pin_of
 
 chosen = options(starts=(10, 50), drops=(200, 10_000))
 tally = Tally()

@@ -18,9 +18,9 @@ import time
 
 import standardwebhooks
 
-import scripted
+import scripted_gateway
 from harness import DemoGateway, Serve, Tally, free_port, on_small_disk, options, scratch, until
-from raw import certificate
+from raw_http import certificate
 
 OPTIONS = options(rounds=(12, 200), seed=(0, 0), flood=(300, 10_000))
 SEED = OPTIONS.seed or random.SystemRandom().randrange(1, 1 << 32)
@@ -364,7 +364,7 @@ def flood(count, sinks):
             connection.event("chat", {"runId": f"run-{number}", "sessionKey": f"agent:main:s{number % 50}", "seq": 2,
                                       "state": "final", "message": message})
 
-    gateway, go = scripted.Gateway(), threading.Event()
+    gateway, go = scripted_gateway.Gateway(), threading.Event()
     gateway.behave = lambda connection: go.wait() and burst(connection)
     state = scratch()
     arguments = ["--notifications-sinks", json.dumps(sinks)]

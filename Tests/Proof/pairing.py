@@ -24,7 +24,7 @@ HAS_NETWORK = network.enter()
 
 from harness import LADLE, ROOT, Serve, Tally, on_terminal, options, run_ladle, scratch, until
 from network import LAN, NODE
-from raw import certificate, tcp
+from raw_http import certificate, tcp
 
 chosen = options(guesses=(20_000, 100_000), racers=(40, 200))
 tally = Tally()

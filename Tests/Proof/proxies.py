@@ -12,7 +12,7 @@ import subprocess
 import time
 
 from harness import ROOT, DemoGateway, Serve, Tally, events_of, free_port, options, scratch, until
-from raw import certificate
+from raw_http import certificate
 
 options()
 tally = Tally()

@@ -6,7 +6,7 @@ import re
 import subprocess
 import time
 
-import pages
+import page_lines
 import yaml
 from harness import ROOT, EventStream, Serve, Tally, options, run_ladle, scratch
 
@@ -17,7 +17,7 @@ README = ROOT / "README.md"
 PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "Tests/README.md")] + sorted((ROOT / "docs").glob("*.md"))
 
 for page in PAGES:
-    pages.check(page, tally)
+    page_lines.check(page, tally)
     for text, target in re.findall(r"\[([^\]]+)\]\(([^)]+)\)", page.read_text()):
         if not target.startswith(("http://", "https://", "#")):
             file, _, anchor = target.partition("#")
@@ -34,7 +34,7 @@ codes = re.findall(r"^  (\d+) +(\S.*)$", helped.split("Exit codes:")[1], re.MULT
 tally.check(re.findall(r"^\| (\d+) \| (.*) \|$", README.read_text(), re.MULTILINE) == codes, f"README's exit codes: {codes}")
 
 # Every operation of the contract is called on the page of the API.
-called = [command for _, command, _ in pages.commands(ROOT / "docs" / "api.md")]
+called = [command for _, command, _ in page_lines.commands(ROOT / "docs" / "api.md")]
 for path, operations in CONTRACT["paths"].items():
     place = re.sub(r"\\\{\w+\\\}", r"[^/ ]+", re.escape("$ladle" + path)) + r"(?![/\w])"
     for method in set(operations) & {"get", "put", "post", "patch", "delete"}:
@@ -72,7 +72,7 @@ if chosen.long:
 
 # Every command that a page names is one, with every option it gives it.
 named = {line for page in PAGES for line in re.findall(r"`ladle ([a-z][^`]*)`", page.read_text())}
-named |= {line for page in PAGES for _, lines, _ in pages.commands(page) for line in re.findall(r"\bladle ([a-z][^|>&;]*)", lines)}
+named |= {line for page in PAGES for _, lines, _ in page_lines.commands(page) for line in re.findall(r"\bladle ([a-z][^|>&;]*)", lines)}
 named.discard("sned hello")  # shown as a mistake
 for line in sorted(named):
     words = line.split()

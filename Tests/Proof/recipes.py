@@ -1,6 +1,6 @@
 """Every recipe of docs/recipes.md, docs/apps.md and docs/events.md is executed: the blocks marked `<!-- file: NAME -->` are written out and
 run against a demo server that is killed and started again meanwhile. Where an application is not here (Home Assistant,
-Node-RED, n8n, Scriptable), the form of its file is held against what its documentation says of it (documented.py), and what it
+Node-RED, n8n, Scriptable), the form of its file is held against what its documentation says of it (recipe_files.py), and what it
 would ask for is asked for; `home_assistant.py` runs that of Home
 Assistant. Go and promtool come from Debian and are LONG."""
 
@@ -18,7 +18,7 @@ import urllib.request
 import jinja2
 import yaml
 
-import documented
+import recipe_files
 from harness import LADLE, ROOT, DemoGateway, Serve, Tally, options, scratch, until
 
 chosen = options()
@@ -143,11 +143,11 @@ def asking():
 
 
 def formed(application, value, shape):
-    wrong = documented.faults(value, shape)
+    wrong = recipe_files.faults(value, shape)
     tally.check(not wrong, f"{application} does not know this: {wrong}")
     # The table itself: what is misspelt is found.
     entry = value[-1] if isinstance(value, list) else value
-    tally.check(documented.faults([{**entry, "nmae": 1}] if isinstance(value, list) else {**entry, "nmae": 1}, shape), f"{application}: a wrong key passes")
+    tally.check(recipe_files.faults([{**entry, "nmae": 1}] if isinstance(value, list) else {**entry, "nmae": 1}, shape), f"{application}: a wrong key passes")
 
 
 def home_assistant():
@@ -158,7 +158,7 @@ def home_assistant():
 
     Loader.add_constructor("!secret", lambda loader, node: {"ladle_authorization": f"Bearer {TOKEN}"}[node.value])
     package = yaml.load(pathlib.Path(file("home-assistant.yaml")).read_text(), Loader)
-    formed("Home Assistant", package, documented.HOME_ASSISTANT)
+    formed("Home Assistant", package, recipe_files.HOME_ASSISTANT)
     engine = jinja2.Environment(undefined=jinja2.StrictUndefined)
     engine.filters["to_json"] = json.dumps
 
@@ -239,7 +239,7 @@ console.log(JSON.stringify([out, state]));"""
 
 def node_red():
     flow = json.loads(pathlib.Path(file("node-red.json")).read_text())
-    formed("Node-RED", flow, documented.NODE_RED)
+    formed("Node-RED", flow, recipe_files.NODE_RED)
     nodes = {node["id"]: node for node in flow}
     wires = {target for node in nodes.values() for port in node.get("wires", []) for target in port}
     tally.check(wires <= set(nodes), f"wires that lead nowhere: {wires - set(nodes)}")
@@ -267,7 +267,7 @@ def node_red():
 
 def n8n():
     flow = json.loads(pathlib.Path(file("n8n.json")).read_text())
-    formed("n8n", flow, documented.N8N)
+    formed("n8n", flow, recipe_files.N8N)
     names = {node["name"] for node in flow["nodes"]}
     targets = {link["node"] for ports in flow["connections"].values() for links in ports["main"] for link in links}
     tally.check(set(flow["connections"]) | targets <= names, "n8n's connections")
@@ -319,7 +319,7 @@ def glance():
 
     Loader.add_constructor("!secret", lambda loader, node: f"Bearer {TOKEN}")
     package = yaml.load(pathlib.Path(file("home-assistant-glance.yaml")).read_text(), Loader)
-    formed("Home Assistant", package, documented.HOME_ASSISTANT)
+    formed("Home Assistant", package, recipe_files.HOME_ASSISTANT)
     (rest,) = package["rest"]
     status, told = serve.json("GET", rest["resource"].removeprefix(serve.url), headers=rest["headers"])
     engine = jinja2.Environment(undefined=jinja2.StrictUndefined)
@@ -329,7 +329,7 @@ def glance():
     tally.check(set(rest["sensor"][0]["json_attributes"]) <= known and "headline" in told, "its attributes")
 
     bar = json.loads(pathlib.Path(file("waybar.json")).read_text())
-    formed("Waybar", bar, documented.WAYBAR)
+    formed("Waybar", bar, recipe_files.WAYBAR)
     programs = here / "programs"
     programs.mkdir()
     (programs / "ladle").symlink_to(LADLE)

@@ -11,7 +11,7 @@ import sys
 import time
 
 import network
-import raw
+import raw_http
 
 if not network.enter():
     print("tailnet: no network of its own can be had here (root, unshare and ip are needed): not run")
@@ -20,7 +20,7 @@ if not network.enter():
 
 from harness import NotStarted, Program, Serve, Stopwatch, Tally, options, run_ladle, scratch, until
 from network import NODE, NODE6, PHONE, Tailscaled, ip, node, ok
-from raw import certificate, read_answer, request, unix
+from raw_http import certificate, read_answer, request, unix
 
 chosen = options()
 tally = Tally()
@@ -118,7 +118,7 @@ tally.check(ask(host=NODE6) == 200 and "addr=%5Bfd7a" in daemon.heads[-1], f"ove
 # -- the names that the tailnet gives this host
 
 def named(host):
-    return raw.ask(dial(), "GET", "/v1/status", host).status
+    return raw_http.ask(dial(), "GET", "/v1/status", host).status
 
 
 for host, status in (("box.tail1.ts.net", 200), ("box", 200), ("BOX.tail1.ts.net", 200), ("other.tail1.ts.net", 421), ("box.example.com", 421)):
@@ -242,7 +242,7 @@ def alone(server, path=None, port=0):
         one.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         one.bind(("127.0.0.1", port))
     one.connect(path or ("127.0.0.1", server.port))
-    return raw.ask(one, "GET", "/v1/tokens", f"127.0.0.1:{server.port}").status
+    return raw_http.ask(one, "GET", "/v1/tokens", f"127.0.0.1:{server.port}").status
 
 
 later = f"{folder}/later.sock"

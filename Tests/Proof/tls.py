@@ -15,7 +15,7 @@ import time
 import warnings
 
 from harness import ROOT, EventStream, Serve, Stopwatch, Tally, options, outside_address, run_ladle, scratch, until
-from raw import pin_of, read_until
+from raw_http import pin_of, read_until
 
 warnings.simplefilter("ignore", DeprecationWarning)  # old versions are asked for on purpose
 chosen = options()

@@ -9,7 +9,7 @@ import subprocess
 import time
 
 from harness import ROOT, Serve, Tally, cost, free_port, options, scratch, until
-from raw import certificate
+from raw_http import certificate
 
 chosen = options(subscribers=(2000, 10_000), requests=(40_000, 100_000), rounds=(3, 5))
 tally = Tally()

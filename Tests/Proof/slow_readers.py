@@ -12,7 +12,7 @@ from datetime import datetime
 
 from follower import Texts, cursor, place, rested_log
 from harness import DemoGateway, EventStream, Serve, Tally, options, scratch, until
-from raw import H2, certificate
+from raw_http import H2, certificate
 
 chosen = options(messages=(40, 600), seed=(1, 1))
 FORMS = ["sse", "ndjson", "gzip", "h2", "snapshot"] + (["tcp", "tls"] if chosen.long else [])

@@ -1,5 +1,5 @@
 """Attacks that once found something, end to end: names that are escape sequences, a text of 300 KB in one piece. Others
-of their kind are in `start.py` (too little memory, files that others can read), `bad_disk.py` (damage that the database does not
+of their kind are in `bad_starts.py` (too little memory, files that others can read), `bad_disk.py` (damage that the database does not
 see), `cli.py` (approvals), `limits.py` (connections of other users), `access.py` (tokens limited to sessions), `hostile.py` (large frames),
 `memory.py`, and, of a gateway's goodbye and of words that look like housekeeping, in `LinkDeadlineTests` and `HistoryServiceTests`."""
 
@@ -7,7 +7,7 @@ import json
 import re
 
 from harness import EventStream, Serve, Tally, options, run_ladle, until
-from scripted import Gateway
+from scripted_gateway import Gateway
 
 options()
 tally = Tally()

@@ -4,7 +4,7 @@ one does not, nothing is a server's error, and each refusal is whole JSON."""
 import json
 import re
 
-import raw
+import raw_http
 from harness import Serve, Tally, options, routes
 
 options()
@@ -41,7 +41,7 @@ def ask(method, path, token):
     """On a connection of another kind than the owner's: behind a proxy only the token counts."""
     fields = [("Via", "1.1 proof"), ("Connection", "close")] + [("Authorization", f"Bearer {token}")] * bool(token)
     body = b"{}" if method in ("POST", "PUT", "PATCH") else None
-    return raw.ask(raw.tcp("127.0.0.1", server.port, timeout=20), method, path, f"localhost:{server.port}", fields, body)
+    return raw_http.ask(raw_http.tcp("127.0.0.1", server.port, timeout=20), method, path, f"localhost:{server.port}", fields, body)
 
 
 def judge(answer, what):

@@ -12,7 +12,7 @@ import subprocess
 import threading
 import time
 
-import raw
+import raw_http
 from harness import LADLE, SANITIZER, Serve, Tally, options, run_ladle, scratch, until
 
 options()
@@ -25,7 +25,7 @@ is_root = os.getuid() == 0
 def ask(path):
     """The status over a Unix socket, or the name of the failure."""
     try:
-        return raw.ask(raw.unix(str(path), 20), "GET", "/v1/status", "localhost").status
+        return raw_http.ask(raw_http.unix(str(path), 20), "GET", "/v1/status", "localhost").status
     except OSError as fault:
         return type(fault).__name__
 
@@ -204,7 +204,7 @@ def unix(name):
 
 def over_tcp(port):
     try:
-        return raw.ask(raw.tcp("127.0.0.1", port), "GET", "/v1/status", f"127.0.0.1:{port}").status
+        return raw_http.ask(raw_http.tcp("127.0.0.1", port), "GET", "/v1/status", f"127.0.0.1:{port}").status
     except OSError as fault:
         return type(fault).__name__
 

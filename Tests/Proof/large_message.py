@@ -5,7 +5,7 @@ import json
 import os
 import time
 
-from bystander import Bystander
+from timed_client import TimedClient
 from harness import LADLE, Serve, Tally, options, until
 
 options()
@@ -30,7 +30,7 @@ def ended(answer):
     until(lambda: ladle.json("GET", f"/v1/outbox/{answer['id']}")[1]["state"] == "delivered", seconds=60, what=f"delivery of {answer['id']}")
 
 
-bystander = Bystander(ladle.port)
+bystander = TimedClient(ladle.port)
 until(lambda: len(bystander.times) > 200, what="the bystander")
 quiet = bystander.during((0, time.monotonic()))
 spans = []

@@ -17,7 +17,7 @@ import h2.config
 import h2.connection
 import h2.settings
 
-from bystander import Bystander
+from timed_client import TimedClient
 from harness import ROOT, Serve, Tally, options, percentile, until
 
 chosen = options(attackers=(400, 1000), seconds=(6, 15))
@@ -185,7 +185,7 @@ def compared(mode, arguments, count):
 
 TURNS = 3
 idle = Serve(start_new_session=True).linked()
-bystander, reference = Bystander(server.port), Bystander(idle.port)
+bystander, reference = TimedClient(server.port), TimedClient(idle.port)
 for one in (server, idle, bystander, reference):
     undisturbed(one.process)
 time.sleep(2)

@@ -1,5 +1,5 @@
 """Somebody else's client, as a process of its own: asks 200 times a second over one connection, and says when it asked and how
-long the answer took. `bystander.py PORT` is the process; `Bystander` starts it for a check."""
+long the answer took. `timed_client.py PORT` is the process; `TimedClient` starts it for a check."""
 
 import atexit
 import http.client
@@ -12,7 +12,7 @@ import time
 PAUSE = 0.005
 
 
-class Bystander:
+class TimedClient:
     def __init__(self, port):
         self.times = []  # (when it asked, milliseconds)
         self.failures = []

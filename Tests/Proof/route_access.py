@@ -18,7 +18,7 @@ HAS_NETWORK = network.enter()
 
 from harness import Serve, Tally, options, routes, scratch, until
 from network import LAN, NODE, Tailscaled, node, ok
-from raw import ask, ask_h2, certificate, tcp, unix
+from raw_http import ask, ask_h2, certificate, tcp, unix
 
 chosen = options()
 tally = Tally()
