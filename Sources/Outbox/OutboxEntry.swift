@@ -27,7 +27,7 @@ package struct OutboxEntry: Sendable, Equatable {
     // For the rules only.
     /// The longest wait once the entry's time has come; starts again with every retry by hand.
     package var ttlMs: Int64
-    /// What the sender wants where the session is busy.
+    /// The sender's wish for a busy session.
     package var mode: MessageMode
     /// Order of acceptance; the table assigns it.
     package var ordinal: Int64
@@ -207,7 +207,7 @@ package struct OutboxKind: RawRepresentable, Sendable, Hashable {
     var isIdempotent: Bool { self != .message }
 }
 
-/// What the sender of a message wants where its session is busy. Stored as this string.
+/// The sender's wish for a message whose session is busy. Stored as this string.
 package enum MessageMode: String, Sendable, CaseIterable {
     /// The message gets a run of its own, after the one at work.
     case own

@@ -107,7 +107,7 @@ struct RunMatching: Sendable {
         for (index, found) in answered.sorted(by: { $0.key < $1.key }) {
             let (turn, id) = (turns[said[index].0], found.turn)
             guard let answer = owners[said[index].0]?.turn, let run = memory[id] else { continue }
-            // What others said while the link was away is not known.
+            // While the link was away, another client may have said the same words.
             let isKnown = runs.deferred.contains(id) || (runs.putAside.contains(id) && !run.contact.isUncertain)
             let isShared = !isKnown || turn.messages.count > 1 || turn.messages.contains { runs.haveOthersSaid($0) }
             handOver(run, answeredBy: answer, isShared: isShared, in: &memory, to: &changes)

@@ -11,7 +11,7 @@ struct RunMemory: Sendable {
         didSet {
             defer { areTraitsKnown = true }
             guard traits != oldValue else { return }
-            // What was told of an ended run stays.
+            // An ended run stays as it was told.
             let concerned = sessions.values.flatMap { areTraitsKnown ? $0.active : $0.all }
             for id in concerned { reducers[id]?.traits = traits }
         }

@@ -113,7 +113,9 @@ struct `A database that cannot be used` {
         do {
             let connection = try SQLiteConnection(path: fixture.scratch.file("state/ladle.db"), access: .readWrite)
             try connection.run("ALTER TABLE outbox DROP COLUMN ttl_ms")
-            try connection.run("ALTER TABLE outbox DROP COLUMN dispatch_skew_ms")
+            for column in ["dispatch_skew_ms", "mode", "joined_run"] {
+                try connection.run("ALTER TABLE outbox DROP COLUMN \(column)")
+            }
             try connection.run("ALTER TABLE outbox_payload DROP COLUMN files")
             try connection.execute("DROP INDEX outbox_stop; DROP TRIGGER outbox_message_removed")
             try connection.run("UPDATE schema_version SET version = 1 WHERE module = 'outbox'")

@@ -57,7 +57,7 @@ enum SystemOperations {
         }
     }
 
-    /// What Ladle saw of the gateway, by names and numbers alone.
+    /// The gateway as Ladle saw it, by names and numbers alone.
     static func gatewayReport(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
         let report = GatewayReport(api.services.gateway)
         call.respond(Response.json { report.write(to: &$0) }.adding(.cacheControl, "no-store"), on: loop)

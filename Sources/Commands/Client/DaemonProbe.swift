@@ -7,7 +7,7 @@ package enum DaemonProbe {
         try get("/v1/status", socket: socket, version: version)
     }
 
-    /// What the daemon saw of the gateway, by names and numbers alone.
+    /// The gateway as the daemon saw it, by names and numbers alone.
     package static func gatewayReport(socket: String, version: String) throws(ClientError) -> JSONValue {
         try get("/v1/debug/gateway", socket: socket, version: version)
     }

@@ -11,7 +11,7 @@ package struct ApprovalSnapshot: Sendable {
     /// The decision as sent.
     package let decision: String?
     package let endedAt: Timestamp?
-    /// What is shown to the person who decides.
+    /// The presentation for the person who decides.
     let presentation: JSONValue?
     let value: JSONValue
 

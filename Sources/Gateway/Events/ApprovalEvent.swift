@@ -21,7 +21,7 @@ package struct ApprovalEvent: Sendable {
     /// Whether the event reports the end.
     package let isResolved: Bool
     private let payload: JSONValue
-    /// What the newest gateways show to the person who decides. Their events have only the request.
+    /// The presentation that the newest gateways make for the person who decides. Their events have only the request.
     private var presentation: JSONValue?
 
     package init(_ payload: JSONValue, kind: Kind = .exec, isResolved: Bool = false) {

@@ -38,7 +38,7 @@ package protocol GatewayCalls: AnyObject {
     /// The frames kept after this number; nil if frames are not kept.
     func frames(after number: Int64) -> ArraySlice<LoggedFrame>?
 
-    /// What the gateway sent, by names alone.
+    /// The names of all that the gateway sent.
     var sightings: LinkSightings { get }
 
     func writeMetrics(to page: inout MetricsPage, on loop: isolated EventLoop)

@@ -4,7 +4,7 @@ import Ledger
 import Observability
 import Upstream
 
-/// What Ladle saw of the gateway, for a report to the people who maintain Ladle. It has names and numbers alone: no address, no
+/// The gateway as Ladle saw it, for a report to the people who maintain Ladle. It has names and numbers alone: no address, no
 /// session, no text, no id and no secret.
 package struct GatewayReport: JSONWritable {
     private let hello: Hello?

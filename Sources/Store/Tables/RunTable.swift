@@ -77,7 +77,7 @@ package struct RunTable {
         try connection.run("UPDATE run SET unanswered_since = ? WHERE id = ?", time.milliseconds, id)
     }
 
-    /// What a later process of Ladle cannot see in the run itself.
+    /// A fact that a later process of Ladle cannot see in the run itself.
     package enum Mark: String, Sendable {
         /// The gateway keeps the message of this run, which it said it had stopped, and runs it later.
         case putAside = "put_aside"

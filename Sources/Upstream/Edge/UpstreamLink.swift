@@ -38,7 +38,7 @@ package final class UpstreamLink {
     private var rotation = AddressRotation()
     private var timer: (id: TimerID, at: Int64)?
     private var completions: [CallID: (method: String, report: (CallOutcome) -> Void)] = [:]
-    /// What the gateway sent, by names alone.
+    /// The names of all that the gateway sent.
     package private(set) var sightings = LinkSightings()
     private var nextCall: UInt64 = 1
     /// Actions still to perform, in order. Handlers and completions may add actions while the list is worked off.

@@ -1,6 +1,6 @@
 import Gateway
 
-/// What the gateway sent since the program started, by names alone: no text, no key and no id, so that anybody may see it.
+/// The names of all that the gateway sent since the program started: no text, no key and no id, so that anybody may see it.
 package struct LinkSightings: Sendable {
     package struct Answer: Sendable, Hashable, Comparable {
         package let method: String
