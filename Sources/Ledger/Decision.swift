@@ -144,7 +144,7 @@ extension Decision {
         row(
             "dropped for equal words, and stopped",
             at: .over,
-            { v, _ in v.delivery == .joined && v.will == .stop },
+            { v, _ in v.delivery == .dropped && v.will == .stop },
             .nothing
         ) {
             _,
@@ -153,10 +153,10 @@ extension Decision {
         row(
             "dropped for equal words that ended",
             at: .here,
-            { v, _ in v.delivery == .joined && (v.process == .other || v.marks.contains(.idle)) },
+            { v, _ in v.delivery == .dropped && (v.process == .other || v.marks.contains(.idle)) },
             .newKey
         ),
-        row("dropped for equal words", at: .here, { v, _ in v.delivery == .joined }, .watch),
+        row("dropped for equal words", at: .here, { v, _ in v.delivery == .dropped }, .watch),
 
         row(
             "withdrawn at the gateway",

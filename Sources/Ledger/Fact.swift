@@ -48,7 +48,7 @@ package enum Fact: Sendable, Hashable {
     package enum Answer: Sendable, Hashable, Comparable {
         case refused
         /// The gateway is at work on equal words and dropped these; it named the run of the others.
-        case joined
+        case dropped
         /// The gateway knows the key from before, so it has, or had, the message.
         case remembered
         /// The gateway took the message.

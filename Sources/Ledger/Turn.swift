@@ -91,7 +91,7 @@ package struct Turn: Sendable, Hashable {
     /// The gateway dropped every frame of the turn for a run with equal words. Rows with these words are that run's.
     package var wasAlwaysDropped: Bool {
         let keys = Dictionary(grouping: sent.subtracting(unsent), by: \.key)
-        return !keys.isEmpty && keys.values.allSatisfy { $0.contains { answers[$0] == .joined } }
+        return !keys.isEmpty && keys.values.allSatisfy { $0.contains { answers[$0] == .dropped } }
     }
 
     /// Whether a stop of the newest frame is still to be sent over the present contact.
@@ -131,7 +131,7 @@ package struct Turn: Sendable, Hashable {
         // The message may be absent even if its run was seen at work: in a new session the gateway has nothing on disk before the
         // first answer is complete.
         if isMissing, verdict.marks.contains(.fresh), verdict.process == .other, verdict.work != .answered,
-            ![.joined, .refused].contains(verdict.delivery)
+            ![.dropped, .refused].contains(verdict.delivery)
         {
             verdict.delivery = .absent
         }
@@ -204,7 +204,7 @@ extension Fact.Answer {
     fileprivate var delivery: Verdict.Delivery {
         switch self {
         case .taken, .remembered, .atWork: .taken
-        case .joined: .joined
+        case .dropped: .dropped
         case .refused: .refused
         }
     }

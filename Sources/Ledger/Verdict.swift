@@ -8,7 +8,7 @@ package struct Verdict: Sendable, Hashable {
         /// The gateway has the message in memory.
         case taken
         /// The gateway dropped the message, because it is at work on equal words.
-        case joined
+        case dropped
         /// The gateway will not run the message under this key.
         case refused
         /// The gateway's transcript has the message, or a run of it was seen at work.

@@ -101,7 +101,7 @@ package enum AttemptOutcome: Sendable, Equatable {
 
         func fact(of key: String) -> Fact.Answer {
             switch status {
-            case .inFlight: isOfOtherRun(than: key) ? .joined : .atWork
+            case .inFlight: isOfOtherRun(than: key) ? .dropped : .atWork
             case .finished, .failed: .remembered
             case .started, .nothingRan: .taken
             }

@@ -170,21 +170,21 @@ import Testing
             "dropped for equal words, and stopped",
             "explored",
             .june,
-            [sent, answer(.joined), stop],
+            [sent, answer(.dropped), stop],
             told: Statement(.cancelled)
         ),
         Case(
             "dropped for equal words that ended",
             "same-words-running.v2026.6.11",
             .june,
-            [sent, answer(.joined), page([], .idle)],
+            [sent, answer(.dropped), page([], .idle)],
             .newKey
         ),
         Case(
             "dropped for equal words",
             "same-words-running.v2026.6.11",
             .june,
-            [sent, answer(.joined)],
+            [sent, answer(.dropped)],
             .watch
         ),
     ]

@@ -57,7 +57,7 @@ import Testing
 
     @Test func `a page shows nothing about an answer that came after the question`() {
         let facts: [Fact] = [
-            .sent(key: 1, contact: 1), .answered(key: 1, contact: 1, .joined),
+            .sent(key: 1, contact: 1), .answered(key: 1, contact: 1, .dropped),
         ]
         let before = Turn(facts + [.page(Fact.Page(number: 1, contact: 1, activity: .idle))])
         let after = Turn(facts + [.page(Fact.Page(number: 1, contact: 1, activity: .idle, knew: .answer))])

@@ -145,7 +145,7 @@ struct MissedMessages: Sendable {
         let changed = listed.filter { $0.updatedAt.map { $0 >= start.milliseconds } ?? false }.map(\.session)
             .filter { seen.insert($0).inserted }
         for session in changed { miss(session, said) }
-        return Array(changed.prefix(Self.mostRead - others.count))
+        return Array(changed.prefix(max(0, Self.mostRead - others.count)))
     }
 
     // MARK: Pages

@@ -31,7 +31,7 @@ extension SmallRules {
         }
         switch heard.event {
         case .acknowledged(let key, let run) where keys.contains(key):
-            return [.answered(key: key % 10, contact: heard.contact + 1, run == key ? .taken : .joined)]
+            return [.answered(key: key % 10, contact: heard.contact + 1, run == key ? .taken : .dropped)]
         case .remembered(let key) where keys.contains(key):
             return [.answered(key: key % 10, contact: heard.contact + 1, .remembered)]
         case .began(let run, _): return name(run).map { [.began($0)] } ?? []
@@ -129,7 +129,7 @@ extension SmallRules {
             own.sent.map { .sent(key: $0.key % 10, contact: $0.contact + 1) }
                 + world.heard.flatMap { fact($0, keys) }
         )
-        return turn.verdict.delivery == .joined && turn.wasAlwaysDropped
+        return turn.verdict.delivery == .dropped && turn.wasAlwaysDropped
     }
 
     // MARK: Steps
