@@ -103,7 +103,8 @@ as_json("history", "--session", "work")
 as_json("history", "--before", history["before"]) if "before" in history else None
 fits("status", least=72)
 tally.check(as_json("status", "--ready")["status"] == pipe("status", "--ready")[0].strip() == "ready", "ready, for health checks")
-tally.check("hello there" in terminal("history"), "for people too")
+shown = terminal("history", "--limit", "50")
+tally.check("hello there" in shown, f"a history for people: {shown}")
 runs = as_json("runs")["runs"]
 fits("runs", whole=[runs[0]["id"]])
 tally.check(as_json("runs", runs[0]["id"])["steps"] is not None, "one run")
@@ -123,7 +124,7 @@ tally.check([m["id"] for m in models if m["default"]] == ["demo/demo-1"], "the m
 fits("models", whole=["demo/demo-1"])
 usage = as_json("usage", "show")
 tally.check([w["name"] for w in usage["providers"][0]["windows"]] == ["5h", "Week"] and usage["today"]["tokens"] > 0, "the usage")
-tally.check("5h" in terminal("usage") and "today: " in terminal("usage", "show"), "for people too")
+tally.check("5h" in terminal("usage") and "today: " in terminal("usage", "show"), "the usage for people")
 fits("usage")
 cost = as_json("usage", "cost", "--tz", "Europe/Berlin", "--agent", "main")
 tally.check(cost["tz"] == "Europe/Berlin" and cost["totals"]["tokens"] > 0, "tokens and cost by day")
