@@ -9,14 +9,10 @@ struct RunMemory: Sendable {
     /// How the connected gateway treats messages. Runs of an earlier process of Ladle are made before it is known.
     var traits = GatewayProfile(.june).messages {
         didSet {
-            defer { areTraitsKnown = true }
             guard traits != oldValue else { return }
-            // An ended run stays as it was told.
-            let concerned = sessions.values.flatMap { areTraitsKnown ? $0.active : $0.all }
-            for id in concerned { reducers[id]?.traits = traits }
+            for id in sessions.values.flatMap(\.active) { reducers[id]?.traits = traits }
         }
     }
-    private var areTraitsKnown = false
     private var reducers: [String: RunReducer] = [:]
     private(set) var sessions: [SessionKey: SessionRuns] = [:]
     /// Ids of our deferred sends, with the runs that answer them.

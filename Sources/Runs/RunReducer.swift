@@ -124,7 +124,9 @@ struct RunReducer: Sendable {
     var isUnseen: Bool { publication.isFromDisk && message.words != nil && !hasBegun }
 
     /// Our message, of whose run nothing was seen, and Ladle may have missed the event that puts it behind another run.
-    var mayBeDeferred: Bool { isUnseen || (contact.isUncertain && message.words != nil && !hasBegun) }
+    var mayBeDeferred: Bool {
+        message.words != nil && !hasBegun && (publication.isFromDisk || contact.isUncertain)
+    }
 
     /// The run began in a conversation other than this one.
     func isOf(another shown: String) -> Bool { hasBegun && conversation.map { $0 != shown } ?? false }

@@ -250,10 +250,8 @@ package struct RunTracker: Sendable {
         if state == .final, event.message == nil, let id = known(event), id != event.runId { return }
         if let id = known(event), let reducer = memory[id], reducer.message.words != nil {
             // The gateway had said that it stopped the message. It waits all the same, and runs later under another id.
-            if reducer.wasStopped, !reducer.beganAfterStop, state == .final, event.message == nil, !profile.keysInRows,
-                memory[session: reducer.session]?.putAside(id) == true
-            {
-                changes.append(.putAside(id))
+            if reducer.wasStopped, !reducer.beganAfterStop, state == .final, event.message == nil, !profile.keysInRows {
+                if memory[session: reducer.session]?.putAside(id) == true { changes.append(.putAside(id)) }
                 return
             }
             if !reducer.hasBegun, state == .final, event.message == nil {

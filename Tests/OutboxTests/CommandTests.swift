@@ -131,6 +131,16 @@ struct `A person's command` {
         #expect(world.dispatches.map(\.attempt.key) == ["a", "a"])
     }
 
+    /// The run under the old key was told as ended, and nothing comes under the id of an ended run.
+    @Test(arguments: [false, true])
+    func `to retry a message that the gateway had lost gives it a new key`(isLost: Bool) throws {
+        var entry = OutboxEntry.sample().state(.failed)
+        entry.runID = entry.upstreamKey
+        entry.firstDispatchAt = isLost ? nil : time(1)
+        let retried = try #require(try OutboxCommand.retry.change(of: entry, now: time(2))).entry
+        #expect((retried.upstreamKey != entry.upstreamKey) == isLost)
+    }
+
     @Test func `to retry gives an expired entry its time again`() {
         let late = time(1_000_000 + 49 * 3_600_000)
         let message = OutboxEntry.sample().state(.expired)

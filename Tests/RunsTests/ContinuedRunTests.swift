@@ -298,6 +298,16 @@ struct ContinuedRunTests: EvidenceScene {
 
     // MARK: Times of resumed runs
 
+    /// All other times of a run are the gateway's.
+    @Test func `a run that a page shows first begins by the gateway's clock`() {
+        var tracker = RunTracker()
+        tracker.clockSkewMs = 10_000
+        tracker.sent("other", session: main, text: "hi", now: now)
+        let page = json(#"{"messages":[],"inFlightRun":{"runId":"k","text":"Half of"}}"#)
+        _ = tracker.receive(history: page, session: main, now: after(2_000))
+        #expect(tracker.run("k")?.startedAt == after(12_000))
+    }
+
     private func resumed() -> RunTracker {
         var tracker = RunTracker()
         tracker.followRun("k", session: main, startedAt: now, message: "story", text: "Half of", now: after(540_000))

@@ -104,6 +104,8 @@ struct DeferredSendTests {
         #expect(tracker.run("one")?.state == .aborted)
         let aside = tracker.receive(event: "chat", payload: ChatFrame.final("one", 2, nil), now: after(22_000))
         #expect(aside == [.putAside("one")])
+        let again = tracker.receive(event: "chat", payload: ChatFrame.final("one", 3, nil), now: after(22_100))
+        #expect(again == [] && tracker.busyRuns.isEmpty, "a stopped message holds up nobody")
         let begun = goOn("tell it", &tracker)
         #expect(begun.contains(.reassigned(from: "one", to: "g1")), "the stop can follow it")
         let corrected = begun.compactMap { if case .corrected(let run) = $0 { run } else { nil } }

@@ -59,6 +59,7 @@ struct NewConversationTests: EvidenceScene {
         _ = tracker.conversationEnded(main, now: after(300))
         let run = ends(tracker.receive(history: page([], id: "c2"), session: main, now: after(400))).first
         #expect(run?.state == .aborted && run?.text == "Half of")
+        #expect(run?.mayReturn == false, "the next message begins another conversation")
         // Newer releases say which conversation it is that ends.
         var newer = half(april)
         #expect(newer.conversationEnded(main, now: after(300)).isEmpty)

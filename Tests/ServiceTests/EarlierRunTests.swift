@@ -234,6 +234,22 @@ struct EarlierRunTests {
         }
     }
 
+    /// It is at a tool when Ladle is killed, so nothing else of it was written since its start.
+    @Test func `a run that goes on with another one is told as executed again after a kill`() async throws {
+        try await withLinkedServices { bench, loop in
+            _ = try await givenUpRun(bench, on: loop)
+            let now = ManualClock.start.milliseconds + 130_000
+            try await bench.event("agent", Frame.start("run-own", at: now), on: loop)
+            try await bench.row(Row.user(Row.resumption(of: "hello"), id: "r2", at: now), on: loop)
+            try await bench.kill(on: loop)
+            try await bench.open(uptimeMs: 20_000, on: loop)
+            try await bench.event("chat", Frame.final("run-own", 9, "Hello you."), on: loop)
+            try await bench.advance(5_000, on: loop)
+            let run = bench.data("run.ended").compactMap { $0["run"] }.last
+            #expect(run?["text"]?.string == "Hello you." && run?["executedAgain"]?.bool == true)
+        }
+    }
+
     @Test(arguments: [true, false])
     func `the run with which the gateway goes on is named also when the disk failed meanwhile`(
         isRead: Bool

@@ -56,6 +56,15 @@ struct MissedMessagesTests {
         #expect(missed.place(in: Self.session, said)?.id == "m6")
     }
 
+    @Test func `a session in which a message of ours waits counts as missed even if others are read first`() {
+        let said = PublishedMessages(atLeast: 10)
+        var missed = MissedMessages()
+        _ = missed.linkOpened(gatewayTime: at(0), clockSkewMs: 0)
+        let recent = (0..<MissedMessages.mostRead).map { SessionKey(canonical: "agent:main:s\($0)") }
+        #expect(missed.toRead(recent: recent, waiting: [Self.session], said) == recent)
+        #expect(missed.place(of: Self.session) != nil)
+    }
+
     @Test func `a place that the page does not show is found by its time`() {
         #expect(after(MessageCursor(at: at(4), id: "gone")) == ["m5", "m6"])
         #expect(after(MessageCursor(at: at(-4), id: "gone")) == ["m1", "m2", "m5", "m6"])

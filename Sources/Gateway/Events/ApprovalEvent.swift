@@ -4,8 +4,8 @@ package import JSONBytes
 /// `exec.approval.*`, `plugin.approval.*` and `openclaw.approval.*`: a call waits for a person, or a person has decided. Rows of the approval
 /// lists have the same members.
 package struct ApprovalEvent: Sendable {
-    /// As a gateway writes it.
-    package enum Kind: String, Sendable {
+    /// As a gateway writes it, and as Ladle's own API does.
+    package enum Kind: String, Sendable, CaseIterable {
         case exec, plugin
         /// A change of the gateway itself, which its own agent proposes.
         case systemAgent = "system-agent"

@@ -1,4 +1,4 @@
-import JSONBytes
+package import JSONBytes
 
 /// How far an action reaches that waits for a decision, as the newest gateways say it.
 package struct ApprovalReach: Sendable, Equatable {
@@ -26,7 +26,7 @@ package struct ApprovalReach: Sendable, Equatable {
     package init(_ kind: Kind) { self.kind = kind }
 
     /// Nil if the kind is not known or a member is not readable: then nobody can be shown how far the action reaches.
-    init?(_ value: JSONValue) {
+    package init?(_ value: JSONValue) {
         guard let kind = value["kind"]?.string.flatMap(Kind.init) else { return nil }
         self.init(kind)
         target = value["target"]?.string

@@ -32,28 +32,10 @@ extension Approval {
         variables = value["env"]?.elements.compactMap(\.string) ?? []
         warnings = value["warnings"]?.elements.compactMap(\.string) ?? []
         risk = value["risk"]?.string.flatMap { Risk(rawValue: $0) } ?? .info
-        reach = ApprovalReach(kept: value["reach"])
+        reach = value["reach"].flatMap { ApprovalReach($0) }
         decision = value["decision"]?.string.flatMap { Decision(rawValue: $0) }
         decidedBy = value["decidedBy"]?.string
         decidedAt = value["decidedAt"]?.string.flatMap { Timestamp(rfc3339: $0) }
         via = value["via"]?.string.flatMap { Via(rawValue: $0) }
-    }
-}
-
-extension ApprovalReach {
-    /// As `write` wrote it.
-    init?(kept value: JSONValue?) {
-        guard let value, let kind = value["kind"]?.string.flatMap(Kind.init) else { return nil }
-        self.init(kind)
-        target = value["target"]?.string
-        recipientCount = value["recipientCount"]?.int
-        recipients = value["recipients"]?.elements.compactMap(\.string) ?? []
-        audience = value["audience"]?.string
-        amount = value["amount"]?.string
-        currency = value["currency"]?.string
-        visibility = value["visibility"]?.string
-        automation = value["automation"]?.string
-        command = value["command"]?.string
-        expiresInDays = value["expiresInDays"]?.int
     }
 }

@@ -5,11 +5,7 @@ package import JSONBytes
 /// A command, a plugin's action or a change of the gateway itself that the gateway holds back until somebody decides. Its texts are safe
 /// to show: no character can hide or move another.
 package struct Approval: Sendable, Equatable {
-    package enum Kind: String, Sendable, CaseIterable {
-        case exec, plugin
-        /// A change of the gateway itself, which its own agent proposes.
-        case systemAgent = "system-agent"
-    }
+    package typealias Kind = ApprovalEvent.Kind
 
     package enum State: String, Sendable, CaseIterable {
         case pending, allowed, denied, expired, cancelled, unknown
@@ -90,7 +86,7 @@ package struct Approval: Sendable, Equatable {
         self.id = id
         self.commandSHA256 = commandSHA256
         self.session = session.map { Printable.escaped($0).text }
-        kind = Kind(event.kind)
+        kind = event.kind
         agent = request.agent.map { shown($0) }
         host = request.host.map { shown($0) }
         node = request.node.map { shown($0) }
@@ -149,26 +145,6 @@ package struct Approval: Sendable, Equatable {
         if !variables.isEmpty { lines.append("sets \(variables.joined(separator: ", "))") }
         if isTruncated { lines.append("… a part of it is too long to be shown, so it can only be denied") }
         return (lines + warnings.map { "! \($0)" }).joined(separator: "\n")
-    }
-}
-
-extension Approval.Kind {
-    init(_ kind: ApprovalEvent.Kind) {
-        self =
-            switch kind {
-            case .exec: .exec
-            case .plugin: .plugin
-            case .systemAgent: .systemAgent
-            }
-    }
-
-    /// As the gateway calls it.
-    package var ofGateway: ApprovalEvent.Kind {
-        switch self {
-        case .exec: .exec
-        case .plugin: .plugin
-        case .systemAgent: .systemAgent
-        }
     }
 }
 

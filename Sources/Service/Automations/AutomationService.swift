@@ -266,7 +266,13 @@ package final class AutomationService {
         offset: Int,
         on loop: isolated EventLoop
     ) async throws(Refusal) -> RunPage {
-        let page = try await send(CronRuns(id: id, limit: limit, offset: offset), needing: .automations, on: loop)
+        let page: CronRuns.Page
+        do throws(GatewayFault) {
+            let call = CronRuns(id: id, limit: limit, offset: offset)
+            page = try await gateway.control(call, needing: .automations, on: loop)
+        } catch {
+            throw Refusal(error)
+        }
         // Gateways keep runs of deleted jobs, and answer even for jobs that never existed.
         if page.runs.isEmpty, offset == 0, rows[id] == nil { _ = try await find(id, on: loop) }
         return runPage(page)
@@ -278,22 +284,6 @@ package final class AutomationService {
     }
 
     // MARK: Changes
-
-    private func check(_ fault: GatewayFault?) throws(Refusal) {
-        if let fault { throw .gateway(fault) }
-    }
-
-    private func send<Call: GatewayCall>(
-        _ call: Call,
-        needing capability: Capability,
-        on loop: isolated EventLoop
-    ) async throws(Refusal) -> Call.Output {
-        do throws(GatewayFault) {
-            return try await gateway.control(call, needing: capability, on: loop)
-        } catch {
-            throw Refusal(error)
-        }
-    }
 
     private func find(
         _ id: String,
@@ -313,7 +303,7 @@ package final class AutomationService {
 
     /// Runs a job now, regardless of its schedule. The flow ends when the run has begun, or is about to.
     package func run(_ id: String, on loop: isolated EventLoop) async throws(Refusal) -> Started {
-        try check(gateway.obstacle(to: .automationsRun))
+        if let fault = gateway.obstacle(to: .automationsRun) { throw .gateway(fault) }
         _ = try await find(id, on: loop)
         let started = await loop.wait { (end: @escaping (Result<Started, Refusal>) -> Void) in
             // Releases of protocol 3 answer only when the run has ended: the caller is told before, by the event or after a while.
@@ -350,7 +340,7 @@ package final class AutomationService {
         if isMeant: (Automation) -> Bool,
         on loop: isolated EventLoop
     ) async throws(Refusal) -> Automation {
-        try check(gateway.obstacle(to: .automationsRun))
+        if let fault = gateway.obstacle(to: .automationsRun) { throw .gateway(fault) }
         let row = try await find(id, refresh: true, on: loop)
         guard isMeant(row) else { throw .moved }
         guard row.isEnabled != isEnabled else { return row }

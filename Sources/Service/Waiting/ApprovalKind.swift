@@ -106,8 +106,7 @@ package struct ApprovalKind: WaitingKind {
         case .plugin where resolves(.plugin):
             gateway.call(PluginApprovalResolve(id: id, decision: text), on: loop) { completion($0.map { .accepted }) }
         case .exec, .plugin, .systemAgent:
-            let kind = approval.kind.ofGateway
-            gateway.call(ApprovalResolve(id: id, kind: kind, decision: text), on: loop) { result in
+            gateway.call(ApprovalResolve(id: id, kind: approval.kind, decision: text), on: loop) { result in
                 let now = gateway.gatewayTime(on: loop)
                 completion(
                     result.map { earlier in

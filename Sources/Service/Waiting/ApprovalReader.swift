@@ -1,5 +1,6 @@
 import Basics
 package import EventLoops
+import Gateway
 package import Runs
 import Store
 
