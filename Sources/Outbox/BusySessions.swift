@@ -8,6 +8,8 @@ struct BusySessions: Sendable {
     private var interruptedMs: [SessionKey: [String: Int64]] = [:]
     /// The time at which each session's last run ended. A session without one had no run since the link was opened.
     private var endedMs: [SessionKey: Int64] = [:]
+    /// Each session's last run that ended since the link was opened.
+    private var last: [SessionKey: (run: String, endedMs: Int64)] = [:]
     private var openedMs: Int64 = .min / 2
     /// The most ends kept before old ones are cleared.
     private static let mostEnds = 1_024
@@ -24,10 +26,23 @@ struct BusySessions: Sendable {
 
     mutating func ended(_ run: String, in session: String, atMs: Int64, pauseMs: Int64) {
         absent(run, in: session)
+        if last.count >= Self.mostEnds { last.removeAll() }
+        last[session] = (run, atMs)
         guard pauseMs > 0 else { return }
         if endedMs.count >= Self.mostEnds { endedMs = endedMs.filter { atMs - $0.value < pauseMs } }
         endedMs[session] = atMs
     }
+
+    /// The gateway says that this run is at work. If the run has ended, the gateway only has not let go of it yet, so the session is busy
+    /// for as long again as it took since, and no end will come.
+    /// - Parameter patienceMs: how long a silent run keeps its session busy.
+    mutating func named(_ run: String, in session: String, atMs: Int64, patienceMs: Int64) {
+        guard let ended = last[session], ended.run == run else { return heard(run, in: session, atMs: atMs) }
+        let lingersMs = min(max(atMs - ended.endedMs, Self.lingersMs.lowerBound), Self.lingersMs.upperBound)
+        heard(run, in: session, atMs: atMs + lingersMs - patienceMs)
+    }
+
+    private static let lingersMs: ClosedRange<Int64> = 1_000...30_000
 
     /// The gateway does not have the run's message.
     mutating func absent(_ run: String, in session: String) {
@@ -40,6 +55,7 @@ struct BusySessions: Sendable {
         heardMs.removeAll()
         interruptedMs.removeAll()
         endedMs.removeAll()
+        last.removeAll()
     }
 
     mutating func linkOpened(atMs: Int64) { openedMs = atMs }

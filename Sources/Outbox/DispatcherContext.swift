@@ -97,6 +97,11 @@ struct DispatcherContext: Sendable {
         runs.heard(run, in: session, atMs: now.monotonicMs)
     }
 
+    /// The gateway did not take a message, because this run is at work on equal words.
+    mutating func named(_ run: String, in session: String) {
+        runs.named(run, in: session, atMs: now.monotonicMs, patienceMs: waitForRunMs)
+    }
+
     mutating func ended(_ run: String, in session: String) {
         runs.ended(run, in: session, atMs: now.monotonicMs, pauseMs: link.profile?.pauseAfterRunMs ?? 0)
         queues.markChanged(QueueKey(session: session, isControl: false))

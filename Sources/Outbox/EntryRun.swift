@@ -105,6 +105,9 @@ struct EntryRun: Sendable {
     /// After an acknowledgement the session has a run, even before the change is on disk.
     func markBusy(_ entry: OutboxEntry, after outcome: AttemptOutcome, _ context: inout DispatcherContext) {
         guard case .acknowledged(let answer) = outcome, !answer.status.isOfEarlierRun else { return }
+        if answer.isOfOtherRun(than: entry.upstreamKey), let run = answer.runID {
+            return context.named(run, in: entry.session)
+        }
         markBusy(entry, run: answer.runID, &context)
     }
 }

@@ -136,6 +136,28 @@ struct `An entry that may have arrived` {
         #expect(world.violations == [])
     }
 
+    /// 2026.6.11, seen live: the gateway named a run 0.1 s after its end, and the message waited ten minutes for an end that had passed.
+    @Test func `or is dropped for equal words whose run has just ended goes again soon, and ever more rarely`() {
+        var world = World()
+        world.online()
+        world.run("other", .active)
+        world.run("other", .ended)
+        world.enqueue("a")
+        var sends: [Int64] = []
+        for _ in 0..<8 {
+            let count = world.sent.count
+            sends.append(world.now.monotonicMs)
+            world.answer(.acknowledged(.init(status: .inFlight, runID: "other")), to: "a")
+            #expect(world.disk["a"]?.fault?.code == "SAME_WORDS_AT_WORK")
+            while world.sent.count == count, world.now.monotonicMs < 1_000_000 { world.pass(500) }
+        }
+        let waits = zip(sends, sends.dropFirst()).map { $1 - $0 }
+        #expect(waits == [1_000, 1_000, 2_000, 4_000, 8_000, 16_000, 30_000])
+        world.acknowledge("a")
+        #expect(world.state("a") == .accepted)
+        #expect(world.violations == [])
+    }
+
     /// 2026.4.26, seen live: it stayed in doubt for ever, and the session's later messages waited for it.
     @Test func `of which a row may be another message's is called unknown after a minute, and later ones go`() {
         var world = World.unanswered()

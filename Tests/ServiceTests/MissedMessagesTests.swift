@@ -98,6 +98,22 @@ struct MissedMessagesTests {
         #expect(missed.place(of: Self.session) == nil)
     }
 
+    /// 2026.6.11, seen live: another client's answer, read while a message of ours was under way, never came.
+    @Test func `the last answer of a page that may still grow comes with a later page, unless its run is followed`() {
+        var said = PublishedMessages(atLeast: 10)
+        var missed = MissedMessages()
+        _ = missed.linkOpened(gatewayTime: at(0), clockSkewMs: 0)
+        missed.miss(Self.session, said)
+        let ready = missed.take(from: page[..<3], open: page[3...], of: Self.session, said) { _ in false }
+        #expect(ready.map(\.id) == ["m1", "m2", "m5"])
+        for message in ready { said.add(message, in: Self.session) }
+        let rest = missed.take(from: page[...], of: Self.session, said) { _ in false }
+        #expect(rest.map(\.id) == ["m6"])
+        missed.miss(Self.session, said)
+        _ = missed.take(from: page[..<3], open: page[3...], of: Self.session, said) { $0.id == "m6" }
+        #expect(missed.place(of: Self.session) == nil)
+    }
+
     @Test func `a session that is asked for while it is read is read once more`() {
         var missed = MissedMessages()
         let isAskedWithoutNeed = missed.beginReading(Self.session)

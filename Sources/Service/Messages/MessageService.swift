@@ -228,7 +228,8 @@ package final class MessageService {
     }
 
     private func publishMissed(_ page: MessagePage, _ session: SessionKey, on loop: isolated EventLoop) {
-        let found = missed.take(from: page.settled, of: session, said) { message in
+        let open = page.messages[page.settled.endIndex...]
+        let found = missed.take(from: page.settled, open: open, of: session, said) { message in
             message.runID.flatMap { runs.run($0) }?.state.isActive ?? false
         }
         for message in found { publish(message, session.text, on: loop) }

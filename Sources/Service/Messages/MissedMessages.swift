@@ -163,8 +163,11 @@ struct MissedMessages: Sendable {
 
     /// The missed messages of a page that can be published now. Messages behind a run in progress wait for its end, so that their order
     /// stays.
+    /// - Parameter open: the messages behind the page's last question, if they may still be added to. Where they belong to no run that
+    ///   is followed, nothing but a later page publishes them.
     mutating func take(
         from page: ArraySlice<ChatMessage>,
+        open: ArraySlice<ChatMessage> = [],
         of session: SessionKey,
         _ said: PublishedMessages,
         isUnderWay: (ChatMessage) -> Bool
@@ -172,7 +175,9 @@ struct MissedMessages: Sendable {
         guard let place = places[session] else { return [] }
         let unsaid = said.unsaid(Self.messages(page, after: place))
         let ready = unsaid.prefix { !isUnderWay($0) }
-        if unsaid.dropFirst(ready.count).allSatisfy(isUnderWay) { places[session] = nil }
+        if unsaid.dropFirst(ready.count).allSatisfy(isUnderWay), said.unsaid(open).allSatisfy(isUnderWay) {
+            places[session] = nil
+        }
         return ready
     }
 
