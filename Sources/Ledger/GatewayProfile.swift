@@ -81,6 +81,8 @@ package struct GatewayProfile: Sendable, Equatable {
     package var tellsEndedApprovals: Bool { lists([ApprovalGet.method]) }
     /// It says of one that waits how far its action reaches, which no event does. Read.
     package var tellsReachOfApprovals: Bool { generation >= .autumn && tellsEndedApprovals }
+    /// A device asks for more scopes over the link that it has. Read.
+    package var upgradesScopes: Bool { generation >= .autumn && lists([ScopeUpgradeRequest.method]) }
     package var listsDeviceRequests: Bool { lists([DevicePairList.method]) }
     /// 2026.7 removed it.
     package var listsNodeRequests: Bool { lists([NodePairList.method]) }
@@ -124,6 +126,8 @@ package struct GatewayProfile: Sendable, Equatable {
     }
     /// Its pages of a transcript say which run is under way. Gateways without this are asked about each run. `poll-cost.v2026.6.11`.
     package var pagesTellRuns: Bool { generation >= .june }
+    /// Asked about one run, it says how this run ended, from its disk. Pages only tell how a session's last run ended. Read.
+    package var tellsEndOfRun: Bool { lists([SessionsStatus.method]) }
     /// Rows of users have our key: `<key>:user`. All recordings of June; no earlier one.
     package var keysInRows: Bool { generation >= .june }
     /// It keeps a message on its disk until the transcript has it, and says so. Read.

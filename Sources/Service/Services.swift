@@ -94,6 +94,7 @@ package final class Services: ServiceEventReceiver {
     package let nodes: NodeService
     package let nodeInvoker: NodeInvoker
     package let devicePairing: DevicePairing
+    private let scopeUpgrade: ScopeUpgrade
     package let usageReports: UsageReports
     package let usage: UsageService
     package let glance: GlanceService
@@ -277,6 +278,7 @@ package final class Services: ServiceEventReceiver {
             documents: documents,
             usage: usage
         )
+        scopeUpgrade = ScopeUpgrade(gateway: gateway)
         events.add(self)
     }
 
@@ -332,6 +334,7 @@ package final class Services: ServiceEventReceiver {
             automations.linkOpened(hello, on: loop)
             nodes.linkOpened(on: loop)
             devicePairing.linkOpened(hello, on: loop)
+            scopeUpgrade.linkOpened(on: loop)
             documents.refreshAll(on: loop)
             runs.resumeWatching(on: loop)
             messages.catchUp(waiting: outbox.sessions, on: loop)

@@ -105,6 +105,21 @@ struct LinkMachineTests {
         #expect(link.machine.status.scopes == Scopes.standard(for: .loopback))
     }
 
+    @Test func `scopes that the owner grants later are had on the next connection, with the new token`() throws {
+        var link = try LinkHarness()
+        link.goOnline(auth: #""auth":{"role":"operator","scopes":["operator.write"],"deviceToken":"dt-old"},"#)
+        #expect(link.machine.scopesToGain == Scopes.standard(for: .loopback))
+        link.perform(link.machine.awaitsScopes(request: "up-1"))
+        #expect(link.machine.status.hint == "openclaw devices approve up-1" && link.machine.status.requestId == "up-1")
+        link.perform(link.machine.awaitsScopes(request: "$(id)"))
+        #expect(link.machine.status.hint == "openclaw devices list" && link.machine.status.requestId == nil)
+        link.perform(link.machine.gainedScopes(DeviceToken(token: "dt-new", scopes: []), now: link.now))
+        #expect(link.stored.last?.secrets == ["dt-new"])
+        #expect(!link.machine.isOnline && link.machine.scopesToGain == nil)
+        link.goOnline(auth: #""auth":{"role":"operator","scopes":["operator.admin"],"deviceToken":"dt-new"},"#)
+        #expect(link.machine.status.code == nil && link.machine.scopesToGain == nil)
+    }
+
     @Test func `a device token is kept, reused without a secret, and dropped when it is void`() throws {
         let auth = #""auth":{"role":"operator","scopes":["operator.read"],"deviceToken":"dt-example","issuedAtMs":5},"#
         var link = try LinkHarness()

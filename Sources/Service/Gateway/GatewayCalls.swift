@@ -32,6 +32,13 @@ package protocol GatewayCalls: AnyObject {
     /// The command that grants the link a scope it lacks.
     func hint(toGain scope: String) -> String
 
+    /// All scopes that Ladle is configured for, if the gateway grants fewer.
+    var scopesToGain: [String]? { get }
+    /// The gateway's owner may grant them under this id.
+    func awaitsScopes(request: String, on loop: isolated EventLoop)
+    /// They were granted: connects anew, with the token if there is a new one.
+    func gainedScopes(_ token: DeviceToken?, on loop: isolated EventLoop)
+
     /// Stops reading from the gateway, or resumes.
     func holdInput(_ isHeld: Bool, on loop: isolated EventLoop)
 

@@ -87,6 +87,16 @@ package final class UpstreamLink {
         return Scopes.hint(toGain: scope, requested: requested, deviceId: machine.deviceId)
     }
 
+    package var scopesToGain: [String]? { machine.scopesToGain }
+
+    package func awaitsScopes(request: String, on loop: isolated EventLoop) {
+        perform(machine.awaitsScopes(request: request), on: loop)
+    }
+
+    package func gainedScopes(_ token: DeviceToken?, on loop: isolated EventLoop) {
+        perform(machine.gainedScopes(token, now: Self.time(loop)), on: loop)
+    }
+
     // MARK: Commands
 
     package func start(on loop: isolated EventLoop) {

@@ -456,7 +456,7 @@ package struct Rejection: Sendable, Equatable {
     }
 
     /// An ID that is safe in a command a user will paste into a shell; nil for any other.
-    private static func shellSafe(_ id: String) -> String? {
+    static func shellSafe(_ id: String) -> String? {
         let allowed = id.utf8.allSatisfy { byte in
             switch byte {
             case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),

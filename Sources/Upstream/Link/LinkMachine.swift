@@ -114,6 +114,23 @@ struct LinkMachine {
         return actions + connect(now)
     }
 
+    /// All scopes that are configured, if the gateway grants fewer.
+    var scopesToGain: [String]? { isOnline && shown.lacksScopes ? configuration?.scopes : nil }
+
+    mutating func awaitsScopes(request: String) -> [LinkAction] { report(shown.awaitsScopes(request: request)) }
+
+    /// Connects anew with the scopes that the gateway's owner granted.
+    mutating func gainedScopes(_ token: DeviceToken?, now: LinkTime) -> [LinkAction] {
+        guard phase == .online, let configuration else { return [] }
+        var actions: [LinkAction] = []
+        if let token, credentials.keep(token, from: configuration) {
+            hideSecrets()
+            actions.append(.storeTokens(credentials.tokens))
+        }
+        actions += hangUp(WebSocketClose(WebSocketClose.normal, "scopes changed"), failing: .offline)
+        return actions + connect(now)
+    }
+
     /// Tries now, without waiting for the backoff; for a user who has just changed something at the gateway.
     mutating func retryNow(now: LinkTime) -> [LinkAction] {
         switch phase {

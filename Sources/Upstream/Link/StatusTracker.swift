@@ -88,10 +88,23 @@ struct StatusTracker {
         return show(next)
     }
 
+    var lacksScopes: Bool { requestedScopes.contains { !Scopes.covers(current.scopes, $0) } }
+
+    /// The gateway's owner was asked for the scopes that are missing.
+    mutating func awaitsScopes(request: String) -> LinkStatus? {
+        guard current.code == Self.reducedCode else { return nil }
+        var next = current
+        next.requestId = Rejection.shellSafe(request)
+        next.hint = next.requestId.map { "openclaw devices approve \($0)" } ?? "openclaw devices list"
+        return show(next)
+    }
+
+    private static let reducedCode = "SCOPES_REDUCED"
+
     private func nameMissingScopes(in status: inout LinkStatus) {
         let missing = requestedScopes.filter { !Scopes.covers(status.scopes, $0) }
         guard let first = missing.first else { return }
-        status.code = "SCOPES_REDUCED"
+        status.code = Self.reducedCode
         status.detail = "Connected, but without \(missing.joined(separator: ", "))."
         status.hint = Scopes.hint(toGain: first, requested: requestedScopes, deviceId: deviceId)
     }

@@ -40,6 +40,10 @@ final class ScriptedGateway: GatewayCalls {
     /// The gateway's time and ours on the monotonic clock, when the link opened.
     private var clock: (time: Timestamp, now: UInt64)?
     private(set) var isInputHeld = false
+    var scopesToGain: [String]?
+    /// Ids under which the gateway's owner was asked for more scopes, and the tokens that came of it.
+    private(set) var scopeRequests: [String] = []
+    private(set) var gainedTokens: [DeviceToken?] = []
     private(set) var requests: [Request] = []
     /// Answers in the order of the calls of a method; when they are used up, `standing` answers.
     private var script: [String: [CallOutcome]] = [:]
@@ -148,6 +152,9 @@ final class ScriptedGateway: GatewayCalls {
     }
 
     func hint(toGain scope: String) -> String { "grant \(scope)" }
+
+    func awaitsScopes(request: String, on loop: isolated EventLoop) { scopeRequests.append(request) }
+    func gainedScopes(_ token: DeviceToken?, on loop: isolated EventLoop) { gainedTokens.append(token) }
 
     func holdInput(_ isHeld: Bool, on loop: isolated EventLoop) { isInputHeld = isHeld }
 
