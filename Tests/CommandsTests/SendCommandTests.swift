@@ -144,6 +144,53 @@ struct SendCommandTests {
         #expect(!io.errors.contains("try again"))
     }
 
+    @Test func `a live send goes on with its message after a restart of the daemon`() {
+        let io = RecordedIO()
+        io.isErrorTerminal = true
+        io.isOutputTerminal = true
+        io.environment["TERM"] = "dumb"
+        io.replies = [
+            io.stream("text/event-stream", steps + [#"data: {"type":"shutdown","reason":"restart"}"#, ""]),
+            .fails(.notRunning(.unix(path: "/s"))), .fails(.closed),
+            .json(503, #"{"title":"starting","code":"STORAGE_UNAVAILABLE"}"#),
+            io.stream(
+                "text/event-stream",
+                [
+                    #"data: {"type":"outbox","entry":{"id":"e1","state":"delivered"}}"#, "",
+                    #"data: {"type":"run.delta","text":"The end.","offset":0,"replace":true}"#, "",
+                    #"data: {"type":"run.ended","run":{"state":"completed","text":"The end. Whole."}}"#, "",
+                ]
+            ),
+        ]
+        #expect(io.run("send", "--wait", "x") == .ok)
+        #expect(io.output == "The end. Whole.\n")
+        #expect(io.slept == [1000, 1000, 1000, 1000])
+        let keys = io.requests.map { $0.firstRange(of: "Idempotency-Key: \"cli-").map { _ in true } }
+        #expect(keys == [true, true, true])
+    }
+
+    @Test func `a send in a pipe goes on with its message after a restart of the daemon`() {
+        let io = RecordedIO()
+        io.replies = [
+            .raw(""), .fails(.notRunning(.unix(path: "/s"))), .json(202, #"{"id":"e1","state":"accepted"}"#),
+            .json(503, #"{"title":"starting","code":"STORAGE_UNAVAILABLE"}"#),
+            .json(200, #"{"entry":{},"run":{},"reply":"Done."}"#),
+        ]
+        #expect(io.run("send", "--wait", "x") == .ok)
+        #expect(io.output == "Done.\n")
+        let keys = Set(io.requests.compactMap { $0.split(separator: "\r\n").first { $0.hasPrefix("Idempotency-Key") } })
+        #expect(io.requests.count == 4 && keys.count == 1)
+        #expect(io.requests.last?.contains("Prefer: wait=596\r\n") == true)
+    }
+
+    @Test func `a daemon that is away for long is no restart`() {
+        let io = RecordedIO()
+        io.replies = [.json(202, #"{"id":"e1","state":"accepted"}"#)]
+        #expect(io.run("send", "--wait", "x") == .temporary)
+        #expect(io.slept.count == 60)
+        #expect(io.errors.contains("ladle outbox show e1"))
+    }
+
     @Test func `without an answer the same line may be typed again with its key`() throws {
         let io = RecordedIO()
         io.replies = [.raw(""), .json(202, #"{"id":"e1","state":"queued"}"#)]

@@ -47,6 +47,14 @@ package enum ClientError: Error, Equatable, Sendable {
         }
     }
 
+    /// A server that is being restarted fails so.
+    var isOfRestart: Bool {
+        switch self {
+        case .closed, .timeOut, .notRunning, .unreachable, .deleted: true
+        case .notAllowed, .notTrusted, .badAnswer: false
+        }
+    }
+
     /// Codes after which the request may have been carried out anyway.
     static let unansweredCodes = [Self.closed.code, Self.timeOut.code]
 

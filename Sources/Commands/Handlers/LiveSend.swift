@@ -8,7 +8,7 @@ import Synchronization
 /// it comes; a pipe gets the whole reply at the end.
 final class LiveSend {
     private let invocation: Invocation
-    private let deadline: Int64
+    private var wait: ReplyWait
     private let view: LiveView
     private let questions: ApprovalQuestions
     private var entry: JSONValue?
@@ -21,7 +21,7 @@ final class LiveSend {
 
     init(_ invocation: Invocation, seconds: Int64) {
         self.invocation = invocation
-        deadline = invocation.io.nowMilliseconds + seconds * 1000
+        wait = ReplyWait(invocation.io, seconds: seconds)
         view = LiveView(invocation.io)
         questions = ApprovalQuestions(invocation, view, on: .error)
     }
@@ -37,16 +37,7 @@ final class LiveSend {
             }
         }
         invocation.services.noteOnInterrupt { [sent] in sent.note }
-        let client = try invocation.client()
-        let other: ClientResponse?
-        do throws(ClientError) {
-            other = try client.lines(request.accepting("text/event-stream"), idleMilliseconds: remaining) { take($0) }
-        } catch {
-            // The message is on disk: even if the daemon is silent or restarts, the reply can still come.
-            if error == .timeOut || error == .closed, entry != nil { throw SendCommand.notYet(entry) }
-            throw CommandFailure(error)
-        }
-        if let other { throw CommandFailure(other) }
+        if let other = try follow(request) { throw CommandFailure(other) }
         if let failure { throw failure }
         if isJoined {
             view.end()
@@ -71,15 +62,37 @@ final class LiveSend {
         }
     }
 
+    /// Follows the message to its end, over restarts of Ladle.
+    /// - Returns: the answer if it is no stream.
+    private func follow(_ request: ClientRequest) throws(CommandFailure) -> ClientResponse? {
+        let client = try invocation.client()
+        let request = request.accepting("text/event-stream")
+        while true {
+            do throws(ClientError) {
+                let other = try client.lines(request, idleMilliseconds: wait.remaining) { take($0) }
+                let isStarting = other?.status == 503 && entry != nil
+                if isOver || (other != nil && !isStarting) { return other }
+            } catch {
+                // A message that was taken is on the disk, so its reply can still come.
+                guard entry != nil, error.isOfRestart else { throw CommandFailure(error) }
+            }
+            view.wait("ladle serve is away; it has the message on its disk")
+            guard wait.pauses() else { return nil }
+        }
+    }
+
+    private var isOver: Bool { end != nil || failure != nil || isJoined || wait.isOver }
+
     /// A run at work read the message, which has none of its own.
     private var isJoined: Bool { entry?["joinedRun"] != nil }
 
-    private var remaining: Int { Int(clamping: max(1, deadline - invocation.io.nowMilliseconds)) }
-
     /// One line of the stream; false ends it.
     private func take(_ line: [UInt8]) -> Bool {
-        if let event = Self.event(line) { handle(event.root) }
-        return end == nil && failure == nil && !isJoined && invocation.io.nowMilliseconds < deadline
+        if let event = Self.event(line) {
+            wait.answered()
+            handle(event.root)
+        }
+        return !isOver
     }
 
     /// The JSON of a `data:` line. Ladle writes the data of an event as one line.

@@ -84,9 +84,7 @@ enum SendCommand {
         if invocation.io.isErrorTerminal || invocation.io.isOutputTerminal, isForPeople {
             return try LiveSend(invocation, seconds: wait).run(request)
         }
-        let response = try invocation.perform(
-            request.field("Prefer", "wait=\(wait)").accepting("application/json", patience: Int(wait) * 1000 + 15_000)
-        )
+        let response = try reply(to: request, seconds: wait, invocation)
         if invocation.json {
             invocation.print(String(decoding: response.body, as: UTF8.self))
             return response.status == 200 ? .ok : .temporary
@@ -105,6 +103,44 @@ enum SendCommand {
         noteJoined(answer["entry"], invocation.io)
         printReply(answer["reply"]?.string ?? "", invocation.io)
         return .ok
+    }
+
+    /// Asks again where Ladle was restarted: 202 before the time is over says so, and so does a connection that broke.
+    private static func reply(
+        to request: ClientRequest,
+        seconds: Int64,
+        _ invocation: Invocation
+    ) throws(CommandFailure) -> ClientResponse {
+        let client = try invocation.client()
+        var wait = ReplyWait(invocation.io, seconds: seconds)
+        var taken: ClientResponse?
+        var mayBeTaken = false
+        while true {
+            let left = max(1, wait.remaining / 1000)
+            let asking = request.field("Prefer", "wait=\(left)")
+            let failure: CommandFailure
+            let patience = left * 1000 + 15_000
+            switch Result(catching: { () throws(ClientError) in
+                try client.perform(asking.accepting("application/json", patience: patience))
+            }) {
+            case .success(let response) where response.status == 202:
+                (taken, mayBeTaken) = (response, true)
+                failure = CommandFailure(response)
+                wait.answered()
+            case .success(let response):
+                failure = CommandFailure(response)
+                if response.head.status.isSuccess { return response }
+                guard mayBeTaken, response.status == 503 else { throw failure }
+            case .failure(let error):
+                mayBeTaken = mayBeTaken || error == .closed
+                failure = CommandFailure(error)
+                guard mayBeTaken, error.isOfRestart else { throw failure }
+            }
+            if !wait.pauses() {
+                if let taken { return taken }
+                throw failure
+            }
+        }
     }
 
     /// A message that a run at work read has no reply of its own.
