@@ -1,7 +1,7 @@
 #include "copenapi.h"
 
 // `openapi/embed` makes openapi.json and the next line, the SHA-256 of the two files one after the other.
-// d80ddc00ec56418644e437dbe52a3a235c9f7ce0f04c7032ed6a89f2451e7161
+// f17c72de5910de6fb30efdf447540a258ba5abe2fe07f41bac65d2a29b5bca47
 
 static const uint8_t yaml[] = {
 #embed "../../openapi/openapi.yaml"

@@ -102,7 +102,7 @@ package struct Attribution: Sendable {
             let key = row.idempotencyKey ?? row.runKey
             let mask = key.flatMap { MaskedKey($0) }
             self.init(
-                names: mask == nil ? key.map { [TranscriptRow.bareKey($0)] } ?? [] : [],
+                names: (mask == nil ? key.map { [TranscriptRow.bareKey($0)] } ?? [] : []) + row.joinedKeys,
                 mask: row.role == .user ? mask : nil,
                 isUser: row.role == .user,
                 words: row.role == .user ? Words.messages(of: row) : [],

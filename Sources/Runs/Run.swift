@@ -39,6 +39,8 @@ package struct Run: Sendable, Equatable {
     /// The message had begun to run before, in a process of the gateway that is gone. So the agent may have done the same work
     /// twice.
     package var executedAgain: Bool
+    /// The agent has handed its work over: what it says later comes in another run.
+    package var handedOver: Bool
     package var usage: TokenUsage?
 
     package init(
@@ -55,6 +57,7 @@ package struct Run: Sendable, Equatable {
         continuedAs: String? = nil,
         mayReturn: Bool = false,
         executedAgain: Bool = false,
+        handedOver: Bool = false,
         usage: TokenUsage? = nil
     ) {
         self.id = id
@@ -70,6 +73,7 @@ package struct Run: Sendable, Equatable {
         self.continuedAs = continuedAs
         self.mayReturn = mayReturn
         self.executedAgain = executedAgain
+        self.handedOver = handedOver
         self.usage = usage
     }
 
@@ -106,6 +110,7 @@ package struct Run: Sendable, Equatable {
             writer.member("continuedAs", continuedAs)
             if mayReturn { writer.member("mayReturn", true) }
             if executedAgain { writer.member("executedAgain", true) }
+            if handedOver { writer.member("handedOver", true) }
             writer.member("usage", usage)
         }
     }

@@ -41,6 +41,8 @@ enum RunEndTable {
         var mayComeBack = false
         /// Pages of this release name the runs under way.
         var pagesTellRuns = false
+        /// The gateway can be asked how this run ended.
+        var isAskedForEnd = false
     }
 
     enum Act: Sendable, Equatable {
@@ -96,10 +98,12 @@ enum RunEndTable {
         // The session's last end may be the refusal of this message. The gateway is asked about the message, and its answer ends
         // entry and run together.
         row("idle, and perhaps refused", .read) { $0.mayBeRefused },
+        row("idle, and asked for its end", .lookAgain) { $0.isAskedForEnd && !$0.isLongOver },
+        // The session's last end may be that of a run that left no rows.
         Row(
             name: "idle, and over",
             fits: { $0.lastEnd != nil || $0.isLongOver },
-            act: { .end(.reported($0.lastEnd)) }
+            act: { .end(.reported($0.isAskedForEnd ? nil : $0.lastEnd)) }
         ),
         row("idle, and over just now", .lookAgain) { _ in true },
     ]
@@ -144,6 +148,7 @@ extension RunEndTable.Look {
         mayComeBack =
             profile.resumesRuns && page.lastRunEnd == nil && message.isInTranscript && contact.mayComeBack(now: now)
         pagesTellRuns = profile.pagesTellRuns
+        isAskedForEnd = profile.tellsEndOfRun && run.conversation != nil
     }
 }
 

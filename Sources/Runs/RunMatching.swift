@@ -38,7 +38,7 @@ struct RunMatching: Sendable {
             }
             return memory[id]?.claimant(aheadMs: clockSkewMs)
         }
-        let rows = turns.map { turn in turn.row(names: turn.key.map { [memory.run(named: $0) ?? $0] } ?? []) }
+        let rows = turns.map { turn in turn.row(names: turn.keys.map { memory.run(named: $0) ?? $0 }) }
         return Attribution(rows, claimants, beginsInside: beginsInside).owners.mapValues(\.turn)
     }
 
@@ -46,13 +46,13 @@ struct RunMatching: Sendable {
     /// it name the run. The row's time says nothing of it: it is that of the message, however long the message waited.
     private func answerByName(_ turns: [TranscriptTurn], in memory: inout RunMemory, to changes: inout [RunChange]) {
         guard profile.rowsNameTheirRun else { return }
-        for turn in turns {
-            guard let key = turn.key, let id = memory.run(named: key), let waiting = memory[id],
+        for (turn, key) in turns.flatMap({ turn in turn.keys.map { (turn, $0) } }) {
+            guard let id = memory.run(named: key), let waiting = memory[id],
                 waiting.message.words != nil, waiting.mayBeAnotherRun,
-                let answer = turn.writingRun, id != answer
+                let answer = turn.writingRun.map(memory.resolved), id != answer
             else { continue }
-            // A run that answers another message of ours was joined by this one, or wrote rows behind it.
-            guard memory[answer]?.message.words == nil else { continue }
+            // A run that answers another message of ours wrote rows behind this one, unless the gateway joined the two.
+            guard memory[answer]?.message.words == nil || turn.keys.count > 1 else { continue }
             guard memory.has(answer) else {
                 // Ladle saw nothing of that run, so the message's run stands for it.
                 memory.alias(answer, to: id)

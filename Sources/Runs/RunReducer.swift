@@ -23,6 +23,7 @@ struct RunReducer: Sendable {
 
     private(set) var text = RunText()
     private var ending = Ending()
+    private var isHandedOver = false
     /// When Ladle learned that the run is over, although no event reported its end.
     private var overAt: Timestamp?
     /// The end is known. It is published at this time, or after the next page of the transcript.
@@ -158,6 +159,7 @@ struct RunReducer: Sendable {
             continuedAs: ending.continuedAs,
             mayReturn: ending.continuedAs == nil && mayReturn,
             executedAgain: ending.isAgain,
+            handedOver: isHandedOver && ending.end == .completed,
             usage: usageByRow.isEmpty ? finalUsage : usageByRow.values.reduce(TokenUsage(), +)
         )
     }
@@ -342,6 +344,7 @@ struct RunReducer: Sendable {
             if let failure = event.message?.failure {
                 return ending.turnedAway(failure, sequence: sequence, now: now)
             }
+            isHandedOver = event.isHandedOver
             ending.finished(withAnswer: message.wasSeenAtWork && said?.isEmpty == false)
             text.ended(with: said)
         case .aborted:
@@ -511,7 +514,7 @@ struct RunReducer: Sendable {
         text.beginAgain()
         times.forgetEnd()
         lastStop = nil
-        (overAt, endHeldUntil) = (nil, nil)
+        (overAt, endHeldUntil, isHandedOver) = (nil, nil, false)
         (wasHeld, hasGap, needsRows) = (false, false, false)
         doubted = nil
     }
@@ -531,6 +534,7 @@ struct RunReducer: Sendable {
                 error: run.error,
                 isAgain: run.executedAgain
             )
+            isHandedOver = run.handedOver
             if known.message?.hadBegun == true { ending.beganBefore() }
             // Work on the message shows that it was not refused, so its row proves its delivery.
             let isAtWork = !run.text.isEmpty || run.steps.contains { [.tool, .thinking].contains($0.kind) }

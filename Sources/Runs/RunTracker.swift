@@ -459,17 +459,38 @@ package struct RunTracker: Sendable {
         return wantsPageNow
     }
 
-    /// Runs of a session to ask the gateway about one by one, because a page did not settle them. Newer gateways are only asked
-    /// whether they refused to run our message.
-    package func questions(_ session: SessionKey, now: Timestamp) -> [String] {
+    package enum Question: Sendable, Equatable {
+        /// Whether the run is over, or its message was refused.
+        case state(of: String)
+        case end(of: String, conversation: String)
+    }
+
+    /// The questions about runs of a session that a page did not settle. Newer gateways are asked whether they refused to run our
+    /// message, the newest how a run ended.
+    package func questions(_ session: SessionKey, now: Timestamp) -> [Question] {
         guard let runs = memory[session: session] else { return [] }
-        return runs.active.filter { id in
+        return runs.active.compactMap { id in
             guard let reducer = memory[id], !reducer.contact.isProcessGone, !reducer.isOver,
-                profile.saysFailedAfterTheLastTry || !reducer.isAwaitingRetry
-            else { return false }
+                reducer.contact.isUncertain || reducer.contact.isSilent(now: now)
+            else { return nil }
+            if profile.tellsEndOfRun, reducer.hasBegun, let conversation = reducer.conversation {
+                return .end(of: id, conversation: conversation)
+            }
+            guard profile.saysFailedAfterTheLastTry || !reducer.isAwaitingRetry else { return nil }
             let isOpen = profile.pagesTellRuns ? reducer.message.mayBeRefused : reducer.publication.isStartPublished
-            return isOpen && (reducer.contact.isUncertain || reducer.contact.isSilent(now: now))
+            return isOpen ? .state(of: id) : nil
         }
+    }
+
+    /// Rows may have come after the last page, so the run's end waits for one more page.
+    package mutating func receive(_ answer: SessionsStatus.Output, run id: String, now: Timestamp) -> [RunChange] {
+        guard case .ended(let end) = answer, let reducer = memory[id], reducer.isActive, !reducer.isOver else {
+            return []
+        }
+        memory[id]?.end(.reported(Ending.How(end)), now: now)
+        memory[id]?.holdOver(until: now.adding(milliseconds: Self.lastPageMilliseconds), now: now)
+        wantsPageNow = true
+        return memory.takeEvictedEnds()
     }
 
     /// The answer about one run. Rows may have come after the last page, so the run's end waits for one more page.

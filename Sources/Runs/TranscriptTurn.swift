@@ -16,6 +16,9 @@ struct TranscriptTurn: Sendable {
     /// The user's message is not the one that the run answers: the run read it while it was at work.
     var isJoined: Bool { user?.joinedRun != nil }
 
+    /// The keys of its messages.
+    var keys: [String] { (key.map { [$0] } ?? []) + (user?.joinedKeys ?? []) }
+
     /// The run that wrote the rows, where they name it.
     var writingRun: String? { rows.lazy.compactMap(\.writingRun).first }
 
@@ -32,7 +35,7 @@ struct TranscriptTurn: Sendable {
     func row(names: [String] = []) -> Attribution.Row {
         Attribution.Row(
             names: names,
-            isNamed: key != nil,
+            isNamed: !keys.isEmpty,
             mask: user?.idempotencyKey.flatMap { MaskedKey($0) },
             isUser: user != nil,
             words: messages,

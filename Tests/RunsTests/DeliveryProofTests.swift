@@ -118,7 +118,7 @@ struct DeliveryProofTests: EvidenceScene {
             tracker.relink(now: after(1_000))
             let rows = page([user("story", at: 0, key: "k")], status: "running", active: true)
             _ = tracker.receive(history: rows, session: main, now: after(1_100))
-            #expect(tracker.questions(main, now: after(1_100)) == ["k"])
+            #expect(tracker.questions(main, now: after(1_100)) == [.state(of: "k")])
             #expect(tracker.receive(word, run: "k", now: after(1_200)).first == expected)
         }
     }
@@ -169,7 +169,7 @@ struct DeliveryProofTests: EvidenceScene {
         tracker.relink(process: .same, now: after(1_000))
         let rows = page([user("story", at: 20, key: "k")], status: "failed")
         #expect(tracker.receive(history: rows, session: main, now: after(1_100)).isEmpty)
-        #expect(tracker.questions(main, now: after(1_200)) == ["k"])
+        #expect(tracker.questions(main, now: after(1_200)) == [.state(of: "k")])
         let words = "Error: reply session initialization conflicted for agent:main:main"
         #expect(tracker.receive(.failed(words), run: "k", now: after(1_300)) == [.refused("k", reason: words)])
     }

@@ -32,7 +32,7 @@ struct RetriedErrorTests: EvidenceScene {
             now: now
         )
         #expect(tracker.looks(after(RunContact.silence)) == [main])
-        #expect(tracker.questions(main, now: after(RunContact.silence)) == ["k"])
+        #expect(tracker.questions(main, now: after(RunContact.silence)) == [.state(of: "k")])
         _ = tracker.receive(.failed("429"), run: "k", now: after(RunContact.silence + 10))
         let rows = page([user("story", at: 0), answer("", at: 900, "error")])
         let run = ends(tracker.receive(history: rows, session: main, now: after(RunContact.silence + 100))).first
@@ -46,7 +46,7 @@ struct RetriedErrorTests: EvidenceScene {
         tracker.linkOpened(process: .same, now: after(3_000))
         let rows = page([user("story", at: 0), answer("", at: 900, "error")])
         _ = tracker.receive(history: rows, session: main, now: after(3_100))
-        #expect(tracker.questions(main, now: after(3_100)) == ["k"])
+        #expect(tracker.questions(main, now: after(3_100)) == [.state(of: "k")])
         _ = tracker.receive(.failed("500"), run: "k", now: after(3_200))
         #expect(tracker.questions(main, now: after(4_000)).isEmpty)
         #expect(ends(tracker.tick(now: after(60_000))).isEmpty)
@@ -69,7 +69,7 @@ struct RetriedErrorTests: EvidenceScene {
         tracker.linkOpened(process: .same, now: after(1_000))
         let rows = page([user("one", at: -900), answer("One.", at: -500)], status: "done")
         #expect(tracker.receive(history: rows, session: main, now: after(1_100)).isEmpty)
-        #expect(tracker.questions(main, now: after(1_100)) == ["k"])
+        #expect(tracker.questions(main, now: after(1_100)) == [.state(of: "k")])
         #expect(tracker.receive(.ended, run: "k", now: after(1_200)).isEmpty)
         #expect(tracker.receive(.failed("busy"), run: "k", now: after(1_300)).isEmpty)
         let reason = "Error: reply session initialization conflicted for agent:main:main"

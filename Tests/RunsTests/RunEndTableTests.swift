@@ -67,6 +67,14 @@ import Testing
         Case("idle, and over", .end(.reported(nil))) {
             ($0.isDoubtful, $0.isSessionIdle, $0.isStored, $0.isLongOver) = (true, true, true, true)
         },
+        Case("idle, and asked for its end", .lookAgain) {
+            ($0.isDoubtful, $0.isSessionIdle, $0.hasBegun, $0.lastEnd) = (true, true, true, .failed)
+            $0.isAskedForEnd = true
+        },
+        Case("idle, and over", .end(.reported(nil))) {
+            ($0.isDoubtful, $0.isSessionIdle, $0.hasBegun, $0.lastEnd) = (true, true, true, .failed)
+            ($0.isAskedForEnd, $0.isLongOver) = (true, true)
+        },
         Case("idle, and over just now", .lookAgain) {
             ($0.isDoubtful, $0.isSessionIdle, $0.hasBegun) = (true, true, true)
         },

@@ -101,7 +101,7 @@ struct RunEvidenceTests: EvidenceScene {
         let rows = page([user("tool", at: 0), answer("", at: 500, "toolUse")])
         for minute in Int64(1)...30 {
             #expect(ends(tracker.receive(history: rows, session: main, now: after(minute * 60_000))).isEmpty)
-            #expect(tracker.questions(main, now: after(minute * 60_000)) == ["k"])
+            #expect(tracker.questions(main, now: after(minute * 60_000)) == [.state(of: "k")])
             _ = tracker.receive(.unknown, run: "k", now: after(minute * 60_000))
             #expect(ends(tracker.tick(now: after(minute * 60_000))).isEmpty)
         }

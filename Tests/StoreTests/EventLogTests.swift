@@ -241,7 +241,7 @@ struct `Runs, messages and values` {
         whole.text = "Half of \u{0} an answer"
         whole.error = "gone"
         whole.continuedAs = "r2"
-        (whole.mayReturn, whole.executedAgain, whole.isTruncated) = (true, true, true)
+        (whole.mayReturn, whole.executedAgain, whole.isTruncated, whole.handedOver) = (true, true, true, true)
         var usage = TokenUsage()
         usage.input = 7
         usage.totalTokens = 7

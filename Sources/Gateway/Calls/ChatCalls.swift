@@ -113,6 +113,16 @@ package struct ChatSend: GatewayCall {
 package struct ChatHistory: GatewayCall {
     package enum RunEnd: Sendable {
         case completed, failed, aborted
+
+        /// Nil unless the session's last run has ended.
+        init?(status: String?) {
+            switch status {
+            case "done": self = .completed
+            case "killed": self = .aborted
+            case "failed", "timeout": self = .failed
+            default: return nil
+            }
+        }
     }
 
     /// The state of a message at a gateway that keeps messages on its disk before it runs them.
@@ -155,7 +165,13 @@ package struct ChatHistory: GatewayCall {
 
         package init(_ payload: JSONValue) {
             let messages = payload["messages"]
-            rows = TranscriptRow.list(messages)
+            let joined = Self.joinedKeys(payload)
+            rows = TranscriptRow.list(messages).map { row in
+                guard row.role == .user, let keys = row.id.flatMap({ joined[$0] }) else { return row }
+                var row = row
+                row.joinedKeys = keys
+                return row
+            }
             messageCount = messages?.count ?? 0
             byteCount = payload.raw.count
             conversation = payload["sessionId"]?.identifier
@@ -170,13 +186,21 @@ package struct ChatHistory: GatewayCall {
             // The whole set of a page counts more than the gateway's summary of it.
             hasActiveRun = activeRuns.map { !$0.isEmpty } ?? session?["hasActiveRun"]?.bool
             lastRunStart = GatewayTime.read(session?["startedAt"])
-            lastRunEnd =
-                switch session?["status"]?.string {
-                case "done": .completed
-                case "killed": .aborted
-                case "failed", "timeout": .failed
-                default: nil
+            lastRunEnd = RunEnd(status: session?["status"]?.string)
+        }
+
+        /// Keys of messages by the row that has them, where a gateway has joined several into one.
+        private static func joinedKeys(_ payload: JSONValue) -> [String: [String]] {
+            var keys: [String: [String]] = [:]
+            for list in [payload["inputReceipts"], payload["inputConsumptions"]].compactMap(\.self) {
+                for receipt in list.elements.prefix(GatewayLimits.historyRows) {
+                    guard let row = receipt["consumedByEventId"]?.identifier, let key = receipt["runId"]?.identifier,
+                        keys[row]?.contains(key) != true
+                    else { continue }
+                    keys[row, default: []].append(key)
                 }
+            }
+            return keys
         }
 
         /// A message that waits no more keeps its receipt; its item in the list says what became of it.

@@ -29,6 +29,8 @@ package struct ChatEvent: RunEvent {
     /// The part to append if there is no message, or with `replaces` the whole text.
     package var deltaText: ArraySlice<UInt8>? { payload["deltaText"]?.utf8 }
     package var replaces: Bool { payload["replace"]?.bool ?? false }
+    /// The newest gateways: the agent has handed its work over, and goes on with it outside of this run.
+    package var isHandedOver: Bool { payload["yielded"]?.bool ?? false }
     package var errorMessage: String? { payload["errorMessage"]?.string }
     package var usage: TokenUsage? { TokenUsage(payload["usage"]) ?? message?.usage }
 

@@ -5,6 +5,7 @@ package enum GatewayRequest {
     /// Methods that change nothing, so that repeating them is harmless.
     package static let readMethods: Set<String> = [
         AgentWait.method, AgentsList.method, AgentsFilesGet.method, ChatHistory.method, SessionsList.method,
+        SessionsStatus.method,
         ExecApprovalList.method, PluginApprovalList.method, SystemAgentApprovalList.method, ModelsList.method,
         UsageStatus.method, UsageCost.method,
         SessionsUsage.method, CronList.method, CronRuns.method,

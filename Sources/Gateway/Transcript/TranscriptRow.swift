@@ -23,6 +23,8 @@ package struct TranscriptRow: Sendable {
     package let writingRun: String?
     /// The run at work that read this message of a user, as the newest gateways name it. The message has no run of its own.
     package let joinedRun: String?
+    /// Keys of messages that a busy gateway joined into this row. The page names them, and the row has no key.
+    package internal(set) var joinedKeys: [String] = []
     package let blocks: [TranscriptBlock]
     package let stopReason: StopReason?
     package let errorMessage: String?

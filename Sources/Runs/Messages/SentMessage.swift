@@ -73,8 +73,8 @@ extension [SentMessage] {
         let rows = turns.enumerated().map { place, turn in
             // The answer to a gateway's own prompt may be our message's; the prompt is not.
             guard let user = turn.user, !user.resumesUnnamedTurn else { return Attribution.Row(isUser: false, at: nil) }
-            var row = turn.row(names: [user.runKey, runs[place], user.identity].compactMap { $0 })
-            row.isNamed = user.runKey != nil
+            var row = turn.row(names: [user.runKey, runs[place], user.identity].compactMap { $0 } + user.joinedKeys)
+            row.isNamed = user.runKey != nil || !user.joinedKeys.isEmpty
             return row
         }
         let attribution = Attribution(rows, map(\.claimant))

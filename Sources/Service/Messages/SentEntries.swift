@@ -49,7 +49,9 @@ struct SentEntries: Sendable {
         }
     }
 
-    static func keys(of rows: [TranscriptRow]) -> [String] { rows.compactMap { $0.role == .user ? $0.runKey : nil } }
+    static func keys(of rows: [TranscriptRow]) -> [String] {
+        rows.flatMap { $0.role == .user ? [$0.runKey].compactMap(\.self) + $0.joinedKeys : [] }
+    }
 
     func attachments(of id: String) -> [MessageAttachment] { Self.attachments(files[id] ?? []) }
 

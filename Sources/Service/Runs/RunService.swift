@@ -303,13 +303,26 @@ package final class RunService {
 
     /// Asks the gateway about the runs that the page left open.
     private func ask(about session: SessionKey, on loop: isolated EventLoop) {
-        for run in tracker.questions(session, now: loop.wallClock) {
-            gateway.call(AgentWait(runId: run), on: loop) { [weak self] result in
-                guard let self, case .success(let answer) = result else { return }
-                self.publish(self.tracker.receive(answer, run: run, now: loop.wallClock), on: loop)
-                if self.tracker.takePageRequest() { self.look(on: loop) }
+        for question in tracker.questions(session, now: loop.wallClock) {
+            switch question {
+            case .state(let run):
+                gateway.call(AgentWait(runId: run), on: loop) { [weak self] result in
+                    guard let self, case .success(let answer) = result else { return }
+                    self.answered(self.tracker.receive(answer, run: run, now: loop.wallClock), on: loop)
+                }
+            case .end(let run, let conversation):
+                let call = SessionsStatus(key: session.text, conversation: conversation, run: run)
+                gateway.call(call, on: loop) { [weak self] result in
+                    guard let self, case .success(let answer) = result else { return }
+                    self.answered(self.tracker.receive(answer, run: run, now: loop.wallClock), on: loop)
+                }
             }
         }
+    }
+
+    private func answered(_ changes: [RunChange], on loop: isolated EventLoop) {
+        publish(changes, on: loop)
+        if tracker.takePageRequest() { look(on: loop) }
     }
 
     // MARK: Runs from the database

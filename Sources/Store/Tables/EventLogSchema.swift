@@ -94,6 +94,11 @@ package enum EventLogSchema {
                 ALTER TABLE run ADD COLUMN begun_before INTEGER NOT NULL DEFAULT 0;
                 """
         ),
+        Migration(
+            module: "eventlog",
+            version: 9,
+            script: "ALTER TABLE run ADD COLUMN handed_over INTEGER NOT NULL DEFAULT 0;"
+        ),
         EventTable.checksum,
     ]
 

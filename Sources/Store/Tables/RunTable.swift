@@ -19,14 +19,14 @@ package struct RunTable {
     package func save(_ run: Run) throws(SQLiteError) {
         try connection.run(
             """
-            INSERT INTO run(\(Self.columns)) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            INSERT INTO run(\(Self.columns)) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             ON CONFLICT(id) DO UPDATE SET session = excluded.session, state = excluded.state,
             started_at = excluded.started_at, ended_at = excluded.ended_at, end_kind = excluded.end_kind,
             text = excluded.text, error = excluded.error, continued_as = excluded.continued_as,
             tokens_in = excluded.tokens_in, tokens_out = excluded.tokens_out, cache_read = excluded.cache_read,
             cache_write = excluded.cache_write, tokens = excluded.tokens, cost = excluded.cost,
             may_return = excluded.may_return, executed_again = excluded.executed_again,
-            truncated = excluded.truncated
+            truncated = excluded.truncated, handed_over = excluded.handed_over
             """,
             run.id,
             run.session.text,
@@ -45,7 +45,8 @@ package struct RunTable {
             run.usage?.cost,
             run.mayReturn ? 1 : 0,
             run.executedAgain ? 1 : 0,
-            run.isTruncated ? 1 : 0
+            run.isTruncated ? 1 : 0,
+            run.handedOver ? 1 : 0
         )
     }
 
@@ -199,7 +200,7 @@ package struct RunTable {
 
     private static let columns = """
         id, session, state, started_at, ended_at, end_kind, text, error, continued_as, tokens_in, tokens_out, cache_read,
-        cache_write, tokens, cost, may_return, executed_again, truncated
+        cache_write, tokens, cost, may_return, executed_again, truncated, handed_over
         """
 
     private static func run(_ row: SQLiteRow) throws(SQLiteError) -> Run {
@@ -219,6 +220,7 @@ package struct RunTable {
             continuedAs: row.optionalString(8),
             mayReturn: row.int(15) == 1,
             executedAgain: row.int(16) == 1,
+            handedOver: row.int(18) == 1,
             usage: usage(row)
         )
     }
