@@ -1,7 +1,7 @@
 #include "copenapi.h"
 
 // `openapi/embed` makes openapi.json and the next line, the SHA-256 of the two files one after the other.
-// f17c72de5910de6fb30efdf447540a258ba5abe2fe07f41bac65d2a29b5bca47
+// 7a705dbe93974cf77dc49039ff2b17d72abf7eeb634bee2b70a5ffad998e3ab1
 
 static const uint8_t yaml[] = {
 #embed "../../openapi/openapi.yaml"

@@ -90,7 +90,9 @@ import Testing
             case .upTo(_, let types): types
             case .message: MessageRequest.types
             }
-        #expect(types(operation.json["requestBody"]) == Set(taken.map(\.essence)))
+        // Some generators cannot make a client of a body with two names for JSON; the document says of every PATCH that it has both.
+        let named = route.method == .patch ? taken.filter { $0 != .json } : taken
+        #expect(types(operation.json["requestBody"]) == Set(named.map(\.essence)))
         let successes = operation.json["responses"]?.members.filter { $0.key.hasPrefix("2") } ?? []
         let answered = successes.reduce(into: Set<String>()) { $0.formUnion(types(resolved($1.value))) }
         let isEmpty = successes.allSatisfy { $0.key == "204" }
