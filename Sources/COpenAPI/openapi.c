@@ -1,7 +1,7 @@
 #include "copenapi.h"
 
 // `openapi/embed` makes openapi.json and the next line, the SHA-256 of the two files one after the other.
-// 7a705dbe93974cf77dc49039ff2b17d72abf7eeb634bee2b70a5ffad998e3ab1
+// 1bf7a1f5190f59e340c73fd4e13654ee53651904d5ada06f0de9377346b3d509
 
 static const uint8_t yaml[] = {
 #embed "../../openapi/openapi.yaml"

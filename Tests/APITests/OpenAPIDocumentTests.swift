@@ -105,7 +105,7 @@ import Testing
             for (type, content) in operation.json["requestBody"]?["content"]?.members.map({ ($0.key, $0.value) }) ?? []
             where type.hasSuffix("json") {
                 let schema = resolved(try #require(content["schema"], "\(operation.path)"))
-                let choices = schema["anyOf"]?.elements.map(resolved) ?? []
+                let choices = schema["oneOf"]?.elements.map(resolved) ?? []
                 let parts = [schema] + ["then", "else"].compactMap { schema[$0].map(resolved) } + choices
                 let isClosed = parts.contains { $0["additionalProperties"]?.bool == false }
                 #expect(isClosed == route?.refusesUnknownFields, "\(operation.method) \(operation.path)")

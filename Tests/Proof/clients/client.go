@@ -22,11 +22,14 @@ func main() {
 	client := ladle.NewAPIClient(configuration)
 	ctx := context.WithValue(context.Background(), ladle.ContextAccessToken, os.Getenv("LADLE_TOKEN"))
 
+	start, _, err := client.EventsAPI.StreamEvents(ctx).Poll(0).Execute()
+	must(err)
 	message := ladle.NewMessageInput()
 	message.SetText("echo " + name)
 	message.SetSession(name)
-	reply, _, err := client.MessagesAPI.SendMessage(ctx).MessageInput(*message).Wait(30).Execute()
+	sent, _, err := client.MessagesAPI.SendMessage(ctx).MessageInput(*message).Wait(30).Execute()
 	must(err)
+	reply := sent.Reply
 	run, _, err := client.RunsAPI.GetRun(ctx, reply.Entry.Id).Execute()
 	must(err)
 	history, _, err := client.MessagesAPI.ListMessages(ctx).Session(name).Execute()
@@ -34,6 +37,15 @@ func main() {
 	texts := []string{}
 	for _, one := range history.Messages {
 		texts = append(texts, one.Text)
+	}
+	// Each event is of the type that it says.
+	page, _, err := client.EventsAPI.StreamEvents(ctx).Poll(0).Since(start.Cursor).Session(name).Types("run.*").Execute()
+	must(err)
+	ended := ""
+	for _, event := range page.Events {
+		if event.RunEndedEvent != nil {
+			ended = event.RunEndedEvent.Run.Text
+		}
 	}
 
 	_, answer, err := client.IdentityAPI.GetIdentity(ctx).Execute()
@@ -57,7 +69,7 @@ func main() {
 		names = append(names, one.Name)
 	}
 	must(json.NewEncoder(os.Stdout).Encode(map[string]any{
-		"session": reply.Entry.Session, "reply": reply.Reply, "run": run.State, "history": texts,
+		"session": reply.Entry.Session, "reply": reply.Reply, "run": run.State, "history": texts, "ended": ended,
 		"vibe": changed.Fields.GetVibe(), "refused": refused.StatusCode, "code": problem.Code,
 		"revoked": revoked.StatusCode, "tokens": names,
 	}))
