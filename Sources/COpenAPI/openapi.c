@@ -1,7 +1,7 @@
 #include "copenapi.h"
 
 // `openapi/embed` makes openapi.json and the next line, the SHA-256 of the two files one after the other.
-// 1bf7a1f5190f59e340c73fd4e13654ee53651904d5ada06f0de9377346b3d509
+// f729c08abe60ebfa2314b45dce2b0ba3c49282fbf094d51ad3ebab1139444fff
 
 static const uint8_t yaml[] = {
 #embed "../../openapi/openapi.yaml"

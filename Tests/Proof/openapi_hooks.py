@@ -63,6 +63,9 @@ def before_call(context, case, kwargs):
     """Streams and waits end soon, times lie ahead, keys are new, agents exist, and every form of an answer is asked for in turn."""
     operation = case.operation.definition.raw["operationId"]
     query = case.query if isinstance(case.query, dict) else {}
+    if is_positive(case):
+        for name in flags(case.operation.definition.raw) & query.keys():
+            query[name] = {"true": ("true", "1", ""), "false": ("false", "0")}.get(str(query[name]).lower(), (query[name],))[0 if next(turns) % 2 else -1]
     if operation == "streamEvents":
         shorten(query, "timeout", 1, always="poll" not in query)
         shorten(query, "poll", 0)
@@ -100,6 +103,12 @@ def before_call(context, case, kwargs):
             case.headers["Accept"] = forms[next(turns) % len(forms)]
 
 
+def flags(operation):
+    """The names of the parameters that are true or false, which the document lets be written in other ways too, in words."""
+    return {resolved(one)["name"] for one in operation.get("parameters", ())
+            if resolved(one)["schema"].get("$ref", "").endswith("/Flag")}
+
+
 def without_stream(forms):
     return [form for form in forms if form != "text/event-stream"]
 
@@ -134,8 +143,10 @@ def answer_types(operation):
 
 @schemathesis.hook
 def filter_case(context, case):
-    """The token in use stays, text, as a form that is none is, has no type to be wrong about, and a request line that is too long
+    """The token in use stays, a flag may be written as a number or bare, text, as a form that is none is, has no type to be wrong about, and a request line that is too long
     is refused before its operation is known, as the document says in words."""
+    if any(str((case.query or {}).get(name)) in ("0", "1", "") for name in flags(case.operation.definition.raw)) and not is_positive(case):
+        return False
     if len(json.dumps(case.query or {}, default=str)) + len(json.dumps(case.path_parameters or {}, default=str)) > LONGEST_LINE:
         return False
     if case.media_type == "application/x-www-form-urlencoded" and not is_positive(case):
