@@ -63,9 +63,6 @@ def before_call(context, case, kwargs):
     """Streams and waits end soon, times lie ahead, keys are new, agents exist, and every form of an answer is asked for in turn."""
     operation = case.operation.definition.raw["operationId"]
     query = case.query if isinstance(case.query, dict) else {}
-    if is_positive(case):
-        for name in flags(case.operation.definition.raw) & query.keys():
-            query[name] = {"true": ("true", "1", ""), "false": ("false", "0")}.get(str(query[name]).lower(), (query[name],))[0 if next(turns) % 2 else -1]
     if operation == "streamEvents":
         shorten(query, "timeout", 1, always="poll" not in query)
         shorten(query, "poll", 0)
