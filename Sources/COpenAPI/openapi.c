@@ -1,7 +1,7 @@
 #include "copenapi.h"
 
 // `openapi/embed` makes openapi.json and the next line, the SHA-256 of the two files one after the other.
-// f729c08abe60ebfa2314b45dce2b0ba3c49282fbf094d51ad3ebab1139444fff
+// fdc74f016c3181efeed062814cad7d738dc35540e1ff45caef40f97b2f4a8c55
 
 static const uint8_t yaml[] = {
 #embed "../../openapi/openapi.yaml"

@@ -16,6 +16,7 @@ package final class DemoGatewayModel: DemoGatewayCore {
     private let usage: DemoUsage
     private let jobs: DemoJobs
     private let nodes: DemoNodes
+    private let media: DemoMedia
     private var admission: DemoAdmission
     private var hasStopped = false
 
@@ -37,6 +38,7 @@ package final class DemoGatewayModel: DemoGatewayCore {
         usage = DemoUsage(host)
         jobs = DemoJobs(host, dispatcher)
         nodes = DemoNodes(host)
+        media = DemoMedia(host)
         admission = DemoAdmission(options, primitives, devices: disk?.devices)
         tickLater()
         announceHealthLater()
@@ -296,6 +298,8 @@ package final class DemoGatewayModel: DemoGatewayCore {
         case "agents.files.get": host.agents.getFile(request)
         case "agents.files.set": host.agents.setFile(request)
         case "agent.wait": chat.wait(request)
+        case "artifacts.download": media.download(request)
+        case "artifacts.list": media.list(request)
         case "agents.list": .ok(host.agents.list(mainKey: options.mainKey))
         case "chat.abort": chat.abort(request)
         case "chat.history": chat.history(request)
@@ -327,6 +331,7 @@ package final class DemoGatewayModel: DemoGatewayCore {
         case "sessions.list": host.sessions.list(request)
         case "sessions.status": host.sessions.status(request)
         case "sessions.subscribe": host.sessions.subscribe(request)
+        case "tts.speak": media.speak(request)
         case "sessions.usage": usage.sessions(request)
         case "usage.cost": usage.cost(request)
         case "usage.status": usage.status()

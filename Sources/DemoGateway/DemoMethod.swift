@@ -69,6 +69,8 @@ struct DemoMethod: Sendable {
     private static let laterAgentID = ParamsRule.text("agentId").since(.june)
     private static let file: [ParamsRule] = [.text("agentId").required, .text("name").required]
 
+    private static let artifact: [ParamsRule] = [.text("sessionKey"), .text("runId"), .text("agentId")]
+
     private static let range: [ParamsRule] = [
         .date("startDate"), .date("endDate"), .choice("mode", ["utc", "gateway", "specific"]),
         ParamsRule(name: "utcOffset", kind: .utcOffset), laterAgentID, .choice("agentScope", ["all"]).since(.june),
@@ -245,6 +247,14 @@ struct DemoMethod: Sendable {
                 .choice("scope", ["job", "all"]), .text("id"), .text("jobId"), .number("limit", from: 1, to: 200),
                 .number("offset"), .choice("sortDir", ["asc", "desc"]), .text("runId").since(.june),
             ]
+        ),
+        DemoMethod(name: "tts.speak", scope: write, rules: [.text("text", atLeast: 0).required], since: .autumn),
+        DemoMethod(name: "artifacts.list", scope: read, rules: artifact, since: .june),
+        DemoMethod(
+            name: "artifacts.download",
+            scope: read,
+            rules: artifact + [.text("artifactId").required],
+            since: .june
         ),
         DemoMethod(name: "device.pair.list", scope: pairing, rules: []),
         DemoMethod(name: "node.pair.list", scope: pairing, rules: []),

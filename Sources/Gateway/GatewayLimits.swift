@@ -19,6 +19,10 @@ package enum GatewayLimits {
     package static let questionOptions = 8
     /// Most models of a list: the whole catalogue of a release of 2026 has some hundreds.
     static let models = 4_096
+    /// Most artifacts of a session.
+    static let artifacts = 1_000
+    /// Most permissions of a list; gateways list as many.
+    static let approvalGrants = 500
     /// Most jobs of a list, and most of their runs on a page: a household has some ten.
     package static let automations = 1_000
     /// Most nodes of a list, and most commands and permissions of each: a household has some ten nodes with some dozens

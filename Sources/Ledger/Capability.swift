@@ -6,6 +6,7 @@ import Gateway
 package enum Capability: String, CaseIterable, Sendable {
     case approvals
     case approvalsPending = "approvals.pending"
+    case artifacts
     case automations
     /// Running a job now, and switching one on or off.
     case automationsRun = "automations.run"
@@ -21,6 +22,8 @@ package enum Capability: String, CaseIterable, Sendable {
     case sessionsDelete = "sessions.delete"
     case sessionsPatch = "sessions.patch"
     case sessionsReset = "sessions.reset"
+    /// A message read aloud.
+    case speech
     /// The cost of one agent.
     case usageAgents = "usage.agents"
     case usageCost = "usage.cost"
@@ -38,6 +41,7 @@ package enum Capability: String, CaseIterable, Sendable {
         switch self {
         case .approvals: (["exec.approval.resolve", "plugin.approval.resolve", "approval.resolve"], "2026.3")
         case .approvalsPending: (["exec.approval.list", "plugin.approval.list"], "2026.4")
+        case .artifacts: (["artifacts.list"], "2026.6")
         case .automations: (["cron.list"], "2026.3")
         case .automationsRun: (["cron.run"], "2026.3")
         case .eventsSessions: (["sessions.subscribe"], "2026.3.24")
@@ -52,6 +56,7 @@ package enum Capability: String, CaseIterable, Sendable {
         case .sessionsDelete: (["sessions.delete"], "2026.3")
         case .sessionsPatch: (["sessions.patch"], "2026.3")
         case .sessionsReset: (["sessions.reset"], "2026.3")
+        case .speech: (["tts.speak"], "2026.7")
         case .usageAgents: (["usage.cost"], "2026.5")
         case .usageCost: (["usage.cost"], "2026.3")
         case .usageLimits: (["usage.status"], "2026.3")

@@ -73,6 +73,8 @@ package final class Services: ServiceEventReceiver {
     let messageReader: MessageReader
     package let messages: MessageService
     package let messagePages: MessagePages
+    package let speech: SpeechService
+    package let artifacts: ArtifactService
     package let intake: MessageIntake
     package let outboxReader: OutboxReader
     package let sessionModel: SessionModel
@@ -165,6 +167,8 @@ package final class Services: ServiceEventReceiver {
             messages: messageReader,
             conversations: conversations
         )
+        speech = SpeechService(gateway: gateway, messages: messagePages)
+        artifacts = ArtifactService(gateway: gateway, runs: runs)
         intake = MessageIntake(
             feed: feed,
             events: events,

@@ -36,7 +36,7 @@ NEEDS = {
             "listApprovals getApproval listMessages listOutbox getEntry getProfile listRuns getRun listSessions getStatus createTicket "
              "listModels getUsage getUsageCost listSessionUsage getSession markSessionRead listQuestions getQuestion "
              "listNotifications getQuietHours listNotificationRules getNotificationRule listSinks getSink listAutomations "
-             "getAutomation listAutomationRuns listNodes getNode",
+             "getAutomation listAutomationRuns listNodes getNode speakMessage listArtifacts getArtifact",
     "send": "createNotification sendMessage cancelEntry retryEntry abortRun abortSession wakeAgent",
     "identity": "patchIdentity putIdentity deleteAvatar putAvatar patchProfile putProfile",
     "control": "createSession patchSession deleteSession resetSession compactSession patchAutomation runAutomation",

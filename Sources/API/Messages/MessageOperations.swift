@@ -30,6 +30,15 @@ enum MessageOperations {
             query: ["force", "mode", "session", "thinking", "wait"],
             handler: AcceptMessage.handle
         ),
+        Route(
+            "speakMessage",
+            .get,
+            "/v1/messages/{id}/speech",
+            scope: .read,
+            produces: SpeechOperation.types,
+            query: ["session"],
+            handler: Route.flow(SpeechOperation.handle)
+        ),
     ]
 
     static func list(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {

@@ -9,6 +9,7 @@ package enum RouteTable {
         RunOperations.routes,
         AbortOperations.routes,
         SessionOperations.routes,
+        ArtifactOperations.routes,
         AutomationOperations.routes,
         EventStreamOperation.routes,
         GlanceOperation.routes,

@@ -82,6 +82,8 @@ package enum ProblemCode: String, CaseIterable, Sendable {
     case entryUnconfirmed = "ENTRY_UNCONFIRMED"
     case alreadyDispatched = "ALREADY_DISPATCHED"
     case notRetryable = "NOT_RETRYABLE"
+    case messageNotFound = "MESSAGE_NOT_FOUND"
+    case speechBusy = "SPEECH_BUSY"
 
     // Approvals.
     case approvalNotFound = "APPROVAL_NOT_FOUND"
@@ -98,6 +100,8 @@ package enum ProblemCode: String, CaseIterable, Sendable {
     case labelTaken = "LABEL_TAKEN"
     case outboxNotEmpty = "OUTBOX_NOT_EMPTY"
     case unknownModel = "UNKNOWN_MODEL"
+    case artifactNotFound = "ARTIFACT_NOT_FOUND"
+    case artifactElsewhere = "ARTIFACT_ELSEWHERE"
 
     // Questions.
     case questionNotFound = "QUESTION_NOT_FOUND"
@@ -139,6 +143,7 @@ package enum ProblemCode: String, CaseIterable, Sendable {
     case gatewayError = "GATEWAY_ERROR"
     case gatewayRefused = "GATEWAY_REFUSED"
     case gatewayAnswerUnreadable = "GATEWAY_ANSWER_UNREADABLE"
+    case gatewayAnswerTooLarge = "GATEWAY_ANSWER_TOO_LARGE"
     case unknownAgent = "UNKNOWN_AGENT"
     case avatarIsRemote = "AVATAR_IS_REMOTE"
     case agentDidNotAnswer = "AGENT_DID_NOT_ANSWER"
@@ -272,6 +277,8 @@ package enum ProblemCode: String, CaseIterable, Sendable {
         case .entryUnconfirmed: Kind(.conflict, "Entry unconfirmed")
         case .alreadyDispatched: Kind(.conflict, "Already dispatched")
         case .notRetryable: Kind(.conflict, "Not retryable")
+        case .messageNotFound: Kind(.notFound, "Not found")
+        case .speechBusy: Kind(.serviceUnavailable, "Speech busy", retryAfterMs: 2000)
 
         case .approvalNotFound: Kind(.notFound, "Not found")
         case .approvalResolved: Kind(.conflict, "Already decided")
@@ -291,6 +298,8 @@ package enum ProblemCode: String, CaseIterable, Sendable {
         case .labelTaken: Kind(.conflict, "Label taken")
         case .outboxNotEmpty: Kind(.conflict, "Outbox not empty")
         case .unknownModel: Kind(.unprocessableContent, "Unknown model")
+        case .artifactNotFound: Kind(.notFound, "Not found")
+        case .artifactElsewhere: Kind(.badGateway, "Artifact elsewhere")
 
         case .questionNotFound: Kind(.notFound, "Not found")
         case .questionResolved: Kind(.conflict, "Already answered")
@@ -334,6 +343,7 @@ package enum ProblemCode: String, CaseIterable, Sendable {
         case .gatewayError: Kind(.badGateway, "Gateway error")
         case .gatewayRefused: Kind(.badGateway, "The gateway refused")
         case .gatewayAnswerUnreadable: Kind(.badGateway, "Gateway answer unreadable")
+        case .gatewayAnswerTooLarge: Kind(.badGateway, "Gateway answer too large")
         case .unknownAgent: Kind(.notFound, "Unknown agent")
         case .avatarIsRemote: Kind(.notFound, "Not found")
         case .agentDidNotAnswer: Kind(.badGateway, "The agent did not answer", retryable: true)

@@ -133,6 +133,34 @@ package final class MessagePages {
         }
     }
 
+    /// One message, whole if the gateway gives it; nil if the session has none of this id that Ladle can find.
+    package func find(
+        _ id: String,
+        in session: String,
+        on loop: isolated EventLoop,
+        completion: @escaping (Result<ChatMessage?, ServiceFault>) -> Void
+    ) {
+        feed.read(on: loop) { tables in
+            try tables.messages.message(session: session, id: id)?.body
+        } completion: { [self] kept in
+            if let known = (try? kept.get()).flatMap({ $0.flatMap { ChatMessage(cached: $0) } }), !known.isTruncated {
+                return completion(.success(known))
+            }
+            let isThere = { (page: MessagePage) in page.messages.contains { $0.id == id } }
+            messages.history(session, messages: Self.searched, isEnough: isThere, on: loop) { result in
+                switch result {
+                case .success(let page): completion(.success(page.page.messages.first { $0.id == id }))
+                case .failure(.store(let error)): completion(.failure(.store(error)))
+                case .failure(.call(let failure)):
+                    completion(.failure(.gateway(GatewayFault(failure, over: self.gateway))))
+                }
+            }
+        }
+    }
+
+    /// A message that is spoken of is among the newest; if it is not, all that the gateway returns at once are looked through.
+    private static let searched = 50
+
     private func firstAnswer(
         _ query: Query,
         on loop: isolated EventLoop,

@@ -1,0 +1,105 @@
+package import EventLoops
+import Gateway
+import Ledger
+import Runs
+import TLS
+
+/// Reads the agent's messages aloud through the gateway. A recording costs its owner money and takes seconds, so readers of the same text
+/// share one, and the last ones are kept for a while.
+package final class SpeechService {
+    package enum Fault: Error {
+        /// The agent said nothing under this id.
+        case noMessage
+        /// The message has no words: it failed, or is a file.
+        case noText
+        case tooLong(bytes: Int, limit: Int)
+        /// The recording is larger than Ladle passes on.
+        case tooLarge(bytes: Int, limit: Int)
+        /// As many recordings are made as may be at one time.
+        case busy
+        case reading(ServiceFault)
+        case gateway(GatewayFault)
+    }
+
+    private struct Recording {
+        let text: [UInt8]
+        let bytes: [UInt8]
+    }
+
+    /// The longest text, in bytes: more than an hour of speech. The gateway's own limit is far lower.
+    package static let longestText = 64 << 10
+    package static let mostBytes = 16 << 20
+    private static let mostAtOnce = 4
+    /// All recordings that are kept, in bytes.
+    private static let mostKept = 4 << 20
+
+    private unowned let gateway: any GatewayCalls
+    private let messages: MessagePages
+    /// The last used one at the end.
+    private var kept: [Recording] = []
+    private var waiting: [[UInt8]: [(Result<[UInt8], GatewayFault>) -> Void]] = [:]
+
+    init(gateway: any GatewayCalls, messages: MessagePages) {
+        self.gateway = gateway
+        self.messages = messages
+    }
+
+    /// - Parameter session: the canonical key.
+    package func speak(
+        _ id: String,
+        in session: String,
+        on loop: isolated EventLoop
+    ) async throws(Fault) -> [UInt8] {
+        if let fault = gateway.obstacle(to: .speech) { throw .gateway(fault) }
+        let text = try await text(of: id, in: session, on: loop)
+        let name = Digest.sha256(Array(text.utf8))
+        if let place = kept.firstIndex(where: { $0.text == name }) {
+            kept.append(kept.remove(at: place))
+            return kept[kept.count - 1].bytes
+        }
+        guard waiting[name] != nil || waiting.count < Self.mostAtOnce else { throw .busy }
+        switch await loop.wait(for: { ask(text, name, on: loop, completion: $0) }) {
+        case .success(let bytes) where bytes.count > Self.mostBytes:
+            throw .tooLarge(bytes: bytes.count, limit: Self.mostBytes)
+        case .success(let bytes): return bytes
+        case .failure(let fault): throw .gateway(fault)
+        }
+    }
+
+    private func text(of id: String, in session: String, on loop: isolated EventLoop) async throws(Fault) -> String {
+        let found = await loop.wait { messages.find(id, in: session, on: loop, completion: $0) }
+        switch found {
+        case .failure(let fault): throw .reading(fault)
+        case .success(nil): throw .noMessage
+        case .success(let message?):
+            guard message.role == .assistant else { throw .noMessage }
+            guard !message.text.allSatisfy(\.isWhitespace) else { throw .noText }
+            let size = message.text.utf8.count
+            guard size <= Self.longestText, !message.isTruncated else {
+                throw .tooLong(bytes: size, limit: Self.longestText)
+            }
+            return message.text
+        }
+    }
+
+    private func ask(
+        _ text: String,
+        _ name: [UInt8],
+        on loop: isolated EventLoop,
+        completion: @escaping (Result<[UInt8], GatewayFault>) -> Void
+    ) {
+        waiting[name, default: []].append(completion)
+        guard waiting[name]?.count == 1 else { return }
+        gateway.control(TextToSpeech(text: text), needing: .speech, on: loop) { [self] result in
+            if case .success(let bytes) = result { keep(Recording(text: name, bytes: bytes)) }
+            for completion in waiting.removeValue(forKey: name) ?? [] { completion(result) }
+        }
+    }
+
+    /// A recording that would take the place of all others is not kept.
+    private func keep(_ recording: Recording) {
+        guard recording.bytes.count <= Self.mostKept / 4 else { return }
+        kept.append(recording)
+        while kept.reduce(0, { $0 + $1.bytes.count }) > Self.mostKept { kept.removeFirst() }
+    }
+}
