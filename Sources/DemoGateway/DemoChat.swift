@@ -239,6 +239,16 @@ final class DemoChat {
         return .ok(result)
     }
 
+    /// One row, as long as it is.
+    func message(_ request: DemoRequest) -> DemoReply {
+        guard let session = request.string("sessionKey").flatMap({ sessions.canonical($0) }).flatMap({ sessions[$0] }),
+            let place = session.rows.firstIndex(where: { $0.id == request.string("messageId") })
+        else { return .ok(["ok": false, "unavailableReason": "not_found"]) }
+        var style = sessions.style
+        style.characterLimit = Int(clamping: request.int("maxChars") ?? 1_000_000)
+        return .ok(["ok": true, "message": style.wire(session.rows[place], seq: place + 1)])
+    }
+
     private static func historyRefusal(_ request: DemoRequest) -> DemoReply? {
         let hasMessage = request.params?["messageId"] != nil
         if request.params?["sessionId"] != nil, !hasMessage { return .invalid("sessionId requires messageId") }

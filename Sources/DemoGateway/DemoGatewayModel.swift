@@ -303,6 +303,7 @@ package final class DemoGatewayModel: DemoGatewayCore {
         case "agents.list": .ok(host.agents.list(mainKey: options.mainKey))
         case "chat.abort": chat.abort(request)
         case "chat.history": chat.history(request)
+        case "chat.message.get": chat.message(request)
         case "chat.send": chat.send(request)
         case "cron.list": jobs.list(request)
         case "cron.run": jobs.run(request)

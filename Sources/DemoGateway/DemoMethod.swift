@@ -40,7 +40,8 @@ struct DemoMethod: Sendable {
     }
 
     private static let sessionReads: Set<String> = [
-        "agents.list", "chat.history", "models.list", "sessions.list", "sessions.status", "sessions.subscribe",
+        "agents.list", "chat.history", "chat.message.get", "models.list", "sessions.list", "sessions.status",
+        "sessions.subscribe",
     ]
     private static let sessionWrites: Set<String> = [
         "chat.abort", "chat.send", "question.get", "question.list", "question.resolve", "sessions.create",
@@ -108,6 +109,15 @@ struct DemoMethod: Sendable {
                 .number("pendingBefore", from: 1).since(.september),
                 ParamsRule(name: "inputRunIds", kind: .strings(atLeast: 1, atMost: 50), since: .september),
             ]
+        ),
+        DemoMethod(
+            name: "chat.message.get",
+            scope: read,
+            rules: [
+                .text("sessionKey").required, .text("messageId").required, .text("agentId"),
+                .number("maxChars", from: 1, to: 2_000_000),
+            ],
+            since: .autumn
         ),
         DemoMethod(
             name: "chat.abort",

@@ -83,6 +83,10 @@ package struct GatewayProfile: Sendable, Equatable {
     package var tellsReachOfApprovals: Bool { generation >= .autumn && tellsEndedApprovals }
     /// A device asks for more scopes over the link that it has. Read.
     package var upgradesScopes: Bool { generation >= .autumn && lists([ScopeUpgradeRequest.method]) }
+    /// A decision "allow always" may have an end: a member of `approval.resolve`. Read.
+    package var takesGrantDays: Bool { generation >= .autumn && resolvesAnyApproval }
+    /// It gives single messages, longer than a page has them.
+    package var givesWholeMessages: Bool { lists([ChatMessageGet.method]) }
     package var listsDeviceRequests: Bool { lists([DevicePairList.method]) }
     /// 2026.7 removed it.
     package var listsNodeRequests: Bool { lists([NodePairList.method]) }

@@ -268,6 +268,31 @@ package struct ChatHistory: GatewayCall {
     }
 }
 
+/// Reads one message, of which a page shows only the beginning or nothing. 2026.6.11 lists it. Pages leave out rows
+/// above 128 KiB.
+package struct ChatMessageGet: GatewayCall {
+    package static let method = "chat.message.get"
+    package var sessionKey: String
+    package var id: String
+
+    package init(sessionKey: String, id: String) {
+        self.sessionKey = sessionKey
+        self.id = id
+    }
+
+    package func writeParams(to writer: inout JSONWriter) {
+        writer.member("sessionKey", sessionKey)
+        writer.member("messageId", id)
+        writer.member("maxChars", GatewayLimits.eventText)
+    }
+
+    /// Nil if the gateway does not give it: it is too large, gone or hidden.
+    package static func output(from payload: JSONValue) throws(GatewayShapeError) -> TranscriptRow? {
+        guard payload["ok"]?.bool != false else { return nil }
+        return payload["message"].flatMap { TranscriptRow($0) }
+    }
+}
+
 /// Stops a run. Always name the run: without it, releases disagree about the spelling of the session key.
 package struct ChatAbort: GatewayCall {
     package struct Output: Sendable {

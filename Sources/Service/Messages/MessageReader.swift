@@ -13,6 +13,9 @@ final class MessageReader {
     /// Rows requested per wanted message, because tools and housekeeping take rows too.
     private static let rowsPerMessage = 4
     private static let fewestRows = 100
+    /// The most messages of a page that are read whole, and the bytes of all of them.
+    private static let mostWhole = 8
+    private static let wholeBytes = 2 << 20
 
     private unowned let gateway: any GatewayCalls
     private let feed: EventFeed
@@ -22,6 +25,8 @@ final class MessageReader {
     private let transcripts = KeptTranscripts()
     /// A hash of each session's last saved page, so that it is written once.
     private var saved = RecentValues<SessionKey, UInt64>(atLeast: MissedMessages.mostMessages)
+    /// Messages that the gateway does not give whole, by session and id.
+    private var notGiven = RecentValues<String, Bool>(atLeast: MissedMessages.mostMessages)
     /// The rows in which our messages were found, by entry: another row with the same text is another message.
     private var rows = RecentValues<String, String>(atLeast: MissedMessages.mostMessages)
 
@@ -155,16 +160,17 @@ final class MessageReader {
             case .success(let sent):
                 let page = page(output, session, sent, readAt: readAt, on: loop)
                 let isCut = page.rowCount >= rows || output.byteCount >= ChatHistory.wholeBytes
-                complete(Page(page: page, hasOlder: output.hasMore ?? isCut, sent: sent), session, on: loop) {
-                    use(.success($0))
-                }
+                let found = Page(page: page, hasOlder: output.hasMore ?? isCut, sent: sent)
+                complete(found, output, session, on: loop) { use(.success($0)) }
             }
         }
     }
 
-    /// Restores full texts that were published at the end of their run and that the gateway cuts.
+    /// Restores full texts of messages that the gateway cuts: those that were published at the end of their run or read whole before, and
+    /// the newest of the others, where the gateway gives single messages. All readers of messages get them from here.
     private func complete(
         _ page: Page,
+        _ output: ChatHistory.Output,
         _ session: String,
         on loop: isolated EventLoop,
         then use: @escaping (Page) -> Void
@@ -173,13 +179,53 @@ final class MessageReader {
         guard !cut.isEmpty else { return use(page) }
         feed.read(on: loop) { tables in
             try cut.compactMap { try tables.messages.message(session: session, id: $0)?.body }
-        } completion: { kept in
+        } completion: { [self] kept in
             var page = page
             for message in ((try? kept.get()) ?? []).compactMap({ ChatMessage(cached: $0) }) where !message.isTruncated
             {
                 page.page.complete(message)
             }
-            use(page)
+            readWhole(page, Set(output.rows.compactMap(\.id)), session, on: loop, then: use)
+        }
+    }
+
+    /// - Parameter rows: the ids that the transcript itself gives its rows; the gateway knows no others.
+    private func readWhole(
+        _ page: Page,
+        _ rows: Set<String>,
+        _ session: String,
+        on loop: isolated EventLoop,
+        then use: @escaping (Page) -> Void
+    ) {
+        guard gateway.profile?.givesWholeMessages == true else { return use(page) }
+        let cut = page.page.messages.filter { message in
+            message.isTruncated && rows.contains(message.id) && notGiven["\(session)\n\(message.id)"] == nil
+        }
+        let asked = cut.suffix(Self.mostWhole).map(\.id)
+        guard !asked.isEmpty else { return use(page) }
+        var page = page
+        var (left, room) = (asked.count, Self.wholeBytes)
+        for id in asked {
+            gateway.call(ChatMessageGet(sessionKey: session, id: id), on: loop) { [self] result in
+                if case .success(let row) = result {
+                    let whole = row.flatMap { message(of: $0, in: session, on: loop) }
+                    if let whole, whole.id == id, !whole.isTruncated, whole.text.utf8.count <= room {
+                        room -= whole.text.utf8.count
+                        page.page.complete(whole)
+                    } else {
+                        notGiven["\(session)\n\(id)"] = true
+                    }
+                }
+                left -= 1
+                if left == 0 { use(page) }
+            }
+        }
+    }
+
+    private func message(of row: TranscriptRow, in session: String, on loop: isolated EventLoop) -> ChatMessage? {
+        let key = SessionKey(canonical: session)
+        return runs.reading { tracker in
+            MessagePage.message(row, session: key, tracker: tracker, now: loop.wallClock)?.message
         }
     }
 
