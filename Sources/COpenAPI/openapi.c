@@ -1,7 +1,7 @@
 #include "copenapi.h"
 
 // `openapi/embed` makes openapi.json and the next line, the SHA-256 of the two files one after the other.
-// fdc74f016c3181efeed062814cad7d738dc35540e1ff45caef40f97b2f4a8c55
+// a2975e5c014be1b9140034ee2746ddb4947b80b7aaa1e0a8b3a2b9399fe4917e
 
 static const uint8_t yaml[] = {
 #embed "../../openapi/openapi.yaml"

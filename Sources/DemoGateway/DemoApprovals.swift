@@ -52,17 +52,21 @@ final class DemoApprovals {
     private var records: [Record] = []
     /// Commands that an operator has allowed permanently.
     private var allowed: Set<String> = []
+    private let memory: DemoApprovalMemory
 
     init(_ release: DemoRelease, _ clock: DemoClock, _ primitives: DemoPrimitives, _ connections: DemoConnections) {
         self.release = release
         self.clock = clock
         self.primitives = primitives
         self.connections = connections
+        memory = DemoApprovalMemory(release, clock, primitives)
     }
 
     // MARK: - Requests
 
-    func isAllowed(_ command: String) -> Bool { allowed.contains(command) }
+    func isAllowed(_ command: String) -> Bool {
+        release.remembersApprovals ? memory.allows(command) : allowed.contains(command)
+    }
 
     /// Asks all clients that may decide. `decided` is called once, and never during this call.
     func ask(_ command: Command, decided: @escaping Decided) -> Record {
@@ -88,6 +92,7 @@ final class DemoApprovals {
     private func expire(_ id: String) {
         guard let place = records.firstIndex(where: { $0.id == id && $0.decision == nil }) else { return }
         let record = records.remove(at: place)
+        memory.note(record, nil)
         record.decided(record, nil)
     }
 
@@ -122,7 +127,32 @@ final class DemoApprovals {
         }
     }
 
-    private func resolve(_ place: Int, _ decision: Decision, by connection: DemoConnection) -> DemoReply {
+    /// `approval.resolve`: any kind, and how long the decision holds. It answers with the end, whoever made it.
+    func resolveAny(_ request: DemoRequest) -> DemoReply {
+        guard let decision = request.string("decision").flatMap(Decision.init(rawValue:)) else {
+            return .invalid("invalid decision")
+        }
+        let id = request.string("id") ?? ""
+        if let snapshot = memory.snapshot(of: id) { return .ok(["applied": false, "approval": snapshot]) }
+        guard let place = records.firstIndex(where: { $0.id == id && sees(request.connection, $0) }) else {
+            return Refused.unknown(release).reply
+        }
+        guard request.string("kind") == "exec" else { return .invalid("approval kind does not match") }
+        let reply = resolve(place, decision, by: request.connection, days: request.int("grantExpiresInDays"))
+        guard case .ok = reply, let snapshot = memory.snapshot(of: id) else { return reply }
+        return .ok(["applied": true, "approval": snapshot])
+    }
+
+    func history(_ request: DemoRequest) -> DemoReply { memory.history(request) }
+    func grants(_ request: DemoRequest) -> DemoReply { memory.list() }
+    func revoke(_ request: DemoRequest) -> DemoReply { memory.revoke(request) }
+
+    private func resolve(
+        _ place: Int,
+        _ decision: Decision,
+        by connection: DemoConnection,
+        days: Int64? = nil
+    ) -> DemoReply {
         let record = records[place]
         if let earlier = record.decision {
             return earlier == decision ? .ok(["ok": true]) : Refused.alreadyResolved.reply
@@ -131,6 +161,7 @@ final class DemoApprovals {
         // March offers no choice, and accepts every decision.
         guard release == .march || offered.contains(decision) else { return Refused.notOffered(release).reply }
         if decision == .allowAlways { allowed.insert(record.command.text) }
+        memory.note(record, decision, by: connection.deviceID, days: days)
         if release < .june {
             records.remove(at: place)
         } else {

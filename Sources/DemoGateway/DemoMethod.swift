@@ -87,6 +87,32 @@ struct DemoMethod: Sendable {
             scope: approvals,
             rules: [.text("id").required, .text("decision").required]
         ),
+        DemoMethod(name: "exec.approval.grants.list", scope: approvals, rules: [], since: .september),
+        DemoMethod(
+            name: "exec.approval.grants.revoke",
+            scope: approvals,
+            rules: [.text("grantId").required],
+            since: .september
+        ),
+        DemoMethod(
+            name: "approval.history",
+            scope: approvals,
+            rules: [
+                .text("cursor", atMost: 512), .number("limit", from: 1, to: 100),
+                .choice("kind", ["exec", "plugin", "system-agent"]),
+            ],
+            since: .september
+        ),
+        DemoMethod(
+            name: "approval.resolve",
+            scope: approvals,
+            rules: [
+                .text("id").required, .choice("kind", ["exec", "plugin", "system-agent"]).required,
+                .choice("decision", ["allow-once", "allow-always", "deny"]).required,
+                .number("grantExpiresInDays", from: 1, to: 3_650),
+            ],
+            since: .september
+        ),
         DemoMethod(name: "plugin.approval.list", scope: approvals, rules: [], since: .june),
         DemoMethod(name: "question.list", scope: questions, rules: [], since: .autumn),
         DemoMethod(name: "question.get", scope: questions, rules: [.text("id").required], since: .autumn),

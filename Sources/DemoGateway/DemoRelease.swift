@@ -89,6 +89,10 @@ package enum DemoRelease: String, Sendable, CaseIterable, Comparable {
     var approvalLifeMs: Int { self == .march ? 120_000 : 1_800_000 }
     /// Approvals are sent only to clients that declare that they can ask somebody.
     var gatesApprovalsByCap: Bool { self >= .autumn }
+    /// Ended approvals are remembered, and an operator may take a permission back.
+    var remembersApprovals: Bool { self >= .september }
+    /// The usage is answered before the providers are, to clients that declare that they can ask again.
+    var refreshesUsage: Bool { self >= .september }
     /// Agents can ask people; otherwise their tool answers at once.
     var hasQuestions: Bool { self >= .autumn }
     /// Rows name the run that wrote them, and who sent them; session rows name the active and the last run.

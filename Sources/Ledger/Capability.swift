@@ -5,6 +5,10 @@ import Gateway
 /// A gateway reports an unknown method as a missing scope, so the profile is asked before the call.
 package enum Capability: String, CaseIterable, Sendable {
     case approvals
+    /// The permissions that automations have, and how long one holds.
+    case approvalsGrants = "approvals.grants"
+    /// The decisions of the last thirty days, wherever they were made.
+    case approvalsHistory = "approvals.history"
     case approvalsPending = "approvals.pending"
     case artifacts
     case automations
@@ -40,6 +44,8 @@ package enum Capability: String, CaseIterable, Sendable {
     var row: (methods: [String], since: String) {
         switch self {
         case .approvals: (["exec.approval.resolve", "plugin.approval.resolve", "approval.resolve"], "2026.3")
+        case .approvalsGrants: (["exec.approval.grants.list"], "2026.8")
+        case .approvalsHistory: (["approval.history"], "2026.7")
         case .approvalsPending: (["exec.approval.list", "plugin.approval.list"], "2026.4")
         case .artifacts: (["artifacts.list"], "2026.6")
         case .automations: (["cron.list"], "2026.3")

@@ -68,6 +68,7 @@ package final class Services: ServiceEventReceiver {
     package let approvals: ApprovalService
     package let approvalReader: ApprovalReader
     package let approvalLinks: ApprovalLinks
+    package let approvalMemory: ApprovalMemory
     package let readMarks: ReadMarks
     package let questions: QuestionService
     let messageReader: MessageReader
@@ -145,6 +146,7 @@ package final class Services: ServiceEventReceiver {
         )
         approvalReader = ApprovalReader(feed: feed, approvals: approvals)
         approvalLinks = ApprovalLinks(feed: feed)
+        approvalMemory = ApprovalMemory(gateway: gateway, runs: runs)
         readMarks = ReadMarks(feed: feed, events: events)
         questions = QuestionService(
             QuestionKind(gateway: gateway, runs: runs),

@@ -41,7 +41,7 @@ NEEDS = {
     "identity": "patchIdentity putIdentity deleteAvatar putAvatar patchProfile putProfile",
     "control": "createSession patchSession deleteSession resetSession compactSession patchAutomation runAutomation",
     "nodes": "invokeNode",
-    "approvals": "decideApproval linkApproval answerQuestion",
+    "approvals": "decideApproval linkApproval answerQuestion listApprovalGrants revokeApprovalGrant",
     "admin": "getFrames getGatewayReport listPairing approvePairing rejectPairing listTokens createToken revokeToken rotateToken "
              "createInvitation getInvitation listInvitations cancelInvitation "
              "muteNotifications unmuteNotifications putQuietHours createNotificationRule patchNotificationRule deleteNotificationRule "

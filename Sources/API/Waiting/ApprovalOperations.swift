@@ -9,7 +9,7 @@ import Runs
 import Server
 import Service
 
-/// `GET /v1/approvals`, `GET /v1/approvals/{id}` and `POST /v1/approvals/{id}`.
+/// `GET /v1/approvals`, `GET /v1/approvals/{id}` and `POST /v1/approvals/{id}`, and the rows of what stands under them.
 enum ApprovalOperations {
     static let routes = [
         Route(
@@ -36,6 +36,20 @@ enum ApprovalOperations {
             query: ["before", "kind", "limit", "session", "state"],
             handler: Route.flow(list)
         ),
+        Route(
+            "listApprovalGrants",
+            .get,
+            "/v1/approvals/grants",
+            scope: .approvals,
+            handler: Route.flow(GrantOperations.list)
+        ),
+        Route(
+            "revokeApprovalGrant",
+            .delete,
+            "/v1/approvals/grants/{id}",
+            scope: .approvals,
+            handler: Route.flow(GrantOperations.revoke)
+        ),
         Route("getApproval", .get, "/v1/approvals/{id}", scope: .read, handler: Route.flow(get)),
         Route(
             "decideApproval",
@@ -57,10 +71,20 @@ enum ApprovalOperations {
         ),
     ]
 
+    /// The list that a request asks for.
+    private enum List: String, CaseIterable {
+        case pending, resolved, all, history
+
+        /// Nil for the gateway's own memory.
+        var filter: WaitingFilter? { WaitingFilter(rawValue: rawValue) }
+    }
+
     static func list(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) async throws(Problem) {
+        let state: List = try call.choice("state") ?? .pending
+        guard let filter = state.filter else { return try await history(api, call, loop) }
         let query = ApprovalReader.Query(
             sessions: try call.onlySessions(of: api.runs),
-            filter: try call.choice("state") ?? .pending,
+            filter: filter,
             kind: try call.choice("kind"),
             before: call.text("before"),
             limit: try call.number("limit", in: 1...200, default: 50)
@@ -81,6 +105,45 @@ enum ApprovalOperations {
             }
         }
     }
+
+    /// The decisions of the last thirty days as the gateway remembers them, those of other clients too.
+    private static func history(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) async throws(Problem) {
+        let before = call.text("before")
+        guard before.map({ $0.utf8.count <= longestPlace }) ?? true else { throw .noPlace("before", "approval") }
+        let sessions = try call.onlySessions(of: api.runs)
+        let kind: Approval.Kind? = try call.choice("kind")
+        // The gateway gives pages of at most a hundred.
+        let limit = min(try call.number("limit", in: 1...200, default: 50), 100)
+        let page: ApprovalMemory.Page
+        do throws(GatewayFault) {
+            page = try await api.services.approvalMemory.ended(
+                of: sessions,
+                kind: kind,
+                before: before,
+                limit: limit,
+                on: loop
+            )
+        } catch {
+            if case .refused(let refusal) = error, refusal.isInvalid, before != nil {
+                throw .noPlace("before", "approval")
+            }
+            throw Problem(error, doing: "read the decisions")
+        }
+        let pending = api.services.approvals.pendingCount(of: call.caller.sessions)
+        call.respondTagged(
+            .object { object in
+                object.array("approvals", of: page.approvals)
+                object.member("pending", pending)
+                object.member("live", true)
+                object.member("complete", true)
+                object.member("before", page.next)
+            },
+            on: loop
+        )
+    }
+
+    /// In bytes: the gateway's places have at most 512 characters.
+    private static let longestPlace = 2_048
 
     static func get(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) async throws(Problem) {
         answer(call, try await find(api, call, on: loop), api, on: loop)
@@ -111,8 +174,17 @@ enum ApprovalOperations {
         // "Allow always" writes the host's policy, so it needs admin rights.
         if decision == .allowAlways, case .refused(let refusal) = call.caller.decide(.admin) { throw Problem(refusal) }
         let (approvals, name) = (api.services.approvals, call.caller.shortName)
+        if wish.days != nil, approvals.takesGrantDays == false { throw .noGrantDays(api) }
         var outcome = await loop.wait {
-            approvals.decide(asked.id, decision, of: wish.question, by: name, on: loop, completion: $0)
+            approvals.decide(
+                asked.id,
+                decision,
+                of: wish.question,
+                days: wish.days,
+                by: name,
+                on: loop,
+                completion: $0
+            )
         }
         // Only the database has this approval, so it has ended.
         if case .notFound = outcome { outcome = ApprovalService.Outcome(asked, decision) }
@@ -148,9 +220,11 @@ enum ApprovalOperations {
         let decision: String
         /// The hash of the question shown to the person.
         let question: String?
+        /// How long "allow always" holds; nil for ever.
+        let days: Int?
 
         init(_ call: Call) throws(Problem) {
-            let body = try call.jsonObject(of: ["commandSha256", "decision"])
+            let body = try call.jsonObject(of: ["commandSha256", "decision", "grantExpiresInDays"])
             guard let text = body["decision"]?.string else {
                 let names = Approval.Decision.allCases.map(\.rawValue).joined(separator: ", ")
                 throw .invalidField("decision", "`decision` is one of \(names).")
@@ -160,7 +234,20 @@ enum ApprovalOperations {
             guard question != nil || body["commandSha256"] == nil else {
                 throw .invalidField("commandSha256", "`commandSha256` is a text, as the approval has it.")
             }
+            let term = body["grantExpiresInDays"].flatMap { $0.isNull ? nil : $0 }
+            days = term?.int.flatMap { Self.terms.contains($0) ? Int($0) : nil }
+            guard term == nil || days != nil else {
+                let detail = "`grantExpiresInDays` is a whole number from 1 to \(Self.terms.upperBound)."
+                throw .invalidField("grantExpiresInDays", detail)
+            }
+            guard days == nil || decision == Approval.Decision.allowAlways.rawValue else {
+                let detail = "`grantExpiresInDays` stands beside the decision allow-always alone."
+                throw .invalidField("grantExpiresInDays", detail, hint: "leave it out, or decide allow-always")
+            }
         }
+
+        /// As gateways take them.
+        private static let terms: ClosedRange<Int64> = 1...3_650
 
         func isAbout(_ approval: Approval) -> Bool { question == nil || question == approval.commandSHA256 }
     }
@@ -181,6 +268,14 @@ extension Caller {
 }
 
 extension Problem {
+    /// Without the field, the gateway would allow it for ever.
+    static func noGrantDays(_ api: HTTPAPI) -> Problem {
+        var problem = unsupported(.approvalsGrants, api)
+        problem.field = "grantExpiresInDays"
+        problem.hint = "leave out grantExpiresInDays, and the decision holds for ever"
+        return problem
+    }
+
     static let noApproval = Problem(.approvalNotFound, "There is no approval of this whole id.")
 
     static func approvalResolved(_ approval: Approval) -> Problem {

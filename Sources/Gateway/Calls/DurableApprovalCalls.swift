@@ -11,6 +11,8 @@ package struct ApprovalSnapshot: Sendable {
     /// The decision as sent.
     package let decision: String?
     package let endedAt: Timestamp?
+    /// The device, channel or part of the gateway that decided, as the gateway names it.
+    package let decider: String?
     /// The presentation for the person who decides.
     let presentation: JSONValue?
     let value: JSONValue
@@ -22,6 +24,10 @@ package struct ApprovalSnapshot: Sendable {
         status = snapshot["status"]?.string.flatMap(Status.init)
         decision = snapshot["decision"]?.string
         endedAt = GatewayTime.read(snapshot["resolvedAtMs"])
+        let resolver = snapshot["resolver"]
+        decider = resolver?["kind"]?.identifier.map { kind in
+            resolver?["id"]?.identifier.map { "\(kind) \($0)" } ?? kind
+        }
     }
 }
 
@@ -47,17 +53,21 @@ package struct ApprovalResolve: GatewayCall {
     package var id: String
     package var kind: ApprovalEvent.Kind
     package var decision: String
+    /// How long "allow always" holds; nil for ever. Gateways before 2026.9 refuse this member.
+    package var grantDays: Int?
 
-    package init(id: String, kind: ApprovalEvent.Kind, decision: String) {
+    package init(id: String, kind: ApprovalEvent.Kind, decision: String, grantDays: Int? = nil) {
         self.id = id
         self.kind = kind
         self.decision = decision
+        self.grantDays = grantDays
     }
 
     package func writeParams(to writer: inout JSONWriter) {
         writer.member("id", id)
         writer.member("kind", kind.rawValue)
         writer.member("decision", decision)
+        writer.member("grantExpiresInDays", grantDays)
     }
 
     /// Nil if the decision was accepted; otherwise the earlier decision.

@@ -30,10 +30,22 @@ package struct ApprovalEvent: Sendable {
         self.isResolved = isResolved
     }
 
+    /// An approval in whatever state; nil for one of a kind that Ladle does not know.
+    package init?(_ snapshot: ApprovalSnapshot) {
+        guard let presentation = snapshot.presentation,
+            let kind = presentation["kind"]?.string.flatMap({ Kind(rawValue: $0) })
+        else { return nil }
+        self.init(snapshot.value, kind: kind)
+        self.presentation = presentation
+    }
+
     /// The complete id, never cut: the gateway accepts the beginning of an id, so a cut one could mean another
     /// approval. Nil if it is unreadable.
     package var id: String? { payload["id"]?.visibleIdentifier }
-    package var sessionKey: String? { (payload["request"]?["sessionKey"] ?? payload["sourceSessionKey"])?.string }
+    package var sessionKey: String? {
+        let ended = payload["source"]?["sessionKey"]
+        return (payload["request"]?["sessionKey"] ?? payload["sourceSessionKey"] ?? ended)?.string
+    }
     package var request: ApprovalRequest? {
         (payload["request"] ?? presentation).map { ApprovalRequest($0, presentation) }
     }

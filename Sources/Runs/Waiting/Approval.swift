@@ -213,8 +213,8 @@ extension ApprovalRegister.End {
         let time = snapshot.endedAt ?? now
         let decision = snapshot.decision.flatMap { Approval.Decision(rawValue: $0) }
         switch snapshot.status {
-        case .allowed where decision != .deny: self.init(.allowed, decision, at: time)
-        case .denied: self.init(.denied, .deny, at: time)
+        case .allowed where decision != .deny: self.init(.allowed, decision, by: snapshot.decider, at: time)
+        case .denied: self.init(.denied, .deny, by: snapshot.decider, at: time)
         case .expired: self = .timeout(at: time)
         case .cancelled: self.init(.cancelled, at: time)
         case .pending, .allowed, nil: return nil

@@ -91,6 +91,7 @@ package enum ProblemCode: String, CaseIterable, Sendable {
     case approvalChanged = "APPROVAL_CHANGED"
     case approvalExpired = "APPROVAL_EXPIRED"
     case decisionNotAllowed = "DECISION_NOT_ALLOWED"
+    case grantNotFound = "GRANT_NOT_FOUND"
 
     // Sessions.
     case sessionNotFound = "SESSION_NOT_FOUND"
@@ -285,6 +286,7 @@ package enum ProblemCode: String, CaseIterable, Sendable {
         case .approvalChanged: Kind(.conflict, "Approval changed")
         case .approvalExpired: Kind(.gone, "Approval expired")
         case .decisionNotAllowed: Kind(.unprocessableContent, "Decision not offered")
+        case .grantNotFound: Kind(.notFound, "Not found")
 
         case .sessionNotFound: Kind(.notFound, "Not found", hint: "ladle sessions")
         case .sessionMoved:

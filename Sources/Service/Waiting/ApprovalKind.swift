@@ -17,6 +17,7 @@ package struct ApprovalKind: WaitingKind {
 
     private unowned let gateway: any GatewayCalls
     private let runs: RunService
+    let term = GrantTerm()
 
     init(gateway: any GatewayCalls, runs: RunService) {
         self.gateway = gateway
@@ -89,6 +90,8 @@ package struct ApprovalKind: WaitingKind {
         }
     }
 
+    var takesGrantDays: Bool? { gateway.isOnline ? gateway.profile?.takesGrantDays : nil }
+
     package func takesChoice(of approval: Approval) -> Bool {
         resolves(approval.kind) || gateway.profile?.resolvesAnyApproval ?? true
     }
@@ -99,14 +102,15 @@ package struct ApprovalKind: WaitingKind {
         on loop: isolated EventLoop,
         completion: @escaping (Result<ApprovalRegister.Answer, CallFailure>) -> Void
     ) {
-        let (id, text) = (approval.id, decision.rawValue)
+        let (id, text, days) = (approval.id, decision.rawValue, term.days)
         switch approval.kind {
-        case .exec where resolves(.exec):
+        case .exec where days == nil && resolves(.exec):
             gateway.call(ExecApprovalResolve(id: id, decision: text), on: loop) { completion($0.map { .accepted }) }
-        case .plugin where resolves(.plugin):
+        case .plugin where days == nil && resolves(.plugin):
             gateway.call(PluginApprovalResolve(id: id, decision: text), on: loop) { completion($0.map { .accepted }) }
         case .exec, .plugin, .systemAgent:
-            gateway.call(ApprovalResolve(id: id, kind: approval.kind, decision: text), on: loop) { result in
+            let call = ApprovalResolve(id: id, kind: approval.kind, decision: text, grantDays: days)
+            gateway.call(call, on: loop) { result in
                 let now = gateway.gatewayTime(on: loop)
                 completion(
                     result.map { earlier in
@@ -158,11 +162,17 @@ package struct ApprovalKind: WaitingKind {
 }
 
 extension ApprovalService {
-    /// - Parameter question: the hash of the question that was shown; nil if the sender gave none.
+    /// Whether "allow always" may have an end at the connected gateway; nil while none is.
+    package var takesGrantDays: Bool? { kind.takesGrantDays }
+
+    /// - Parameters:
+    ///   - question: the hash of the question that was shown; nil if the sender gave none.
+    ///   - days: how long "allow always" holds; nil for ever.
     package func decide(
         _ id: String,
         _ decision: Approval.Decision,
         of question: String? = nil,
+        days: Int? = nil,
         by sender: String,
         on loop: isolated EventLoop,
         completion: @escaping (Outcome) -> Void
@@ -170,6 +180,8 @@ extension ApprovalService {
         if let question, let known = item(id, on: loop), known.commandSHA256 != question {
             return completion(.changed(known))
         }
+        kind.term.days = days
         decide(id, by: sender, on: loop, { _ in decision }, completion: completion)
+        kind.term.days = nil
     }
 }

@@ -73,7 +73,7 @@ package final class WaitingService<Kind: WaitingKind> {
     private let feed: EventFeed
     private let runs: RunService
     private let clientName: String
-    private let kind: Kind
+    let kind: Kind
     private var register = Register()
     private var waiters: [Register.Identity: [Waiter]] = [:]
     private var timer: TimerID?
