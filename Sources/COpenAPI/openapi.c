@@ -1,7 +1,7 @@
 #include "copenapi.h"
 
 // `openapi/embed` makes openapi.json and the next line, the SHA-256 of the two files one after the other.
-// a2975e5c014be1b9140034ee2746ddb4947b80b7aaa1e0a8b3a2b9399fe4917e
+// e015ef82fd249a6e21c36f893895ab017a255f5c61861db5e4fdb2257ea5fdc6
 
 static const uint8_t yaml[] = {
 #embed "../../openapi/openapi.yaml"

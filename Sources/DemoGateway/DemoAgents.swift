@@ -105,7 +105,7 @@ final class DemoAgents {
     private func hash(_ file: AgentWorkspace.File) -> String { Hex.encode(primitives.sha256(file.content)) }
 
     private func conflict(_ message: String, _ file: AgentWorkspace.File?) -> DemoReply {
-        let details: WireValue = ["code": "FILE_CONFLICT", "currentHash": file.map(hash)]
+        let details: WireValue = ["type": "agent_file_conflict", "currentHash": file.map(hash)]
         return .failed(DemoError("INVALID_REQUEST", message, details: details))
     }
 }

@@ -138,4 +138,26 @@ struct DocumentRouteTests {
             }
         }
     }
+
+    @Test func `somebody who writes each time first is told, with the hash of what is there`() async throws {
+        try await withAPI { api, loop in
+            api.gateway.files["IDENTITY.md"] = "# Identity\n\n- **Name:** Wren\n"
+            api.gateway.tellsHashes = true
+            try await api.bench.open(on: loop)
+            let hash = String(repeating: "b", count: 64)
+            let more = #","details":{"type":"agent_file_conflict","currentHash":"\#(hash)"}"#
+            let conflict = refused("INVALID_REQUEST", "agent file changed", more: more)
+            api.gateway.next("agents.files.set", conflict, conflict, conflict)
+            let fields = Field.json + ["If-Match: *"]
+            let late = try await api.request("PATCH", "/v1/identity", fields, body: #"{"name":"Ann"}"#, on: loop)
+            #expect(late.status == 409 && late["code"] == "DOCUMENT_CONFLICT", "\(late)")
+            #expect(late["currentHash"] == hash && late.json["retryable"]?.bool == true)
+
+            let absent = ok(#"{"file":{"name":"USER.md","missing":true,"expectedAbsent":true}}"#)
+            api.gateway.next("agents.files.get", absent)
+            let profile = try await api.get("/v1/profile?refresh=true", on: loop)
+            #expect(profile.status == 200 && profile.json["absentByDesign"]?.bool == true, "\(profile)")
+            #expect(profile["markdown"] == "")
+        }
+    }
 }

@@ -94,7 +94,60 @@ struct DocumentServiceTests {
         }
     }
 
+    @Test func `a file that is absent by design is empty, and no error`() async throws {
+        try await withServices { bench, loop in
+            try await bench.open(on: loop)
+            let absent = ok(
+                #"{"file":{"name":"USER.md","path":"(workspace)/USER.md","missing":true,"expectedAbsent":true}}"#
+            )
+            bench.gateway.next("agents.files.get", absent)
+            let copy = try await bench.document(.profile, refresh: true, on: loop)
+            #expect(copy?.bytes == [] && copy?.isExpectedAbsent == true)
+            let written = try await bench.write(
+                .fields(try FieldPatch(kind: .profile, merging: json(#"{"callName":"Sam"}"#))),
+                .profile,
+                on: loop
+            )
+            #expect(try written?.get().0.isExpectedAbsent == false)
+        }
+    }
+
     // MARK: Writing
+
+    /// As `agents-files.jsonl` has it.
+    private static let conflict = refused(
+        "INVALID_REQUEST",
+        "agent file changed",
+        more: #","details":{"type":"agent_file_conflict","currentHash":"\#(String(repeating: "b", count: 64))"}"#
+    )
+
+    @Test func `a change goes on top of what somebody else wrote meanwhile`() async throws {
+        try await withFile { bench, loop in
+            bench.gateway.tellsHashes = true
+            bench.gateway.next("agents.files.set", Self.conflict)
+            let written = try await bench.write(Self.patch(#"{"name":"Ann"}"#), on: loop)
+            #expect(try written?.get().1 == .rpc)
+            #expect(bench.gateway.requests("agents.files.set").count == 2)
+        }
+    }
+
+    @Test func `a file that changes each time is a conflict, with its present hash`() async throws {
+        try await withFile { bench, loop in
+            bench.gateway.tellsHashes = true
+            bench.gateway.next("agents.files.set", Self.conflict, Self.conflict, Self.conflict)
+            guard
+                case .failure(.conflict(.identity, let hash))? = try await bench.write(
+                    Self.patch(#"{"name":"Ann"}"#),
+                    on: loop
+                )
+            else {
+                Issue.record("no conflict")
+                return
+            }
+            #expect(hash == String(repeating: "b", count: 64))
+            #expect(bench.gateway.files["IDENTITY.md"] == Self.file)
+        }
+    }
 
     @Test func `a patch changes its fields and is read back`() async throws {
         try await withFile { bench, loop in

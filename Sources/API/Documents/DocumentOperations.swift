@@ -157,7 +157,8 @@ enum DocumentOperations {
             document: FieldDocument(kind: name.kind, bytes: copy.bytes),
             path: path,
             stale: !copy.isFresh,
-            asOf: copy.asOf
+            asOf: copy.asOf,
+            isExpectedAbsent: copy.isExpectedAbsent
         )
         call.respond(.json(.ok, view), tag: tag, on: loop)
     }

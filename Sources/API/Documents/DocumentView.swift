@@ -10,6 +10,8 @@ struct DocumentView: JSONWritable {
     let path: DocumentWrite.Path?
     let stale: Bool
     let asOf: Timestamp
+    /// The gateway has no such file by design.
+    var isExpectedAbsent = false
 
     func write(to writer: inout JSONWriter) {
         writer.object { object in
@@ -24,6 +26,7 @@ struct DocumentView: JSONWritable {
             object.member("path", path?.rawValue)
             object.member("stale", stale)
             object.member("asOf", asOf)
+            if isExpectedAbsent { object.member("absentByDesign", true) }
         }
     }
 }

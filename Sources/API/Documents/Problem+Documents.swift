@@ -24,6 +24,10 @@ extension Problem {
         case .writeNotSeen(let kind):
             let detail = "\(kind.fileName) was written and reads otherwise now; someone else is writing it too."
             self.init(.writeNotSeen, detail)
+        case .conflict(let kind, let hash):
+            let detail = "\(kind.fileName) was changed by someone else each time before it could be written."
+            self.init(.documentConflict, detail, field: "If-Match")
+            if let hash { self = adding(member: "currentHash") { $0.string(hash) } }
         case .moved(let kind, let current, let change, let base):
             self = .moved(kind, current: current, change, base: base)
         }

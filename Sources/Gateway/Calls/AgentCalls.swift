@@ -40,6 +40,8 @@ package struct AgentsList: GatewayCall {
 package struct AgentFile: Sendable {
     package let name: String
     package let missing: Bool
+    /// The newest gateways: it is missing by design, as an agent's user file where each person has one of their own.
+    package let isExpectedAbsent: Bool
     package let content: String?
     /// Newer gateways: the content's SHA-256, for conditional writes.
     package let hash: String?
@@ -48,6 +50,7 @@ package struct AgentFile: Sendable {
         guard let name = file["name"]?.string else { return nil }
         self.name = name
         missing = file["missing"]?.bool ?? false
+        isExpectedAbsent = missing && file["expectedAbsent"]?.bool == true
         content = file["content"]?.string
         hash = file["hash"]?.string
     }
@@ -112,5 +115,19 @@ package struct AgentsFilesSet: GatewayCall {
 
     package static func output(from payload: JSONValue) throws(GatewayShapeError) -> AgentFile? {
         payload["file"].flatMap { AgentFile($0) }
+    }
+}
+
+/// A write came too late: the file is not the one that was expected.
+package struct AgentFileConflict: Sendable, Equatable {
+    /// The present content's SHA-256; nil if the file is missing, or the gateway does not say.
+    package let hash: String?
+}
+
+extension GatewayError {
+    /// Nil for every other error.
+    package var fileConflict: AgentFileConflict? {
+        guard details?["type"]?.equals("agent_file_conflict") == true else { return nil }
+        return AgentFileConflict(hash: details?["currentHash"]?.identifier)
     }
 }

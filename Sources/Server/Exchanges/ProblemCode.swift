@@ -149,6 +149,7 @@ package enum ProblemCode: String, CaseIterable, Sendable {
     case avatarIsRemote = "AVATAR_IS_REMOTE"
     case agentDidNotAnswer = "AGENT_DID_NOT_ANSWER"
     case writeNotSeen = "WRITE_NOT_SEEN"
+    case documentConflict = "DOCUMENT_CONFLICT"
     case tooManyWriters = "TOO_MANY_WRITERS"
 
     package struct Kind: Sendable {
@@ -350,6 +351,7 @@ package enum ProblemCode: String, CaseIterable, Sendable {
         case .avatarIsRemote: Kind(.notFound, "Not found")
         case .agentDidNotAnswer: Kind(.badGateway, "The agent did not answer", retryable: true)
         case .writeNotSeen: Kind(.conflict, "Write not seen", retryable: true)
+        case .documentConflict: Kind(.conflict, "Changed meanwhile", retryable: true)
         case .tooManyWriters: Kind(.tooManyRequests, "Too many writers", retryAfterMs: 1000)
         }
     }

@@ -11,6 +11,8 @@ package enum DocumentFault: Error {
     case agentSilent
     /// The write succeeded, but the file then read differently.
     case writeNotSeen(DocumentKind)
+    /// Someone else wrote the file between each read and write. `hash` is the SHA-256 of what it has now, as the gateway says.
+    case conflict(DocumentKind, hash: String?)
     /// The file is not the version the caller means. `base` holds that version's fields if they are still remembered.
     case moved(DocumentKind, current: DocumentService.Copy, DocumentWrite.Change, base: DocumentFields?)
 
@@ -38,6 +40,10 @@ package enum DocumentCondition {
 }
 
 extension CallFailure {
+    var fileConflict: AgentFileConflict? {
+        if case .gateway(let error, _) = self { error.fileConflict } else { nil }
+    }
+
     var isMissingScope: Bool {
         if case .gateway(let error, _) = self { error.missingScope != nil } else { false }
     }

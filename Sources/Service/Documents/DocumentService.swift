@@ -28,6 +28,8 @@ package final class DocumentService {
         package var isFresh: Bool
         /// Whether the gateway has no such file.
         var isMissing: Bool
+        /// The gateway has no such file by design: on gateways with several people, each has a profile of their own, and the agent's is empty.
+        package var isExpectedAbsent = false
         /// The gateway's own hash of the file, if the gateway gives one.
         package var hash: String?
         /// Earlier versions, oldest first: a caller whose condition names one of them learns which fields changed
@@ -184,6 +186,7 @@ package final class DocumentService {
             asOf: loop.wallClock,
             isFresh: gateway.isOnline,
             isMissing: file.missing,
+            isExpectedAbsent: file.isExpectedAbsent,
             hash: file.hash,
             former: before?.former ?? []
         )

@@ -78,6 +78,7 @@ package struct DocumentWrite {
                 return .chat
             }
             if expected != nil, error.isRefusal, !isLast { return nil }
+            if let conflict = error.fileConflict { throw .conflict(name.kind, hash: conflict.hash) }
             throw .gateway(GatewayFault(error, over: documents.gateway), about: name.kind.fileName)
         }
     }
