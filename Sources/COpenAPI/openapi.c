@@ -1,7 +1,7 @@
 #include "copenapi.h"
 
 // `openapi/embed` makes openapi.json and the next line, the SHA-256 of the two files one after the other.
-// e015ef82fd249a6e21c36f893895ab017a255f5c61861db5e4fdb2257ea5fdc6
+// c1ac721acd542bbebb83d4f2912aa4a47daf5b60631b8d84c66a49417385c373
 
 static const uint8_t yaml[] = {
 #embed "../../openapi/openapi.yaml"

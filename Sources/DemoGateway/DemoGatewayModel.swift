@@ -339,7 +339,7 @@ package final class DemoGatewayModel: DemoGatewayCore {
         case "tts.speak": media.speak(request)
         case "sessions.usage": usage.sessions(request)
         case "usage.cost": usage.cost(request)
-        case "usage.status": usage.status()
+        case "usage.status": usage.status(request)
         default: .invalid("unknown method: \(request.method)")
         }
     }

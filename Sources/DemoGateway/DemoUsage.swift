@@ -10,6 +10,10 @@ final class DemoUsage {
 
     private let host: DemoHost
 
+    /// Until the providers have answered for the first time, the newest releases have nothing.
+    private var isCold = true
+    private var isWarming = false
+
     init(_ host: DemoHost) { self.host = host }
 
     private var release: DemoRelease { host.release }
@@ -35,7 +39,14 @@ final class DemoUsage {
     // MARK: - Subscriptions
 
     /// Each run uses one percent of the shorter window.
-    func status() -> DemoReply {
+    func status(_ request: DemoRequest) -> DemoReply {
+        if release.refreshesUsage, isCold, request.connection.caps.contains("usage-refreshing") {
+            if !isWarming {
+                isWarming = true
+                host.clock.after(ms: host.clock.paced(Self.askMs)) { [weak self] in self?.isCold = false }
+            }
+            return .ok(["updatedAt": now, "providers": [WireValue](), "refreshing": true])
+        }
         let start = now - now % Self.windowMs
         let week = now - now % (7 * Self.dayMs)
         let runs = answers.count { $0.at >= start }

@@ -31,7 +31,9 @@ struct UsageCallTests {
 
     @Test(arguments: versions)
     func `recorded usage is read`(_ version: String) throws {
-        for payload in try answers("usage.status", version) { #expect(try UsageStatus.output(from: payload).isEmpty) }
+        for payload in try answers("usage.status", version) {
+            #expect(try UsageStatus.output(from: payload).providers.isEmpty)
+        }
         for payload in try answers("usage.cost", version) {
             let cost = try UsageCost.output(from: payload)
             let day = try #require(cost.days.first)
@@ -65,7 +67,7 @@ struct UsageCallTests {
     @Test func `answers are read as far as they have what is needed`() throws {
         let odd =
             #"{"providers":[{"provider":"new one"},{},{"provider":"a","windows":[{"usedPercent":"x","resetAt":-1},7]}]}"#
-        let providers = try UsageStatus.output(from: json(odd))
+        let providers = try UsageStatus.output(from: json(odd)).providers
         #expect(providers.map(\.id) == ["new one", "a"])
         #expect(providers[1].windows.map(\.usedPercent) == [nil, nil])
         #expect(providers[1].windows[0].resetAt == nil)
@@ -78,7 +80,8 @@ struct UsageCallTests {
         let days = try UsageCost.output(from: json(#"{"daily":[{"date":"2026-02-30"},{"date":"2026-02-28"},1]}"#))
         #expect(days.days.map(\.date.iso) == ["2026-02-28"])
         let many = (0..<1_000).map { _ in #"{"provider":"a"}"# }.joined(separator: ",")
-        #expect(try UsageStatus.output(from: json("{\"providers\":[\(many)]}")).count == GatewayLimits.usageProviders)
+        let status = try UsageStatus.output(from: json(#"{"refreshing":true,"providers":[\#(many)]}"#))
+        #expect(status.providers.count == GatewayLimits.usageProviders && status.isRefreshing)
     }
 
     @Test(arguments: [

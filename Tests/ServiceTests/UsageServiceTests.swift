@@ -105,6 +105,46 @@ struct UsageServiceTests {
         }
     }
 
+    @Test func `while the gateway still asks the providers, an empty answer is no answer`() async throws {
+        try await withServices { bench, loop in
+            let early = ok(#"{"updatedAt":1,"refreshing":true,"providers":[]}"#)
+            bench.gateway.next("usage.status", early, early, Self.status("42"))
+            try await bench.open(methods: Self.methods, on: loop)
+            let answers = Answers()
+            read(answers, bench, on: loop)
+            try await bench.advance(1_000, on: loop)
+            #expect(answers.all.isEmpty && calls(bench) == 2)
+            try await bench.advance(1_000, on: loop)
+            #expect(answers.last?["providers"]?[0]?["windows"]?[0]?["usedPercent"]?.int == 42)
+            #expect(answers.last?["refreshing"] == nil && calls(bench) == 3)
+
+            // The earlier answer stays, and says that more may come.
+            bench.gateway.next("usage.status", early, Self.status("43"))
+            try await bench.advance(60_000, on: loop)
+            #expect(try await read(bench, on: loop)?["providers"]?.count == 1)
+            let old = try #require(try await read(bench, on: loop))
+            #expect(old["refreshing"]?.bool == true)
+            #expect(old["providers"]?[0]?["windows"]?[0]?["usedPercent"]?.int == 42)
+            try await bench.advance(1_000, on: loop)
+            #expect(try await read(bench, on: loop)?["providers"]?[0]?["windows"]?[0]?["usedPercent"]?.int == 43)
+        }
+    }
+
+    @Test func `a gateway that asks for ever is asked thirty times, and nothing is claimed`() async throws {
+        try await withServices { bench, loop in
+            let early = ok(#"{"updatedAt":1,"refreshing":true,"providers":[]}"#)
+            bench.gateway.responder = { $0.method == "usage.status" ? .now(early) : nil }
+            try await bench.open(methods: Self.methods, on: loop)
+            let answers = Answers()
+            read(answers, bench, on: loop)
+            try await bench.advance(5_000, on: loop)
+            #expect(answers.last?["refreshing"]?.bool == true && answers.last?["asOf"] == nil)
+            try await bench.advance(50_000, on: loop)
+            #expect(calls(bench) == 31)
+            #expect(try await read(bench, on: loop)?["asOf"] == nil)
+        }
+    }
+
     @Test func `today is not complete while the gateway still counts, and is asked for again`() async throws {
         try await withServices { bench, loop in
             bench.gateway.next("usage.status", Self.status("42"))

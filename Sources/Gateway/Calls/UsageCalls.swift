@@ -19,15 +19,21 @@ package struct UsageStatus: GatewayCall {
         package let windows: [Window]
     }
 
+    package struct Output: Sendable {
+        package let providers: [Provider]
+        /// The newest gateways still ask the providers: what they answer with is old, or nothing yet.
+        package let isRefreshing: Bool
+    }
+
     package static let method = "usage.status"
     package init() {}
     package func writeParams(to writer: inout JSONWriter) {}
 
-    package static func output(from payload: JSONValue) throws(GatewayShapeError) -> [Provider] {
+    package static func output(from payload: JSONValue) throws(GatewayShapeError) -> Output {
         guard let rows = payload["providers"], rows.kind == .array else {
             throw GatewayShapeError(method: method, missing: "providers")
         }
-        return rows.elements.prefix(GatewayLimits.usageProviders).compactMap { row in
+        let providers = rows.elements.prefix(GatewayLimits.usageProviders).compactMap { row -> Provider? in
             guard let id = row["provider"]?.string else { return nil }
             let windows = row["windows"]?.elements.prefix(GatewayLimits.usageWindows).map { window in
                 Window(
@@ -44,6 +50,7 @@ package struct UsageStatus: GatewayCall {
                 windows: windows ?? []
             )
         }
+        return Output(providers: providers, isRefreshing: payload["refreshing"]?.bool ?? false)
     }
 }
 

@@ -16,6 +16,8 @@ package final class UsageService {
         /// The age of the answer.
         let ageMs: UInt64?
         let isStale: Bool
+        /// The gateway still asks the providers; a provider that is not here need not be missing.
+        let isRefreshing: Bool
         let today: (date: CivilDate, figures: UsageFigures, isComplete: Bool)?
         /// The time on the gateway's clock.
         let now: Timestamp
@@ -25,6 +27,7 @@ package final class UsageService {
             writer.object { object in
                 object.member("asOf", asOf)
                 object.member("stale", isStale)
+                if isRefreshing { object.member("refreshing", true) }
                 object.array("providers") { list in
                     for provider in providers { provider.write(to: &list, now: now, showsTimeLeft: showsTimeLeft) }
                 }
@@ -55,6 +58,9 @@ package final class UsageService {
     /// The shortest time between two calls: providers limit how often they are asked.
     private static let shortestBetweenMs: Int64 = 60_000
     private static let staleAfterMs: Int64 = 300_000
+    /// The time between two questions while the gateway still asks the providers, and the most of them in a row.
+    private static let betweenRefreshesMs: Int64 = 1_000
+    private static let mostRefreshes = 30
     /// The longest wait for the first answer; later reads are answered at once.
     private static let longestWaitMs: Int64 = 5_000
     /// The time between two looks while a client follows the event.
@@ -73,6 +79,8 @@ package final class UsageService {
     /// The failure of the last call, if nothing was known before it.
     private var fault: GatewayFault?
     private var isAsking = false
+    /// The answers in a row that were not final; 0 after one that is.
+    private var refreshes = 0
     private var isCounting = false
     private var lastAsked: UInt64?
     private var lastCounted: (at: UInt64, period: UsagePeriod)?
@@ -138,6 +146,7 @@ package final class UsageService {
             asOf: known?.at,
             ageMs: age,
             isStale: age.map { $0 > UInt64(Self.staleAfterMs) } ?? true,
+            isRefreshing: refreshes > 0,
             today: cost.map { (period.to, $0.totals, $0.isComplete) },
             now: gateway.gatewayTime(on: loop)
         )
@@ -176,12 +185,27 @@ package final class UsageService {
         }
     }
 
-    private func answered(_ result: Result<[UsageStatus.Provider], CallFailure>, on loop: isolated EventLoop) {
+    /// While the gateway still asks the providers, a reader who knows nothing waits on, and what is known from before stays: an answer
+    /// that is not final proves nothing of a provider that is not in it.
+    private func answered(_ result: Result<UsageStatus.Output, CallFailure>, on loop: isolated EventLoop) {
+        if case .success(let output) = result, output.isRefreshing, refreshes < Self.mostRefreshes {
+            refreshes += 1
+            if known == nil, !output.providers.isEmpty { know(output.providers, on: loop) }
+            loop.after(milliseconds: Self.betweenRefreshesMs) { [weak self] in
+                guard let self else { return }
+                self.gateway.call(UsageStatus(), on: loop) { [weak self] in self?.answered($0, on: loop) }
+            }
+            if known != nil { settle() }
+            return
+        }
         isAsking = false
+        refreshes = 0
         switch result {
-        case .success(let providers):
+        case .success(let output):
             fault = nil
-            known = Known(providers: providers.map { ProviderUsage($0) }, at: loop.wallClock, since: loop.now)
+            // Even after the last question, an empty answer that is not final tells nothing.
+            guard !output.isRefreshing || !output.providers.isEmpty else { break }
+            know(output.providers, on: loop)
             publish(on: loop)
         case .failure(.gateway(let error, let payload)):
             fault = GatewayFault(.gateway(error, payload: payload), over: gateway)
@@ -191,8 +215,12 @@ package final class UsageService {
         settle()
     }
 
+    private func know(_ providers: [UsageStatus.Provider], on loop: isolated EventLoop) {
+        known = Known(providers: providers.map { ProviderUsage($0) }, at: loop.wallClock, since: loop.now)
+    }
+
     private func settle() {
-        guard !isAsking, !isCounting else { return }
+        guard !isAsking || known != nil, !isCounting else { return }
         for waiter in waiters.sorted(by: { $0.key < $1.key }) { waiter.value() }
     }
 

@@ -46,9 +46,10 @@ package struct ConnectRequest: Sendable {
         self.credentials = credentials
     }
 
-    /// The newest gateways send approvals only to clients that declare this capability.
+    /// The newest gateways send approvals only to clients that declare `approvals`. To those with `usage-refreshing` they say that they
+    /// still ask the providers; others wait until all have answered.
     private var capabilities: [String] {
-        Scopes.covers(scopes, Scopes.approvals) ? ["tool-events", "approvals"] : ["tool-events"]
+        ["tool-events", "usage-refreshing"] + (Scopes.covers(scopes, Scopes.approvals) ? ["approvals"] : [])
     }
 
     /// Nil if the key cannot sign.
