@@ -1,7 +1,7 @@
 #include "copenapi.h"
 
 // `openapi/embed` makes openapi.json and the next line, the SHA-256 of the two files one after the other.
-// c1ac721acd542bbebb83d4f2912aa4a47daf5b60631b8d84c66a49417385c373
+// 134e913daf872edd6207c2788d8ff8109202f5eccd217cf1fe2672e73d66d58a
 
 static const uint8_t yaml[] = {
 #embed "../../openapi/openapi.yaml"

@@ -213,6 +213,7 @@ package final class DemoGatewayModel: DemoGatewayCore {
             connections.emit(DemoFrame.response(request.id, error: error, payload: payload), to: request.connection)
         case .later(let delay, let reply):
             clock.after(ms: delay) { [weak self] in self?.answer(request, reply) }
+        case .awaited(let begin): begin { [weak self] in self?.answer(request, $0) }
         }
     }
 

@@ -226,8 +226,26 @@ final class DemoJobs {
         }
         runCount += 1
         let runID = "manual:\(job.id):\(clock.wallMs):\(runCount)"
-        clock.after(ms: 0) { [weak self] in self?.start(job, by: runID) }
-        return .ok(["ok": true, "enqueued": true, "runId": runID])
+        let started: WireValue = ["ok": true, "enqueued": true, "runId": runID]
+        guard let wait = request.int("waitTimeoutMs") else {
+            clock.after(ms: 0) { [weak self] in self?.start(job, by: runID) }
+            return .ok(started)
+        }
+        // The answer of a run that has not ended by then is not established.
+        return .awaited { [weak self] answer in
+            var isOpen = true
+            func answerOnce(_ value: WireValue) {
+                if isOpen { answer(.ok(value)) }
+                isOpen = false
+            }
+            self?.clock.after(ms: Int(clamping: wait)) { answerOnce(started) }
+            self?.clock.after(ms: 0) {
+                self?.start(job, by: runID) {
+                    let run = job.runs.first ?? [:]
+                    answerOnce(started.adding(["finished": true, "run": run]))
+                }
+            }
+        }
     }
 
     func update(_ request: DemoRequest) -> DemoReply {

@@ -15,6 +15,8 @@ struct DemoRequest {
 indirect enum DemoReply {
     case ok(WireValue)
     case later(ms: Int, DemoReply)
+    /// The answer is given when something has happened. The closure gets a function that takes it, once.
+    case awaited((@escaping (DemoReply) -> Void) -> Void)
     case failed(DemoError, payload: WireValue? = nil)
 
     static func invalid(_ message: String) -> DemoReply { .failed(.invalid(message)) }
@@ -274,7 +276,10 @@ struct DemoMethod: Sendable {
         DemoMethod(
             name: "cron.run",
             scope: admin,
-            rules: [.text("id"), .text("jobId"), .choice("mode", ["due", "force"])]
+            rules: [
+                .text("id"), .text("jobId"), .choice("mode", ["due", "force"]),
+                .number("waitTimeoutMs", from: 1).since(.september),
+            ]
         ),
         DemoMethod(
             name: "cron.runs",

@@ -14,6 +14,8 @@ package enum Capability: String, CaseIterable, Sendable {
     case automations
     /// Running a job now, and switching one on or off.
     case automationsRun = "automations.run"
+    /// Waiting for the end of such a run.
+    case automationsWait = "automations.wait"
     case eventsSessions = "events.sessions"
     case models
     case nodes
@@ -50,6 +52,7 @@ package enum Capability: String, CaseIterable, Sendable {
         case .artifacts: (["artifacts.list"], "2026.6")
         case .automations: (["cron.list"], "2026.3")
         case .automationsRun: (["cron.run"], "2026.3")
+        case .automationsWait: (["cron.run"], "2026.9")
         case .eventsSessions: (["sessions.subscribe"], "2026.3.24")
         case .models: (["models.list"], "2026.3")
         case .nodes: (["node.list"], "2026.3")

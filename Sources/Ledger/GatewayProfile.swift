@@ -58,6 +58,8 @@ package struct GatewayProfile: Sendable, Equatable {
         case .sessionsArchive: Self.isRelease(version, from: (2026, 7)) || lists(capability.row.methods)
         // Members of `wake` and `usage.cost`, which no hello lists.
         case .wakeSession, .usageAgents: generation >= .june && lists(capability.row.methods)
+        // A member of `cron.run`. Read.
+        case .automationsWait: generation >= .autumn && lists(capability.row.methods)
         // Every release has this method, and none lists it.
         case .usageSessions: true
         default: lists(capability.row.methods)

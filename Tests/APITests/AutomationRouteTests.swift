@@ -1,5 +1,6 @@
 import DemoGateway
 import EventLoops
+import Gateway
 import JSONBytes
 import TestSupport
 import Testing
@@ -52,6 +53,52 @@ struct AutomationRouteTests {
             #expect(late.status == 412 && late["code"] == "PRECONDITION_FAILED")
             let blind = try await api.request("PATCH", Self.path, Field.json, body: #"{"enabled":true}"#, on: loop)
             #expect(blind.status == 428)
+        }
+    }
+
+    @Test func `a run can be waited for, where the gateway waits`() async throws {
+        try await withAPI(Self.setup(.october)) { api, loop in
+            let key = ["Idempotency-Key: wait"]
+            let request = try await api.open("POST", "\(Self.path)/run?wait=60", key, on: loop)
+            if !request.hasEnded { try await api.advance(1_000, on: loop) }
+            let done = try #require(request.answer)
+            #expect(done.status == 200, "\(done)")
+            #expect(done.json["run"]?["status"]?.string == "error" && done.json["run"]?["summary"] == nil)
+            #expect(done.json["runId"]?.string == done.json["run"]?["id"]?.string)
+            #expect(!done.body.contains("/home/demo"))
+            let again = try await api.post("\(Self.path)/run?wait=60", key, on: loop)
+            #expect(again.status == 200 && again.body == done.body)
+            #expect(api.gateway.requests("cron.run").map { $0.params["waitTimeoutMs"]?.int } == [60_000])
+            for text in ["0", "601", "x", "-1"] {
+                let wrong = try await api.post("\(Self.path)/run?wait=\(text)", ["Idempotency-Key: w"], on: loop)
+                #expect(wrong.status == 400 && wrong["field"] == "wait")
+            }
+        }
+        try await withAPI(.demo) { api, loop in
+            let old = try await api.post("\(Self.path)/run?wait=5", ["Idempotency-Key: w"], on: loop)
+            #expect(old.status == 501 && old["capability"] == "automations.wait", "\(old)")
+            #expect(api.gateway.requests("cron.run").isEmpty)
+            #expect(try await api.post("\(Self.path)/run", ["Idempotency-Key: w"], on: loop).status == 202)
+        }
+    }
+
+    @Test func `a run that has not ended when the time is over is answered as begun`() async throws {
+        try await withAPI { api, loop in
+            let job =
+                #"{"id":"j","name":"j","enabled":true,"schedule":{"kind":"every","everyMs":1},"payload":{},"state":{}}"#
+            api.gateway.responder = { request in
+                switch request.method {
+                case "cron.list": .now(ok(#"{"jobs":[\#(job)]}"#))
+                case "cron.run": .now(ok(#"{"ok":true,"enqueued":true,"runId":"r"}"#))
+                default: nil
+                }
+            }
+            let text =
+                #"{"type":"hello-ok","protocol":4,"server":{"version":"2026.9.7","bootId":"b"},"#
+                + #""features":{"methods":["cron.list","cron.run"]},"snapshot":{"uptimeMs":1}}"#
+            try await api.bench.open(try #require(Hello(json(text), requested: [])), on: loop)
+            let begun = try await api.post("/v1/automations/j/run?wait=1", ["Idempotency-Key: w"], on: loop)
+            #expect(begun.status == 202 && begun["runId"] == "r" && begun.json["run"] == nil, "\(begun)")
         }
     }
 

@@ -36,7 +36,10 @@ struct GatewayProfileTests {
         for capability in [Capability.approvalsPending, .eventsSessions, .wakeSession, .usageAgents, .nodesInvoke] {
             #expect(june.offers(capability), "\(capability)")
         }
-        for capability in [Capability.questions, .sessionsArchive] {
+        #expect(june.offers(.artifacts) && june.givesWholeMessages && !june.takesGrantDays)
+        for capability in [
+            Capability.questions, .sessionsArchive, .speech, .approvalsGrants, .approvalsHistory, .automationsWait,
+        ] {
             #expect(!june.offers(capability), "\(capability)")
         }
     }

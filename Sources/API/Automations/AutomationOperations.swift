@@ -34,6 +34,7 @@ enum AutomationOperations {
             "/v1/automations/{id}/run",
             scope: .control,
             body: .unused,
+            query: ["wait"],
             handler: Route.flow(run)
         ),
         Route(
@@ -215,12 +216,16 @@ enum AutomationOperations {
         try NotificationOperations.refuseEcho(call)
         let id = try id(of: call)
         let automations = api.services.automations
+        let waitMs = call.text("wait") == nil ? nil : Int64(try call.number("wait", in: 1...600, default: 1)) * 1_000
         let response = try await OnceOnly.perform(api, call, meaning: id, isKeyRequired: true, on: loop) {
             do throws(AutomationService.Refusal) {
-                let started = try await automations.run(id, on: loop)
-                let response = Response.object(.accepted) { object in
+                let started = try await automations.run(id, waitMs: waitMs, on: loop)
+                let response = Response.object(started.ended == nil ? .accepted : .ok) { object in
                     object.member("automation", id)
                     object.member("runId", started.runID)
+                    guard let run = started.ended else { return }
+                    object.key("run")
+                    run.write(to: &object, showsWork: showsWork(to: call))
                 }
                 return .done(response.adding(.location, "/v1/automations/\(PercentCoding.encode(id))/runs"))
             } catch {

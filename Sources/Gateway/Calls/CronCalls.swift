@@ -71,30 +71,39 @@ package struct CronRuns: GatewayCall {
 /// Runs a job now, regardless of its schedule. Releases of protocol 3 answer when the run has ended, later ones at
 /// once.
 package struct CronRun: GatewayCall {
-    package struct Answer: Sendable, Equatable {
+    package struct Answer: Sendable {
         /// The gateway's id of this run; earlier releases have none.
         package let runId: String?
         /// The reason why the job does not run; nil if it does.
         package let refusal: String?
+        /// The run's end, if it was waited for and came in time.
+        package let end: CronJobRun?
     }
 
     package static let method = "cron.run"
     /// An agent's run may take 30 minutes.
     package var timeoutMs: Int64 { 1_860_000 }
     package var id: String
+    /// How long the gateway waits for the run's end before it answers. Gateways before 2026.9 refuse this member.
+    package var waitMs: Int64?
 
-    package init(id: String) { self.id = id }
+    package init(id: String, waitMs: Int64? = nil) {
+        self.id = id
+        self.waitMs = waitMs
+    }
 
     package func writeParams(to writer: inout JSONWriter) {
         writer.member("id", id)
         writer.member("mode", "force")
+        writer.member("waitTimeoutMs", waitMs)
     }
 
     package static func output(from payload: JSONValue) throws(GatewayShapeError) -> Answer {
         let runs = payload["enqueued"]?.bool ?? payload["ran"]?.bool ?? true
         return Answer(
             runId: payload["runId"]?.identifier,
-            refusal: runs ? nil : payload["reason"]?.identifier ?? "not run"
+            refusal: runs ? nil : payload["reason"]?.identifier ?? "not run",
+            end: payload["run"].flatMap { $0.kind == .object ? CronJobRun($0) : nil }
         )
     }
 }

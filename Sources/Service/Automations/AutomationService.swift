@@ -66,6 +66,8 @@ package final class AutomationService {
     package struct Started {
         /// The gateway's id of the run; earlier releases have none.
         package let runID: String?
+        /// The run, if it was waited for and has ended.
+        package var ended: AutomationRun? = nil
 
         fileprivate static var withoutID: Started { Started(runID: nil) }
     }
@@ -279,8 +281,11 @@ package final class AutomationService {
     }
 
     private func runPage(_ page: CronRuns.Page) -> RunPage {
-        let shown = page.runs.map { AutomationRun($0, session: $0.sessionKey.map { runs.canonical($0).text }) }
-        return RunPage(runs: shown, hasMore: page.hasMore)
+        RunPage(runs: page.runs.map { automationRun($0) }, hasMore: page.hasMore)
+    }
+
+    private func automationRun(_ run: CronJobRun) -> AutomationRun {
+        AutomationRun(run, session: run.sessionKey.map { runs.canonical($0).text })
     }
 
     // MARK: Changes
@@ -301,10 +306,17 @@ package final class AutomationService {
         }
     }
 
-    /// Runs a job now, regardless of its schedule. The flow ends when the run has begun, or is about to.
-    package func run(_ id: String, on loop: isolated EventLoop) async throws(Refusal) -> Started {
-        if let fault = gateway.obstacle(to: .automationsRun) { throw .gateway(fault) }
+    /// Runs a job now, regardless of its schedule. The flow ends when the run has begun, or is about to; or when it has ended, if that is
+    /// waited for.
+    package func run(
+        _ id: String,
+        waitMs: Int64? = nil,
+        on loop: isolated EventLoop
+    ) async throws(Refusal) -> Started {
+        let capability = waitMs == nil ? Capability.automationsRun : .automationsWait
+        if let fault = gateway.obstacle(to: capability) { throw .gateway(fault) }
         _ = try await find(id, on: loop)
+        if let waitMs { return try await run(id, waiting: waitMs, on: loop) }
         let started = await loop.wait { (end: @escaping (Result<Started, Refusal>) -> Void) in
             // Releases of protocol 3 answer only when the run has ended: the caller is told before, by the event or after a while.
             let answersLate = gateway.profile?.answersJobsAtOnce == false
@@ -315,19 +327,37 @@ package final class AutomationService {
             )
             if answersLate { starting[id, default: []].append(answer) }
             gateway.control(CronRun(id: id), needing: .automationsRun, on: loop) { [weak self] result in
-                self?.starting[id] = nil
-                answer.give(Self.started(result), on: loop)
+                guard let self else { return }
+                self.starting[id] = nil
+                answer.give(self.started(result), on: loop)
             }
         }
         return try started.get()
     }
 
-    private static func started(_ result: Result<CronRun.Answer, GatewayFault>) -> Result<Started, Refusal> {
+    /// The gateway answers when the run has ended, or the time is over; then the run goes on.
+    private func run(
+        _ id: String,
+        waiting waitMs: Int64,
+        on loop: isolated EventLoop
+    ) async throws(Refusal) -> Started {
+        let call = CronRun(id: id, waitMs: waitMs)
+        let result: Result<CronRun.Answer, GatewayFault>
+        do throws(GatewayFault) {
+            result = .success(try await gateway.control(call, needing: .automationsWait, on: loop))
+        } catch {
+            result = .failure(error)
+        }
+        return try started(result).get()
+    }
+
+    private func started(_ result: Result<CronRun.Answer, GatewayFault>) -> Result<Started, Refusal> {
         switch result {
         case .failure(let fault): .failure(Refusal(fault))
         case .success(let answer):
             switch answer.refusal {
-            case nil: .success(Started(runID: answer.runId))
+            case nil:
+                .success(Started(runID: answer.runId ?? answer.end?.runId, ended: answer.end.map { automationRun($0) }))
             case "already-running": .failure(.running)
             case let reason?: .failure(.gateway(.declined(reason)))
             }
