@@ -29,7 +29,7 @@ func layer(_ name: String, uses: [Target.Dependency] = [], exclude: [String] = [
 let tested = [
     "ValueTests": [
         "Basics", "JSONBytes", "HTTPModel", "HTTP1", "WebSocket", "EventStream", "Gateway", "Ledger", "Labels", "Runs",
-        "Documents", "Outbox", "Notifications",
+        "Documents", "Outbox", "Notifications", "OpenAI",
     ],
     "WrapperTests": ["POSIX", "TLS", "EventLoops", "HTTP2", "Compression", "SQLite"],
     "ServiceTests": [
@@ -103,6 +103,7 @@ let package = Package(
         layer("Documents", uses: ["JSONBytes", "Basics"]),
         layer("Outbox", uses: ["Ledger", "JSONBytes", "Basics"]),
         layer("Notifications", uses: ["Gateway", "JSONBytes", "Basics"]),
+        layer("OpenAI", uses: ["JSONBytes", "Basics"]),
         // Wrappers: each over one C module. Only POSIX and EventLoops call the system.
         layer("POSIX", uses: ["CSystem", "Basics"]),
         layer("TLS", uses: ["COpenSSL", "Basics"]),
@@ -154,8 +155,8 @@ let package = Package(
         layer(
             "API",
             uses: [
-                "Service", "ReadableText", "Server", "Ledger", "Outbox", "Access", "Runs", "Documents", "Notifications",
-                "EventStream",
+                "Service", "OpenAI", "ReadableText", "Server", "Ledger", "Outbox", "Access", "Runs", "Documents",
+                "Notifications", "EventStream",
                 "Observability", "TLS", "EventLoops", "HTTPModel", "JSONBytes", "COpenAPI", "POSIX", "Basics",
             ]
         ),

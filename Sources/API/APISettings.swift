@@ -38,6 +38,7 @@ package struct APISettings: Sendable {
     package var isEncrypted: @Sendable (SocketAddress) -> Bool = { _ in false }
     /// This host's addresses on which devices may reach it.
     package var interfaces: @Sendable () -> [NetworkAddress] = { [] }
+    package var openAI = OpenAISettings()
     package var log = Log.none
 
     package init(version: String, isDemo: Bool) {

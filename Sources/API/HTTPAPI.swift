@@ -33,6 +33,7 @@ package final class HTTPAPI: Responder, ServiceEventReceiver {
     let startedAt: Timestamp
     let warm = WarmAnswers()
     private(set) lazy var frames = FrameFeed(self)
+    private(set) lazy var openAI = OpenAIDoor(self)
     private struct Source {
         unowned let object: any MetricsSource
     }
@@ -133,6 +134,9 @@ package final class HTTPAPI: Responder, ServiceEventReceiver {
     }
 
     private func admit(_ exchange: Exchange, mayAsk: Bool, on loop: isolated EventLoop) -> Admission {
+        if settings.openAI.isEnabled, OpenAIOperations.covers(exchange.head.path) {
+            exchange.problemForm = { $0.openAIResponse(requestID: $1) }
+        }
         do throws(Problem) {
             switch try prepare(exchange, mayAsk: mayAsk, on: loop) {
             case .answered:

@@ -1,7 +1,7 @@
 #include "copenapi.h"
 
 // `openapi/embed` makes openapi.json and the next line, the SHA-256 of the two files one after the other.
-// 134e913daf872edd6207c2788d8ff8109202f5eccd217cf1fe2672e73d66d58a
+// 160bcd4a7ac36c38d02626b1907606a6dcf8f1ac6a0383b6f5aa9c8f31e12888
 
 static const uint8_t yaml[] = {
 #embed "../../openapi/openapi.yaml"

@@ -408,7 +408,7 @@ final class HTTP1Connection: WireProtocol, ExchangeSink, YieldedWork {
         let isGathered = isGathering
         if !isGathered { beginGathering() }
         AnswerWriter.append(
-            problem.response(requestID: RequestID.text(number)),
+            last?.response(to: problem) ?? problem.response(requestID: RequestID.text(number)),
             to: nil,
             keepAlive: false,
             server: server,

@@ -77,6 +77,7 @@ package final class Services: ServiceEventReceiver {
     package let speech: SpeechService
     package let artifacts: ArtifactService
     package let intake: MessageIntake
+    package let doorRows: DoorRows
     package let outboxReader: OutboxReader
     package let sessionModel: SessionModel
     package let sessions: SessionService
@@ -178,6 +179,7 @@ package final class Services: ServiceEventReceiver {
             limits: settings.outboxLimits,
             ttlMilliseconds: settings.outboxTTLMilliseconds
         )
+        doorRows = DoorRows(feed: feed)
         outboxReader = OutboxReader(feed: feed)
         sessionModel = SessionModel(
             gateway: gateway,

@@ -24,6 +24,15 @@ struct AccessCommandTests {
         #expect(io.run("token", "create", "--name", "k") == .usage)
     }
 
+    @Test func `a key for OpenAI's API is shown with its base URL`() throws {
+        let io = RecordedIO()
+        io.replies = [.json(201, #"{"id":"t1","name":"k","scopes":["send"],"paths":["/openai"],"token":"ldl_abc"}"#)]
+        #expect(io.run("token", "create", "--openai", "k", "--session", "work") == .ok)
+        #expect(io.requests[0].hasSuffix(#"{"name":"k","scopes":["send"],"sessions":["work"],"paths":["/openai"]}"#))
+        #expect(io.output == "base URL  http://127.0.0.1:18780/openai/v1\nAPI key   ldl_abc\n")
+        #expect(io.run("token", "create", "--openai", "k", "--scopes", "admin") == .usage)
+    }
+
     @Test func `a token's paths are sent, told and listed`() throws {
         let io = RecordedIO()
         let token = #"{"id":"t1","name":"k","scopes":["read"],"paths":["/v1/runs","/v1/x\u001b"],"token":"ldl_abc"}"#

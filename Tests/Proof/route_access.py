@@ -37,7 +37,10 @@ NEEDS = {
              "listModels getUsage getUsageCost listSessionUsage getSession markSessionRead listQuestions getQuestion "
              "listNotifications getQuietHours listNotificationRules getNotificationRule listSinks getSink listAutomations "
              "getAutomation listAutomationRuns listNodes getNode speakMessage listArtifacts getArtifact",
-    "send": "createNotification sendMessage cancelEntry retryEntry abortRun abortSession wakeAgent",
+    "send": "createNotification sendMessage cancelEntry retryEntry abortRun abortSession wakeAgent "
+            "openaiListModels openaiGetModel openaiGetAgentModel openaiChat openaiCreateResponse openaiGetResponse openaiDeleteResponse "
+            "openaiCancelResponse openaiListInputItems openaiCreateConversation openaiGetConversation openaiUpdateConversation "
+            "openaiDeleteConversation",
     "identity": "patchIdentity putIdentity deleteAvatar putAvatar patchProfile putProfile",
     "control": "createSession patchSession deleteSession resetSession compactSession patchAutomation runAutomation",
     "nodes": "invokeNode",

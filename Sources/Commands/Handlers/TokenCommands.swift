@@ -19,9 +19,15 @@ extension CommandSpec {
                     OptionSpec("--session", "KEY", "Only this session", repeats: true, values: .listed(.sessions)),
                     OptionSpec("--paths", "LIST", "Only these paths of the API and what is below them"),
                     OptionSpec("--expires", "DURATION", "How long it is valid, such as 90d"),
+                    OptionSpec(
+                        "--openai",
+                        "NAME",
+                        "A key of this name for a program that speaks OpenAI's API, and for nothing else"
+                    ),
                 ]
             ).with {
                 $0.examples = [
+                    "ladle token create --openai open-webui",
                     "ladle token create --name kitchen --scopes read,send",
                     "ladle token create --name widget --scopes read --paths /v1/glance",
                 ]
@@ -35,6 +41,7 @@ extension CommandSpec {
 
 enum TokenCommands {
     static func create(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {
+        if let name = invocation.command["--openai"] { return try createKey(name, invocation) }
         guard let name = invocation.command["--name"], !name.isEmpty else {
             throw CommandFailure(
                 UsageError("--name is missing: a name for the token", command: invocation.command.path)
@@ -63,6 +70,34 @@ enum TokenCommands {
         }
         guard let token = try invocation.value(request) else { return .ok }
         return show(token, invocation)
+    }
+
+    /// A key for programs that ask for a base URL and an API key.
+    private static func createKey(_ name: String, _ invocation: Invocation) throws(CommandFailure) -> ExitCode {
+        for option in ["--name", "--scopes", "--paths"] where invocation.command.has(option) {
+            throw CommandFailure(
+                UsageError(
+                    "--openai and \(option) exclude each other: the key is for OpenAI's API alone",
+                    command: invocation.command.path
+                )
+            )
+        }
+        let sessions = invocation.command.all("--session")
+        let expires = try invocation.milliseconds("--expires")
+        let request = ClientRequest(.post, "/v1/tokens").json { body in
+            body.member("name", name)
+            body.array("scopes", of: ["send"])
+            if !sessions.isEmpty { body.array("sessions", of: sessions) }
+            body.array("paths", of: ["/openai"])
+            body.member("expiresInSeconds", expires.map { $0 / 1000 })
+        }
+        guard let token = try invocation.value(request) else { return .ok }
+        invocation.io.writeError(
+            "The key is shown only now. It opens OpenAI's API (`openai.enabled`) and nothing else.\n"
+        )
+        let address = try PlaceFinder(command: invocation.command, io: invocation.io).publicAddress()
+        invocation.print("base URL  \(address)/openai/v1\nAPI key   \(Printable.line(token["token"]?.string ?? ""))")
+        return .ok
     }
 
     static func rotate(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {

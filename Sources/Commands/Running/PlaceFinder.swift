@@ -18,6 +18,19 @@ struct PlaceFinder {
         return place
     }
 
+    /// The address to give to another program: that of a command which goes over the network, else the first listener of the configuration.
+    func publicAddress() throws(CommandFailure) -> String {
+        if case .tcp(let address) = try address().address { return address.description }
+        var sources = SettingsSources()
+        sources.environment = io.environment.filter { $0.key == "LADLE_LISTEN" }
+        if let path = places.configFile, let bytes = try? io.readFile(path, limit: JSON5Text.maximumBytes) {
+            sources.file = SettingsSources.File(path: path, bytes: bytes)
+        }
+        let listeners = sources.resolved().settings.list(.listen)
+        let first = listeners.first { $0.contains(":") && !["unix:", "fd:", "tailnet:"].contains(where: $0.hasPrefix) }
+        return "http://\(first ?? "127.0.0.1:18780")"
+    }
+
     private func address() throws(CommandFailure) -> ServerPlace {
         let options = ["--socket", "--state", "--url", "--context"].filter(command.has)
         guard options.count < 2 else {

@@ -46,6 +46,34 @@ extension ConfigurationKey {
                 + "(location.*); what looks, records or writes, such as camera.snap, one by one"
         )
 
+    // MARK: OpenAI's API
+
+    package static let openAIEnabled = ConfigurationKey("openai.enabled", .bool, default: "false")
+        .means("Answer programs that speak OpenAI's API, under /openai/v1")
+    package static let openAIActivity = ConfigurationKey(
+        "openai.activity",
+        .choice(["reasoning", "none"]),
+        default: "reasoning"
+    )
+    .means("Whether such programs are told the agent's steps, as reasoning")
+    package static let openAIThinking = ConfigurationKey("openai.thinking", .bool, default: "false")
+        .means("Whether they are told the model's own thoughts too")
+    package static let openAISessions = ConfigurationKey("openai.sessions", .choice(["chat", "one"]), default: "chat")
+        .means(
+            "Session of a request that names no conversation. chat: a new one; one: the same for all requests of a token, for "
+                + "scripts and voice"
+        )
+    package static let openAIAnyModel = ConfigurationKey("openai.anyModel", .bool, default: "false")
+        .means("Take any name of a model for the default agent, for programs with a fixed list")
+    package static let openAIOnDisconnect = ConfigurationKey(
+        "openai.onDisconnect",
+        .choice(["auto", "stop", "continue"]),
+        default: "auto"
+    )
+    .means(
+        "What happens to a run whose client has left. auto: a streamed answer is stopped after three seconds, a whole one goes on"
+    )
+
     // MARK: Notifications
 
     package static let notificationsSinks = ConfigurationKey("notifications.sinks", .object)
@@ -376,8 +404,8 @@ extension ConfigurationKey {
     /// `ConfigurationTableTests` compares this list with the declarations above.
     static let all: [ConfigurationKey] = [
         gatewayURL, gatewayTokenFile, gatewayPasswordFile, gatewayScopes, gatewayPin, gatewayAllowPlaintext,
-        gatewayClientName, approvalsLinks, nodesAllow, notificationsSinks, notificationsAllowHosts,
-        notificationsPublicURL, listen,
+        gatewayClientName, approvalsLinks, nodesAllow, openAIEnabled, openAIActivity, openAIThinking, openAISessions,
+        openAIAnyModel, openAIOnDisconnect, notificationsSinks, notificationsAllowHosts, notificationsPublicURL, listen,
         insecureLAN, advertise, unixMode, unixOwner, state, demo, demoProtocol, demoRelease,
         demoPort, demoSpeed,
         accessLoopback, accessHosts, accessOrigins, accessTailnetAllow, accessTailnetCapability, accessTailnetSocket,

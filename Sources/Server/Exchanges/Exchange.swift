@@ -107,6 +107,8 @@ package final class Exchange {
     package private(set) var problemCode: ProblemCode?
     /// Fields that every answer to this request carries, successes and problems alike.
     package var commonFields: [(name: String, value: String)] = []
+    /// Writes problems in another form than Ladle's own, for clients of another API.
+    package var problemForm: ((Problem, _ requestID: String) -> Response)?
     /// True if the exchange ends when the peer ends its direction, as streams do. A long wait then releases its
     /// resources once the client has gone.
     private(set) var endsWithPeer = false
@@ -151,7 +153,12 @@ package final class Exchange {
     package func respond(_ problem: Problem, on loop: isolated EventLoop) {
         guard state == .open else { return }
         problemCode = problem.code
-        respond(problem.response(requestID: requestID), on: loop)
+        respond(response(to: problem), on: loop)
+    }
+
+    /// The problem in the form that the client of this request reads.
+    func response(to problem: Problem) -> Response {
+        problemForm?(problem, requestID) ?? problem.response(requestID: requestID)
     }
 
     package func beginStream(_ head: ResponseHead, on loop: isolated EventLoop) {

@@ -19,7 +19,8 @@ package struct NewMessage: Sendable {
             self.value = value
         }
 
-        fileprivate var name: String { "\(scope)\n\(value)" }
+        /// One for each key of each caller.
+        package var name: String { "\(scope)\n\(value)" }
     }
 
     fileprivate enum KeyUse {
@@ -51,6 +52,8 @@ package struct NewMessage: Sendable {
     package var isShared = false
     /// A notification caused this message, so its run causes no further one.
     package var isEcho = false
+    /// Records of the OpenAI door, written with the message or not at all.
+    package var rows: [DoorRows.Row] = []
 
     package init(session: String, text: String) {
         self.session = session
@@ -157,13 +160,15 @@ package final class MessageIntake {
                 ReceiptTable.Claim(scope: key.scope, key: key.value, bodyHash: Digest.sha256(meaning + body))
             }
             if message.isEcho { try transaction.notifications.noteEcho(entry: entry.id, at: transaction.now) }
-            return try transaction.enqueue(
+            let taken = try transaction.enqueue(
                 entry,
                 payload: payload,
                 claim: claim,
                 isReplayOnly: message.isReplayOnly || message.keyUse == .heldByAnother,
                 limits: limits
             )
+            if case .accepted = taken { try DoorRows.save(message.rows, in: &transaction) }
+            return taken
         } completion: { [self] (result: Result<Enqueuing, any Error>) in
             if let key = message.key, message.keyUse == .held { keysInUse.remove(key.name) }
             let outcome = result.map { self.outcome(of: $0, for: message, limits, on: loop) }

@@ -63,6 +63,18 @@ package final class GatewayLists {
         }
     }
 
+    /// The agents' ids as last listed, at once where there is a list; the gateway is asked meanwhile if that is old.
+    package func knownAgents(on loop: isolated EventLoop) async -> [String] {
+        if let fresh, gateway.isOnline {
+            if loop.now >= fresh.at + Self.lifeMs * 1_000_000 { readAgents(on: loop) { _ in } }
+            return fresh.rows.map(\.key)
+        }
+        switch await loop.wait(for: { readAgents(on: loop, completion: $0) }) {
+        case .success(let list): return list.rows.map(\.key)
+        case .failure: return []
+        }
+    }
+
     private static func rows(_ output: AgentsList.Output) -> [Row] {
         output.agents.map { agent in
             var writer = JSONWriter()

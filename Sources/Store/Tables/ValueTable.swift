@@ -41,6 +41,17 @@ package struct ValueTable {
         }
     }
 
+    /// Removes the values of a space that were written before this time, and all but the newest so many.
+    package func trim(space: String, before: Timestamp, keeping most: Int) throws(SQLiteError) {
+        try connection.run("DELETE FROM value WHERE space = ? AND updated_at < ?", space, before.milliseconds)
+        try connection.run(
+            "DELETE FROM value WHERE space = ?1 AND name IN "
+                + "(SELECT name FROM value WHERE space = ?1 ORDER BY updated_at DESC LIMIT -1 OFFSET ?2)",
+            space,
+            most
+        )
+    }
+
     package func remove(space: String, name: String) throws(SQLiteError) {
         try connection.run("DELETE FROM value WHERE space = ? AND name = ?", space, name)
     }

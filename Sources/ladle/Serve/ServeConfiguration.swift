@@ -165,7 +165,19 @@ struct ServeConfiguration: Sendable {
         api.heartbeatSeconds = Int(settings.int(.eventsHeartbeat) / 1000)
         api.streamBufferBytes = Int(settings.int(.eventsBufferBytes))
         api.streamsPerConnection = Int(settings.int(.eventsStreamsPerConnection))
+        api.openAI = openAI
         return api
+    }
+
+    private var openAI: OpenAISettings {
+        var door = OpenAISettings()
+        door.isEnabled = settings.bool(.openAIEnabled)
+        door.tellsSteps = settings.text(.openAIActivity) != "none"
+        door.tellsThoughts = settings.bool(.openAIThinking)
+        door.isOneSession = settings.text(.openAISessions) == "one"
+        door.takesAnyModel = settings.bool(.openAIAnyModel)
+        door.disconnect = settings.text(.openAIOnDisconnect).flatMap(OpenAISettings.Disconnect.init(rawValue:)) ?? .auto
+        return door
     }
 
     var streamSlots: StreamSlots {

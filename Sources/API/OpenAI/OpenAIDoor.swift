@@ -1,0 +1,237 @@
+import Access
+import Basics
+import EventLoops
+import JSONBytes
+import OpenAI
+import Outbox
+import Runs
+import Server
+import Service
+import TLS
+
+/// The answers of the OpenAI door: those in progress, and for a while those that are over, so that a repeated request joins the first one
+/// instead of sending its message again. Their records on disk let this survive a restart.
+final class OpenAIDoor {
+    private static let keptMilliseconds: Int64 = 900_000
+    private static let mostEndedBytes = 16 << 20
+
+    unowned let api: HTTPAPI
+    /// By the id of the entry.
+    private var answers: [String: DoorAnswer] = [:]
+    /// Entries by the digest of their request.
+    private var requests: [String: String] = [:]
+    /// Answers that are over, the oldest first, and when they may go.
+    private var ended: [(id: String, until: UInt64, size: Int)] = []
+    private var endedBytes = 0
+    private var sweep: TimerID?
+    /// Sessions by the digest of their turns, before they are on disk.
+    private var turns: [String: String] = [:]
+    private static let mostTurns = 512
+
+    init(_ api: HTTPAPI) { self.api = api }
+
+    var settings: OpenAISettings { api.settings.openAI }
+    private var rows: DoorRows { api.services.doorRows }
+
+    // MARK: Answers
+
+    func add(_ answer: DoorAnswer) {
+        answers[answer.entry.id] = answer
+        if let key = answer.requestKey { requests[key] = answer.entry.id }
+    }
+
+    /// The message was not accepted.
+    func discard(_ answer: DoorAnswer) {
+        answers[answer.entry.id] = nil
+        if let key = answer.requestKey, requests[key] == answer.entry.id { requests[key] = nil }
+    }
+
+    func ended(_ answer: DoorAnswer, on loop: isolated EventLoop) {
+        guard answers[answer.entry.id] === answer else { return }
+        ended.append((answer.entry.id, loop.now + UInt64(Self.keptMilliseconds) * 1_000_000, answer.size))
+        endedBytes += answer.size
+        while endedBytes > Self.mostEndedBytes, ended.count > 1 { forgetOldest() }
+        armSweep(on: loop)
+    }
+
+    private func forgetOldest() {
+        let oldest = ended.removeFirst()
+        endedBytes -= oldest.size
+        if let answer = answers[oldest.id], !answer.isActive { discard(answer) }
+    }
+
+    private func armSweep(on loop: isolated EventLoop) {
+        guard sweep == nil, let next = ended.first else { return }
+        let wait = next.until > loop.now ? Int64((next.until - loop.now) / 1_000_000) + 1 : 1
+        sweep = loop.after(milliseconds: wait) { [weak self] in
+            guard let self else { return }
+            self.sweep = nil
+            while let first = self.ended.first, first.until <= loop.now { self.forgetOldest() }
+            self.armSweep(on: loop)
+        }
+    }
+
+    /// The answer of an entry, in memory or from the disk; nil if there is none.
+    func answer(
+        of entry: String,
+        owner: String,
+        record: ResponseRecord?,
+        on loop: isolated EventLoop
+    ) async throws(OpenAIError) -> DoorAnswer? {
+        if let known = answers[entry] { return known.owner == owner ? known : nil }
+        let found = try await loop.wait { api.services.runArchive.find(entry, on: loop, completion: $0) }.stored()
+        let read = try await loop.wait { api.services.outboxReader.read(entry, on: loop, completion: $0) }.stored()
+        // Another request may have read it meanwhile.
+        if let known = answers[entry] { return known.owner == owner ? known : nil }
+        var saved = read?.0
+        if saved == nil, case .run(let run)? = found {
+            saved = OutboxEntry(
+                id: entry,
+                session: run.session.text,
+                createdAt: record?.created ?? run.startedAt,
+                expiresAt: run.startedAt
+            )
+        }
+        guard let saved, saved.owner == nil || saved.owner == owner else { return nil }
+        let answer = DoorAnswer(
+            self,
+            saved,
+            owner: owner,
+            record: record,
+            isKept: record != nil,
+            startsRun: true,
+            on: loop
+        )
+        answer.model = record?.model ?? answer.model
+        add(answer)
+        if case .run(let run)? = found, !run.state.isActive, run.continuedAs == nil {
+            answer.open(ended: run, on: loop)
+            await answer.settle(on: loop)
+        } else {
+            answer.listen(on: loop)
+            answer.open(saved, isReplay: true, on: loop)
+        }
+        return answer
+    }
+
+    // MARK: Repeats
+
+    /// A request that came before, as its repeat finds it.
+    struct Earlier {
+        let answer: DoorAnswer
+        let isDelivered: Bool
+        let messageID: String?
+    }
+
+    /// The answer to an equal request of the last minutes.
+    func earlier(_ key: String, owner: String, on loop: isolated EventLoop) async throws(OpenAIError) -> Earlier? {
+        if let known = requests[key].flatMap({ answers[$0] }) { return Self.earlier(known) }
+        let saved: (bytes: [UInt8], at: Timestamp)?
+        do {
+            saved = try await rows.read(.requests, key, on: loop)
+        } catch {
+            throw OpenAIError(.storage(error))
+        }
+        if let known = requests[key].flatMap({ answers[$0] }) { return Self.earlier(known) }
+        guard let saved, loop.wallClock.milliseconds - saved.at.milliseconds < Self.keptMilliseconds,
+            let row = try? JSONDocument(parsing: saved.bytes).root, let entry = row["entry"]?.string,
+            let answer = try await answer(of: entry, owner: owner, record: nil, on: loop), Self.earlier(answer) != nil
+        else { return nil }
+        answer.requestKey = key
+        requests[key] = entry
+        return Earlier(
+            answer: answer,
+            isDelivered: row["delivered"]?.bool ?? false,
+            messageID: row["message"]?.string
+        )
+    }
+
+    /// A message that was stopped does not count.
+    private static func earlier(_ answer: DoorAnswer) -> Earlier? {
+        if case .cancelled? = answer.course.end { return nil }
+        return answer.isStopped
+            ? nil : Earlier(answer: answer, isDelivered: answer.isDelivered, messageID: answer.messageID)
+    }
+
+    static func row(of key: String, _ entry: String, message: String?, delivered: Bool = false) -> DoorRows.Row {
+        var writer = JSONWriter()
+        writer.object { object in
+            object.member("entry", entry)
+            object.member("message", message)
+            object.member("delivered", delivered)
+        }
+        return DoorRows.Row(.requests, key, writer.bytes)
+    }
+
+    func delivered(_ answer: DoorAnswer, on loop: isolated EventLoop) {
+        guard let key = answer.requestKey, requests[key] == answer.entry.id else { return }
+        rows.write(Self.row(of: key, answer.entry.id, message: answer.messageID, delivered: true), on: loop)
+    }
+
+    // MARK: Conversations
+
+    /// The digest of these turns of an agent's conversation.
+    static func digest(of turns: [OpenAIRequest.Turn], agent: String, caller: String) -> [UInt8] {
+        RequestMeaning.merged(turns).reduce(
+            Digest.sha256(RequestMeaning.conversation(agent: agent, caller: caller))
+        ) { Digest.sha256(RequestMeaning.turn($1, after: $0)) }
+    }
+
+    /// The session whose turns a request repeats; nil if there is none.
+    func session(ofTurns digest: [UInt8], on loop: isolated EventLoop) async throws(OpenAIError) -> String? {
+        let name = Hex.encode(digest)
+        if let known = turns[name] { return known }
+        do {
+            return try await rows.read(.turns, name, on: loop).map { String(decoding: $0.bytes, as: UTF8.self) }
+        } catch {
+            throw OpenAIError(.storage(error))
+        }
+    }
+
+    /// Notes the turns that the next request of this conversation will show.
+    func remember(_ answer: DoorAnswer, on loop: isolated EventLoop) {
+        guard let before = answer.conversation else { return }
+        let digest = RequestMeaning.merged([OpenAIRequest.Turn(.assistant, answer.course.text)]).reduce(before) {
+            Digest.sha256(RequestMeaning.turn($1, after: $0))
+        }
+        let name = Hex.encode(digest)
+        if turns.count >= Self.mostTurns { turns = [:] }
+        turns[name] = answer.session
+        rows.write(DoorRows.Row(.turns, name, Array(answer.session.utf8)), on: loop)
+    }
+
+    // MARK: Responses
+
+    /// A response of this caller, by its id; chat completions have ids of their own form, and no record.
+    func response(_ id: String, owner: String, on loop: isolated EventLoop) async throws(OpenAIError) -> DoorAnswer? {
+        guard id.hasPrefix(SessionChoice.responsePrefix) else { return nil }
+        let entry = String(id.dropFirst(SessionChoice.responsePrefix.count))
+        if let known = answers[entry] { return known.owner == owner && known.isKept ? known : nil }
+        let saved: (bytes: [UInt8], at: Timestamp)?
+        do {
+            saved = try await rows.read(.responses, entry, on: loop)
+        } catch {
+            throw OpenAIError(.storage(error))
+        }
+        guard let record = saved.flatMap({ ResponseRecord($0.bytes) }), record.owner == owner else { return nil }
+        return try await answer(of: entry, owner: owner, record: record, on: loop)
+    }
+
+    func remove(_ answer: DoorAnswer, on loop: isolated EventLoop) async throws(OpenAIError) {
+        do {
+            try await rows.remove(.responses, answer.entry.id, on: loop)
+        } catch {
+            throw OpenAIError(.storage(error))
+        }
+        discard(answer)
+    }
+}
+
+extension Result where Failure == any Error {
+    fileprivate func stored() throws(OpenAIError) -> Success {
+        switch self {
+        case .success(let value): return value
+        case .failure(let error): throw OpenAIError(.storage(error))
+        }
+    }
+}

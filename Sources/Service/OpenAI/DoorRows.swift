@@ -1,0 +1,99 @@
+package import Basics
+package import EventLoops
+import Store
+
+/// Small records that clients of the OpenAI door come back to: responses, requests that may be repeated, conversations. Their form is the
+/// caller's; here they are bytes with a name.
+package final class DoorRows {
+    package enum Space: String, Sendable, CaseIterable {
+        case responses = "openai.response"
+        case requests = "openai.request"
+        case turns = "openai.turn"
+        case conversations = "openai.conversation"
+
+        /// As long as runs are kept, or as long as somebody may go on with a chat.
+        fileprivate var days: Int64 {
+            switch self {
+            case .requests: 1
+            case .responses: 7
+            case .turns, .conversations: 90
+            }
+        }
+    }
+
+    package struct Row: Sendable {
+        package let space: Space
+        package let name: String
+        package let bytes: [UInt8]
+
+        package init(_ space: Space, _ name: String, _ bytes: [UInt8]) {
+            self.space = space
+            self.name = name
+            self.bytes = bytes
+        }
+    }
+
+    /// The most rows of each kind; beyond it the oldest go.
+    private static let most = 20_000
+    private static let trimMilliseconds: Int64 = 3_600_000
+
+    private let feed: EventFeed
+    private var isTrimming = false
+
+    init(feed: EventFeed) { self.feed = feed }
+
+    /// The bytes, and when they were written; nil if there are none.
+    package func read(
+        _ space: Space,
+        _ name: String,
+        on loop: isolated EventLoop
+    ) async throws -> (bytes: [UInt8], at: Timestamp)? {
+        try await feed.read(on: loop) { tables in
+            try tables.values.get(space: space.rawValue, name: name).map { (bytes: $0.bytes, at: $0.updatedAt) }
+        }
+    }
+
+    /// Writes a row. Text of runs does not wait for it.
+    /// - Parameter completion: called once the row is on disk, or the disk failed.
+    package func write(_ row: Row, on loop: isolated EventLoop, completion: @escaping (Bool) -> Void = { _ in }) {
+        trimLater(on: loop)
+        let done = LoopBound(completion, on: loop)
+        feed.journal.commit(cost: row.bytes.count + 256, isUrgent: false) { transaction in
+            try transaction.values.set(row.bytes, space: row.space.rawValue, name: row.name, at: transaction.now)
+        } completion: { [weak loop] result, _ in
+            let isWritten = if case .success = result { true } else { false }
+            loop?.post { loop in done.value(on: loop)?(isWritten) }
+        }
+    }
+
+    package func remove(_ space: Space, _ name: String, on loop: isolated EventLoop) async throws {
+        try await feed.commit(on: loop) { transaction in
+            try transaction.values.remove(space: space.rawValue, name: name)
+        }
+    }
+
+    /// Removes old rows an hour from now, so that a door which nobody uses does nothing.
+    private func trimLater(on loop: isolated EventLoop) {
+        guard !isTrimming else { return }
+        isTrimming = true
+        loop.after(milliseconds: Self.trimMilliseconds) { [weak self] in
+            guard let self else { return }
+            self.isTrimming = false
+            let now = loop.wallClock
+            self.feed.journal.cache { transaction in
+                for space in Space.allCases {
+                    let oldest = now.adding(milliseconds: -space.days * 86_400_000)
+                    try transaction.values.trim(space: space.rawValue, before: oldest, keeping: Self.most)
+                }
+            }
+        }
+    }
+}
+
+extension DoorRows {
+    static func save(_ rows: [Row], in transaction: inout StoreTransaction) throws {
+        for row in rows {
+            try transaction.values.set(row.bytes, space: row.space.rawValue, name: row.name, at: transaction.now)
+        }
+    }
+}
