@@ -264,7 +264,8 @@ def judge(where, row, answer, scopes, credential_sent, is_narrow):
         return tally.check(
             (answer.status not in (0, 401, 421, 429, 500, 501) and told.get("code") not in ("MISSING_SCOPE", "CROSS_ORIGIN"))
             # The demo gateway has no questions; only one who is let in learns of it.
-            or answer.status == 501 and "Question" in operation,
+            # What the demo's release cannot do is refused behind the access.
+            or answer.status == 501 and any(one in operation for one in ("Question", "speakMessage", "ApprovalGrant", "Artifact")),
             f"{where} is refused: {answer.status} {told.get('code')}")
     if not scopes:
         good = answer.status == 401 and answer.fields.get("www-authenticate", "").startswith("Bearer")
