@@ -1,7 +1,7 @@
 #include "copenapi.h"
 
 // `openapi/embed` makes openapi.json and the next line, the SHA-256 of the two files one after the other.
-// 160bcd4a7ac36c38d02626b1907606a6dcf8f1ac6a0383b6f5aa9c8f31e12888
+// 194258cf481ba474c4e43660a6a373b04bdcef5a1845c1fd59699e59e27e5f3f
 
 static const uint8_t yaml[] = {
 #embed "../../openapi/openapi.yaml"

@@ -55,6 +55,10 @@ EACH = [
     step("streamEvents", poll=20, types="approval,run.*,message", since="{cursor}", keep={"approval": "approval.id"},
          awaits={"type": "approval", "session": "{session}", "approval.state": "pending"}),
     step("listApprovals", session="{session}"), step("getApproval", id="{approval}"),
+    # The demo gateway has no standing grants.
+    step("listApprovalGrants", 501), step("revokeApprovalGrant", 501, id="nothing"),
+    step("listArtifacts", key="{session}"), step("getArtifact", 404, key="{session}", id="nothing"),
+    step("speakMessage", 404, id="nothing", session="{session}"),
     step("linkApproval", 201, {"decision": "deny"}, {"link": "url"}, id="{approval}"),
     step("showApprovalLink", secret="{link}"), step("actOnApproval", secret="{link}"),
     step("sendMessage", 202, {"text": "approve date", "session": "{session}"}),
