@@ -110,7 +110,9 @@ struct Delivery: Sendable {
             follow(.proof(.history, run: answer), &context)
         case .refusedByRun(let key, let fault):
             guard entry.goes(by: key), [.sending, .accepted, .unconfirmed].contains(entry.state) else { return }
-            facts.take(.ended(.key(entry.keyGeneration), .refused))
+            let isDraining = fault == .draining
+            facts.take(.ended(.key(entry.keyGeneration), isDraining ? .injected : .refused))
+            if isDraining { context.drains(fault.detail) }
             guard follow(.refusal(fault), &context) else { return }
             run.ended()
             if fault.code == OutboxFault.sessionConflictCode { context.refuses(entry.session) }
@@ -210,7 +212,7 @@ struct Delivery: Sendable {
     private mutating func note(_ outcome: AttemptOutcome, _ context: inout DispatcherContext) {
         switch outcome {
         case .acknowledged(let answer):
-            context.goesOn()
+            context.took()
             if answer.status.isOfEarlierRun {
                 doubt.rowShouldBeThere()
                 run.ended()

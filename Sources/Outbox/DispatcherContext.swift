@@ -80,6 +80,16 @@ struct DispatcherContext: Sendable {
         timers.wake(.pause, atMs: pause.begin(detail, forMs: milliseconds, nowMs: now.monotonicMs))
     }
 
+    /// The gateway acknowledges messages and turns them away until it has restarted: only another connection shows that it takes them.
+    mutating func drains(_ detail: String) {
+        timers.wake(.pause, atMs: pause.begin(detail, forMs: nil, nowMs: now.monotonicMs, endsWithLink: true))
+    }
+
+    /// The gateway took a message.
+    mutating func took() {
+        if !pause.endsWithLink { goesOn() }
+    }
+
     /// The pause may be over: the next message shows whether it is.
     mutating func pauseMayBeOver() {
         pause.tryAgain(nowMs: now.monotonicMs)

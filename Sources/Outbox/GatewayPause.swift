@@ -10,11 +10,20 @@ struct GatewayPause: Sendable {
     /// Monotonic time at which a message is sent again.
     private var untilMs: Int64?
     private var tries = 0
+    /// An acknowledgement does not show that the gateway takes messages again.
+    private(set) var endsWithLink = false
 
     var isUnderWay: Bool { untilMs != nil }
 
     /// - Returns: when to try again.
-    mutating func begin(_ detail: String, forMs milliseconds: Int64?, nowMs: Int64) -> Int64 {
+    mutating func begin(
+        _ detail: String,
+        forMs milliseconds: Int64?,
+        nowMs: Int64,
+        endsWithLink: Bool = false
+    ) -> Int64 {
+        self.endsWithLink = self.endsWithLink || endsWithLink
+        let milliseconds = endsWithLink ? Self.longestMs : milliseconds
         let wait = max(Self.waitsMs[min(tries, Self.waitsMs.count - 1)], min(milliseconds ?? 0, Self.longestMs))
         let until = max(untilMs ?? 0, nowMs + wait)
         tries += isUnderWay ? 0 : 1
@@ -26,5 +35,5 @@ struct GatewayPause: Sendable {
         if let until = untilMs, until <= nowMs { untilMs = nil }
     }
 
-    mutating func end() { (detail, untilMs, tries) = (nil, nil, 0) }
+    mutating func end() { self = GatewayPause() }
 }

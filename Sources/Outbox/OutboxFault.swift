@@ -68,6 +68,11 @@ extension OutboxFault {
     static let sessionConflictCode = "SESSION_CONFLICT"
     /// A run in a session that is new to the gateway cures all others.
     package static let sessionConflictCure = "ladle send --session new-$(date +%s) hello"
+    /// The gateway acknowledged the message, wrote nothing of it and did not run it, because it is about to restart.
+    package static let draining = OutboxFault(
+        code: "GATEWAY_DRAINING",
+        detail: "The gateway is about to restart and did not run the message. It goes again after the restart."
+    )
     static func sameWords(_ run: String) -> OutboxFault {
         OutboxFault(
             code: "SAME_WORDS_AT_WORK",

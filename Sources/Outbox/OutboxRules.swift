@@ -112,11 +112,12 @@ package struct OutboxRules: Sendable {
             return sign.refusal.flatMap { refusedByRun(entry, $0, now: now) }
         case (.over, _):
             return ended(entry, decision.told, by: sign, now: now)
+        case (.here, .sending), (.here, .accepted), (.here, .unconfirmed):
+            if let fault = sign.refusal { return turnedAway(entry, fault, now: now) }
+            return entry.state != .sending && mayBeSentAgain(entry) ? absent(entry, now: now, vary: vary) : nil
         case (_, .queued), (_, .retrying):
             // A person sends it again although it may have arrived; a stop is the newer word.
             return sign.withdrawal.map { withdrawn(entry, $0, mayReturn: decision.place != .here, now: now) }
-        case (.here, .accepted), (.here, .unconfirmed):
-            return mayBeSentAgain(entry) ? absent(entry, now: now, vary: vary) : nil
         case (.inDoubt, .accepted), (.inDoubt, .unconfirmed):
             if decision.told?.kind == .unknown { return entry.isUnknown ? nil : unknown(entry, now: now) }
             return entry.state == .accepted ? gatewayChanged(entry, now: now) : nil
@@ -368,6 +369,21 @@ package struct OutboxRules: Sendable {
             entry.fault = fault
             entry.runID = nil
             entry.forgetDispatch()
+        }
+    }
+
+    /// The gateway turned the message away after it had acknowledged it. It knows the key from now on, so another one goes over the next
+    /// connection; the attempt does not count.
+    private func turnedAway(_ entry: OutboxEntry, _ fault: OutboxFault, now: Timestamp) -> OutboxChange {
+        let attempt = OutboxAttempt(of: entry, at: now, .rejectedTransient, fault)
+        return OutboxChange(of: entry, now: now, attempt: attempt) { entry in
+            entry.state = .retrying
+            entry.attemptCount = max(0, entry.attemptCount - 1)
+            entry.lastClass = .rejectedTransient
+            entry.nextAttemptAt = now
+            entry.fault = fault
+            entry.runID = nil
+            entry.renewKey()
         }
     }
 

@@ -260,6 +260,9 @@ package struct RunTracker: Sendable {
             if !reducer.hasBegun || reducer.message.mayBeRefused, state == .error, event.isSessionConflict {
                 return refuse(id, event.errorMessage ?? "", now: now, to: &changes)
             }
+            if !reducer.hasBegun, state == .final, let words = event.message?.failure, GatewayError.isDraining(words) {
+                return refuse(id, words, now: now, to: &changes)
+            }
         }
         if state != .delta, profile.rowsNameTheirRun, let id = known(event), let run = memory[id],
             run.message.words != nil, !run.hasBegun

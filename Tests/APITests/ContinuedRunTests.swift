@@ -1,5 +1,6 @@
 import Basics
 import EventLoops
+import EventStream
 import Gateway
 import JSONBytes
 import TestSupport
@@ -54,6 +55,34 @@ struct ContinuedRunTests {
             #expect(first?["code"]?.string == "RUN_INTERRUPTED")
             #expect(first?["continuedAs"]?.string == "own")
             #expect(first?["text"]?.string == "Half an")
+        }
+    }
+
+    /// On a busy disk the message was known as delivered while its run's end was still being written.
+    @Test func `whoever has the answer finds the end of its run among the events`() async throws {
+        try await withAPI(.away) { api, loop in
+            let bench = api.bench
+            try await bench.open(on: loop)
+            let waiting = try await api.open("POST", "/v1/messages?wait=60", Field.text, body: "hello", on: loop)
+            let id = try #require(bench.gateway.sentKeys.last)
+            let now = loop.wallClock.milliseconds
+            try await bench.event("agent", Frame.start(id, at: now), on: loop)
+            bench.journal.hold()
+            try await bench.row(Row.user("hello", key: id, id: "u1", at: now), on: loop)
+            try await bench.event("chat", Frame.final(id, 4, "Done"), on: loop)
+            try await api.advance(1_000, on: loop)
+            let before = bench.journal.newest
+            for _ in 0..<8 where waiting.answer == nil {
+                bench.journal.releaseOne()
+                try await bench.settle(on: loop)
+            }
+            let known = bench.journal.newest
+            bench.journal.release()
+            try await bench.settle(on: loop)
+            #expect(waiting.answer?.status == 200)
+            let events = "/v1/events?types=run.ended&poll=0&since="
+            #expect(try await api.get(events + before.text, on: loop).json["events"]?.count == 1)
+            #expect(try await api.get(events + known.text, on: loop).json["events"]?.count == 0)
         }
     }
 

@@ -55,6 +55,42 @@ struct OutboxOutageTests {
         }
     }
 
+    /// 2026.3.1, seen live: a gateway acknowledges a message 130 ms before it restarts, says this in place of an answer and keeps nothing.
+    private static func turnedAway(_ key: String) -> String {
+        let words = "⚠️ Agent failed before reply: Gateway is draining for restart; new tasks are not accepted."
+        let content = #"[{"type":"text","text":"\#(words)\nLogs: openclaw logs --follow"}]"#
+        let message = #"{"role":"assistant","model":"gateway-injected","content":\#(content)}"#
+        return #"{"runId":"\#(key)","sessionKey":"\#(main)","seq":1,"state":"final","message":\#(message)}"#
+    }
+
+    @Test(arguments: [false, true])
+    func `a message that a gateway turns away before its restart goes again after it`(isStopped: Bool) async throws {
+        try await withServices { bench, loop in
+            try await bench.open(on: loop)
+            let id = try await bench.accept("hello", on: loop) ?? ""
+            try await bench.event("chat", Self.turnedAway(id), on: loop)
+            let turnedAway = try await bench.entry(id)
+            #expect(turnedAway.state == .retrying && turnedAway.fault?.code == "GATEWAY_DRAINING")
+            #expect(turnedAway.attemptCount == 0 && turnedAway.proof == nil)
+            #expect(bench.services.runs.run(id) == nil, "nothing ran")
+            try await bench.accept("elsewhere", session: "agent:main:den", on: loop)
+            try await bench.advance(20_000, on: loop)
+            #expect(bench.gateway.sentKeys == [id], "it would turn away every message")
+            #expect(bench.services.outbox.blockedReason(session: Self.main)?.contains("about to restart") == true)
+            if isStopped { bench.services.outbox.stopped(run: id, on: loop) }
+            try await bench.drop(on: loop)
+            try await bench.open(uptimeMs: 100, on: loop)
+            let expected: Set = isStopped ? ["elsewhere"] : ["hello", "elsewhere"]
+            #expect(Set(bench.gateway.sentTexts.dropFirst()) == expected)
+            let after = try await bench.entry(id)
+            #expect(after.state == (isStopped ? .cancelled : .accepted))
+            #expect(
+                isStopped || after.upstreamKey != id,
+                "the process before may be the present one, and knows the key"
+            )
+        }
+    }
+
     @Test func `a message that is not sent in its time expires`() async throws {
         try await withServices { bench, loop in
             try await bench.drop(.refused, code: "AUTH", on: loop)

@@ -108,6 +108,8 @@ final class EntryWait: OpenRequest, ExchangeOwner {
             entry.runID = next
             return look(on: loop)
         }
+        // A client that has the answer finds the run's end among the events: `runEnded` follows.
+        guard !api.runs.isEnding(run.id) else { return }
         if entry.state.isTerminal { return finish(EntryAnswer.ended(run, entry, call, fields), on: loop) }
         ended = run
         if let timer { loop.cancel(timer) }

@@ -28,6 +28,11 @@ package struct GatewayError: Error, Sendable {
         text?.rangeOfText("reply session initialization conflicted") != nil
     }
 
+    /// The words of 2026.3.1 in place of an answer before it restarts: the message was acknowledged, and it is neither run nor kept.
+    package static func isDraining(_ text: String?) -> Bool {
+        text?.rangeOfText("Gateway is draining for restart") != nil
+    }
+
     package init(code: String, message: String) {
         self.code = code
         self.message = message

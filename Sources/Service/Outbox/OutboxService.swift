@@ -204,9 +204,8 @@ package final class OutboxService {
     }
 
     /// The gateway acknowledged the message with this key and did not run it.
-    /// - Parameter conflict: the gateway's words, if it refused to run the message.
-    package func refusedByRun(key: String, conflict: String?, on loop: isolated EventLoop) {
-        give(.refusedByRun(key: key, conflict.map(OutboxFault.sessionConflict) ?? .notRun), on: loop)
+    package func refusedByRun(key: String, _ fault: OutboxFault, on loop: isolated EventLoop) {
+        give(.refusedByRun(key: key, fault), on: loop)
     }
 
     /// The gateway would acknowledge the session's next message and not run it.

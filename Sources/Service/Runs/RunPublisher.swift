@@ -11,7 +11,7 @@ final class RunPublisher {
     private let feed: EventFeed
     /// Runs whose end, and perhaps last text, has not reached the subscribers yet.
     private(set) var ending: [Run] = []
-    /// The most such runs: one whose event was never stored is dropped by this limit.
+    /// The most such runs, should the disk stall.
     private static let mostEnding = 64
     /// Bytes of the text of each run in progress that its row has.
     private var keptBytes: [String: Int] = [:]
@@ -27,15 +27,18 @@ final class RunPublisher {
 
     /// Called when an event has reached the streams; a run's end is then over.
     func published(_ event: StreamEvent) {
-        guard !ending.isEmpty, event.type == "run.ended" else { return }
-        ending.removeAll { $0.id == event.run }
+        if event.type == "run.ended", let run = event.run { forget(run) }
     }
+
+    private func forget(_ id: String) { ending.removeAll { $0.id == id } }
 
     func ended(_ run: Run, on loop: isolated EventLoop) {
         if ending.count == Self.mostEnding { ending.removeFirst() }
         ending.append(run)
         // The transcript never gets the partial text of an interrupted run.
-        publish("run.ended", run, awaitsAnswer: run.end != .interrupted, on: loop)
+        publish("run.ended", run, awaitsAnswer: run.end != .interrupted, on: loop) { [weak self] in
+            self?.forget(run.id)
+        }
     }
 
     /// Writes the texts of runs in progress. No gateway repeats the text of a run that a restart of the gateway cut off, so it has to
@@ -61,13 +64,21 @@ final class RunPublisher {
         return count != kept && (count <= Self.shortText || abs(count - kept) >= kept / 8)
     }
 
-    func publish(_ type: String, _ run: Run, awaitsAnswer: Bool = false, on loop: isolated EventLoop) {
+    func publish(
+        _ type: String,
+        _ run: Run,
+        awaitsAnswer: Bool = false,
+        on loop: isolated EventLoop,
+        completion: @escaping () -> Void = {}
+    ) {
         feed.publish(type, session: run.session.text, run: run.id, on: loop) { object in
             object.key("run")
             run.write(to: &object, includingSteps: false)
         } also: { transaction in
             try transaction.runs.save(run)
             if awaitsAnswer { try transaction.runs.awaitsAnswer(run.id, since: transaction.now) }
+        } completion: {
+            completion()
         }
     }
 

@@ -72,6 +72,8 @@ package final class RunService {
     package var active: [Run] { tracker.shown.compactMap { tracker.run($0) } }
     /// Runs whose end is on its way to the streams.
     package var ending: [Run] { publisher.ending }
+    /// Whether the run has ended and its end has not reached the streams yet.
+    package func isEnding(_ id: String) -> Bool { publisher.ending.contains { $0.id == id } }
     /// The number of runs in progress and of messages that wait for their turn at the gateway.
     package var activeCount: Int { tracker.activeCount }
 
@@ -216,7 +218,9 @@ package final class RunService {
             case .refused(let id, let reason):
                 let isConflict = GatewayError.isSessionConflict(reason)
                 if isConflict { oldSessions.sawRefusal(by: process) }
-                outbox.refusedByRun(key: id, conflict: isConflict ? reason : nil, on: loop)
+                let fault: OutboxFault =
+                    isConflict ? .sessionConflict(reason) : GatewayError.isDraining(reason) ? .draining : .notRun
+                outbox.refusedByRun(key: id, fault, on: loop)
             case .stepChanged(let step):
                 guard let session = tracker.session(ofRun: step.runID) else { continue }
                 publisher.publish(step, session: session, on: loop)

@@ -58,6 +58,11 @@ final class MemoryJournal: Journal {
     /// Makes operations wait from now on, as on a slow disk.
     func hold() { state.withLock { $0.isHeld = true } }
 
+    /// Carries out the first operation that waited.
+    func releaseOne() {
+        state.withLock { $0.held.isEmpty ? nil : $0.held.removeFirst() }?()
+    }
+
     /// Carries out the operations that waited.
     func release() {
         let held = state.withLock { state in
