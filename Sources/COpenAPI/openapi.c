@@ -1,7 +1,7 @@
 #include "copenapi.h"
 
 // `openapi/embed` makes openapi.json and the next line, the SHA-256 of the two files one after the other.
-// 194258cf481ba474c4e43660a6a373b04bdcef5a1845c1fd59699e59e27e5f3f
+// df191bc933de5674dcd1da9de7ee9daa9d192c005ae14aa26d20952cbd298bc8
 
 static const uint8_t yaml[] = {
 #embed "../../openapi/openapi.yaml"

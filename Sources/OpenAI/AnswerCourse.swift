@@ -275,6 +275,14 @@ package struct CourseReader: Sendable {
 
     package func isAtEnd(of course: AnswerCourse) -> Bool { course.isAtEnd(mark: mark, scalar: scalar) }
 
+    /// The text that the reader has seen; nil if there is none, or part of it is not known any more.
+    package func seen(of course: AnswerCourse) -> String? {
+        guard byte > 0, course.lost == 0, !course.marks.prefix(mark).contains(where: { $0.kind == .replaced }) else {
+            return nil
+        }
+        return String(decoding: course.bytes[..<byte], as: UTF8.self)
+    }
+
     package static func pieces(of course: AnswerCourse) -> [Piece] {
         var (reader, pieces) = (CourseReader(), [Piece]())
         while let piece = reader.next(of: course) { pieces.append(piece) }

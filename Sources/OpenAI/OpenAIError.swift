@@ -46,6 +46,12 @@ package struct OpenAIError: Error, Sendable, Equatable {
         OpenAIError(400, .invalidRequest, code, message, param: param)
     }
 
+    /// The message has come to its end, and a repeat would be another message. Programs between Ladle and its client repeat every
+    /// answer of 5xx, whatever its fields say.
+    package static func final(_ code: String, _ message: String) -> OpenAIError {
+        OpenAIError(422, .server, code, message)
+    }
+
     /// A parameter whose promise cannot be kept; ignored, it would change the meaning of the answer.
     package static func unsupported(_ param: String, _ message: String) -> OpenAIError {
         invalid(param, message, code: "unsupported_parameter")

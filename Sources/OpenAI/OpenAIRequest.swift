@@ -29,6 +29,11 @@ package struct OpenAIRequest: Sendable {
         package let data: String
     }
 
+    package struct Message: Sendable, Equatable {
+        package let text: String
+        let attachments: Int
+    }
+
     package let face: Face
     package internal(set) var model = ""
     /// The user and assistant turns before the last user turn.
@@ -36,6 +41,8 @@ package struct OpenAIRequest: Sendable {
     /// The last user turn.
     package internal(set) var text = ""
     package internal(set) var attachments: [Attachment] = []
+    /// The user's messages since the last answer, which make the last turn.
+    package private(set) var lastMessages: [Message] = []
     package internal(set) var instructions: [String] = []
     /// The number of messages of any role.
     package internal(set) var messageCount = 0
@@ -80,8 +87,14 @@ package struct OpenAIRequest: Sendable {
         case .chat: try readMessages(body["messages"])
         case .responses: try readInput(body)
         }
-        if let words = body["conversation"].flatMap({ $0.string ?? $0["id"]?.string }), !words.isEmpty {
-            conversation = words
+        if let value = body["conversation"], !value.isNull {
+            guard let words = value.string ?? value["id"]?.string else {
+                throw .invalid(
+                    "conversation",
+                    "`conversation` is the id of a conversation, or an object with its `id`."
+                )
+            }
+            if !words.isEmpty { conversation = words }
         }
         ignored = Self.ignored(in: body, face) + (instructions.isEmpty || face == .responses ? [] : ["system"])
     }
@@ -96,13 +109,15 @@ package struct OpenAIRequest: Sendable {
             )
         }
         for (name, format) in [("response_format", body["response_format"]), ("text.format", body["text"]?["format"])] {
-            guard let type = format?["type"]?.string, type != "text" else { continue }
+            guard let format, !format.isNull, !(format["type"]?.equals("text") ?? false) else { continue }
             throw .unsupported(
                 name,
                 "The agent's answer is text; a JSON schema cannot be promised. Leave out `\(name)` and ask for the form in words."
             )
         }
-        if let count = body["n"]?.int, count > 1 { throw .unsupported("n", "There is one answer; leave out `n`.") }
+        if let count = body["n"], !count.isNull, count.int != 1 {
+            throw .unsupported("n", "There is one answer; leave out `n`.")
+        }
         if body["logprobs"]?.bool == true {
             throw .unsupported("logprobs", "The agent's answer has no log probabilities.")
         }
@@ -238,9 +253,24 @@ package struct OpenAIRequest: Sendable {
             )
         default: throw .invalid(field, "No message of the user's is in `\(field)`; the last one has role `user`.")
         }
-        var words: [String] = []
-        for (item, place) in open { words.append(try readLast(item["content"], "\(field)[\(place)].content")) }
-        text = words.filter { !$0.isEmpty }.joined(separator: "\n")
+        for (item, place) in open {
+            let before = attachments.count
+            let words = try readLast(item["content"], "\(field)[\(place)].content")
+            lastMessages.append(Message(text: words, attachments: attachments.count - before))
+        }
+        joinLastMessages()
+    }
+
+    private mutating func joinLastMessages() {
+        text = lastMessages.map(\.text).filter { !$0.isEmpty }.joined(separator: "\n")
+    }
+
+    /// The agent has the first of the last messages already, so they are turns of the past.
+    package mutating func leaveOut(first count: Int) {
+        history += lastMessages.prefix(count).map { Turn(.user, $0.text) }
+        attachments.removeFirst(lastMessages.prefix(count).reduce(0) { $0 + $1.attachments })
+        lastMessages.removeFirst(count)
+        joinLastMessages()
     }
 
     /// The texts of a message, joined by line ends.

@@ -1,38 +1,64 @@
-/// The bytes that stand for a request or for a conversation; their digests are compared.
-package enum RequestMeaning {
-    /// The beginning of the chain of digests that stands for a conversation. Each turn is hashed with the digest before it.
-    package static func conversation(agent: String, caller: String) -> [UInt8] {
-        Array("turns\n\(caller)\n\(agent)".utf8)
+/// The digest of a conversation's turns. Each turn is hashed with the digest before it, neighbours of one role as one, and empty ones not at
+/// all: a program may split an answer, or keep no place for a silent one.
+package struct TurnChain: Sendable {
+    private let hash: @Sendable ([UInt8]) -> [UInt8]
+    /// The digest of the turns before the last one.
+    private var before: [UInt8]
+    private var role: OpenAIRequest.Turn.Role?
+    private var words: [UInt8] = []
+
+    /// - Parameter before: the digest of the turns so far; nil for none.
+    package init(after before: [UInt8]? = nil, hash: @escaping @Sendable ([UInt8]) -> [UInt8]) {
+        self.hash = hash
+        self.before = before ?? hash(Array("turns".utf8))
     }
 
-    /// The next link of the chain. Blanks do not count, because programs join and trim texts in their own ways.
-    package static func turn(_ turn: OpenAIRequest.Turn, after digest: [UInt8]) -> [UInt8] {
-        digest + "\n\(turn.role.rawValue)\n".utf8 + normalized(turn.text).utf8.filter { !$0.isBlank }
+    package mutating func add(_ turn: OpenAIRequest.Turn) {
+        let more = RequestMeaning.words(of: turn.text)
+        guard !more.isEmpty else { return }
+        if role != turn.role { (before, role, words) = (digest, turn.role, []) }
+        words += more
     }
 
-    /// The turns with neighbours of one role joined and without empty ones: a program may split an answer, or keep no place for a silent one.
-    package static func merged(_ turns: [OpenAIRequest.Turn]) -> [OpenAIRequest.Turn] {
-        var merged: [OpenAIRequest.Turn] = []
-        for turn in turns where normalized(turn.text).utf8.contains(where: { !$0.isBlank }) {
-            if let last = merged.last, last.role == turn.role {
-                merged[merged.count - 1] = OpenAIRequest.Turn(turn.role, "\(last.text)\n\(turn.text)")
-            } else {
-                merged.append(turn)
+    package var digest: [UInt8] { role.map { hash(before + "\n\($0.rawValue)\n".utf8 + words) } ?? before }
+}
+
+/// The digests by which a request and its conversation are known again.
+package struct RequestDigests: Sendable {
+    package let content: [UInt8]
+    /// The turns before the user's last messages.
+    package let history: [UInt8]
+    /// The turns up to each of the user's last messages but the last, as far as they are looked at.
+    package private(set) var beginnings: [(count: Int, digest: [UInt8])] = []
+    /// All turns.
+    package let whole: [UInt8]
+
+    /// Messages without an answer stand behind each other after stops and failures; the newest of them are the ones to know.
+    private static let mostBeginnings = 4
+
+    package init(_ request: OpenAIRequest, hash: @escaping @Sendable ([UInt8]) -> [UInt8]) {
+        content = hash(RequestMeaning.content(request))
+        var chain = TurnChain(hash: hash)
+        for turn in request.history { chain.add(turn) }
+        history = chain.digest
+        let count = request.lastMessages.count
+        for (place, message) in request.lastMessages.enumerated() {
+            chain.add(.init(.user, message.text))
+            if (max(1, count - Self.mostBeginnings)..<count).contains(place + 1) {
+                beginnings.append((place + 1, chain.digest))
             }
         }
-        return merged
+        // The words of a response may come without a list of messages.
+        if request.lastMessages.isEmpty { chain.add(.init(.user, request.text)) }
+        whole = chain.digest
     }
+}
 
-    /// A request, so that its repeat joins the first one.
-    package static func request(
-        _ request: OpenAIRequest,
-        choice: SessionChoice,
-        agent: String?,
-        caller: String
-    ) -> [UInt8] {
-        var bytes = Array(
-            "request\n\(caller)\n\(request.face.rawValue)\n\(request.model)\n\(agent ?? "")\n\(choice)\n".utf8
-        )
+/// The bytes that stand for a request; their digests are compared.
+package enum RequestMeaning {
+    /// The words of a request, so that its repeat joins the first one.
+    package static func content(_ request: OpenAIRequest) -> [UInt8] {
+        var bytes = Array("request\n\(request.face.rawValue)\n\(request.model)\n".utf8)
         bytes += "\(request.userTurns) \(request.isBackground)\n\(normalized(request.text))\n".utf8
         for turn in request.history {
             bytes += "\(turn.role.rawValue) \(turn.text.utf8.count) ".utf8
@@ -45,12 +71,12 @@ package enum RequestMeaning {
         return bytes
     }
 
+    /// The words of a turn as they count: blanks do not, because programs join and trim texts in their own ways.
+    static func words(of text: String) -> [UInt8] { withoutThoughts(text).filter { !$0.isBlank } }
+
     /// The text without the thoughts that programs store inside it, without carriage returns and without blanks around it.
     package static func normalized(_ text: String) -> String {
-        var bytes = Array(text.utf8)
-        for (start, end) in [("<details type=\"reasoning\"", "</details>"), ("<think>", "</think>")] {
-            bytes = removing(start, end, from: bytes)
-        }
+        var bytes = withoutThoughts(text)
         if bytes.contains(0x0D) {
             var clean: [UInt8] = []
             for place in bytes.indices {
@@ -65,6 +91,14 @@ package enum RequestMeaning {
         let start = bytes.firstIndex { !$0.isBlank } ?? bytes.endIndex
         let end = bytes.lastIndex { !$0.isBlank }.map { $0 + 1 } ?? start
         return String(decoding: bytes[start..<end], as: UTF8.self)
+    }
+
+    private static func withoutThoughts(_ text: String) -> [UInt8] {
+        var bytes = Array(text.utf8)
+        for (start, end) in [("<details type=\"reasoning\"", "</details>"), ("<think>", "</think>")] {
+            bytes = removing(start, end, from: bytes)
+        }
+        return bytes
     }
 
     private static func removing(_ start: String, _ end: String, from bytes: [UInt8]) -> [UInt8] {

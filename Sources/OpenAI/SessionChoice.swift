@@ -41,16 +41,12 @@ package enum SessionChoice: Sendable, Equatable {
             return
         }
         if let header = hints.header {
-            guard !Self.isReserved(header) else {
-                throw .invalid(
-                    "X-Ladle-Session",
-                    "Names that begin with subagent:, cron: or acp: belong to the gateway."
-                )
-            }
+            guard !Self.isReserved(header) else { throw Self.reserved("X-Ladle-Session") }
             self = .key(header)
             return
         }
         if let model = hints.model {
+            guard !Self.isReserved(model) else { throw Self.reserved("model") }
             self = .key(model)
             return
         }
@@ -80,6 +76,10 @@ package enum SessionChoice: Sendable, Equatable {
             throw .invalid("conversation", "The conversation's id has more than \(longestValue) bytes.")
         }
         return value
+    }
+
+    private static func reserved(_ param: String) -> OpenAIError {
+        .invalid(param, "Names that begin with subagent:, cron: or acp: belong to the gateway.")
     }
 
     private static func isReserved(_ name: String) -> Bool {

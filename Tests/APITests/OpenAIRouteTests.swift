@@ -189,7 +189,7 @@ struct OpenAIRouteTests {
             let id = try #require(run.json["entries"]?[0]?["id"]?.string)
             _ = try await api.post("/v1/runs/\(id)/abort", Field.json, "{}", on: loop)
             try await api.advance(30_000, on: loop)
-            #expect(whole.answer?.status == 502 && whole.answer?.field("x-should-retry") == "false", "\(whole.text)")
+            #expect(whole.answer?.status == 422, "\(whole.text)")
             #expect(whole.answer?.json["error"]?["code"]?.string == "run_failed")
             #expect(
                 Self.chunks(stream.text).last?["error"]?["code"]?.string == "run_failed",

@@ -152,6 +152,21 @@ struct SendRouteTests {
         }
     }
 
+    @Test func `whoever waits for a message that waits is told why`() async throws {
+        try await withAPI(.away) { api, loop in
+            try await api.bench.drop(on: loop)
+            let fields = Field.text + ["Accept: text/event-stream"]
+            let stream = try await api.open("POST", "/v1/messages", fields, body: "hello", on: loop)
+            try await api.advance(3_000, on: loop)
+            let reason = #""blockedReason":"gateway offline: the test says so""#
+            #expect(stream.text.contains(reason), "\(stream.text)")
+            try await api.advance(60_000, on: loop)
+            #expect(stream.text.ranges(of: reason).count == 1, "said once")
+            let text = try await api.say("next", "", ["Accept: text/plain"], on: loop)
+            #expect(text.body.hasSuffix(": gateway offline: the test says so\n"), "\(text.body)")
+        }
+    }
+
     @Test func `a provider's error and an abort end a wait with their reason`() async throws {
         try await withAPI(.init(demo: { $0.speed = 1 })) { api, loop in
             let path = "/v1/messages?wait=30"

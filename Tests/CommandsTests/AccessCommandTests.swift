@@ -125,4 +125,38 @@ struct AccessCommandTests {
         #expect(unknown.run("clients", "approve", "NO-CODE") == .usage)
         #expect(unknown.requests.count == 1)
     }
+
+    @Test func `what cannot be undone is asked for at a terminal, and not in a script`() {
+        let admins =
+            #"{"tokens":[{"id":"t1","name":"desk","scopes":["admin"]},{"id":"t2","name":"x","scopes":["read"]}]}"#
+        let session = #"{"key":"agent:main:den","title":"Den\u001b[2J","titleFrom":"label"}"#
+        let cases: [(words: [String], question: String, replies: [RecordedIO.Reply])] = [
+            (["sessions", "reset", "den"], "Begin agent:main:den (Den", [.json(200, session), .json(200, session)]),
+            (["sessions", "delete", "den"], "and its transcript?", [.json(200, session), .json(200, session)]),
+            (["token", "revoke", "desk"], "Revoke desk? It is the last", [.json(200, admins), .json(204, "")]),
+        ]
+        for each in cases {
+            for (typed, isDone) in [("y\n", true), ("n\n", false), ("", false)] {
+                let io = RecordedIO()
+                (io.isInputTerminal, io.isErrorTerminal, io.input) = (true, true, Array(typed.utf8))
+                io.replies = each.replies
+                #expect(io.run(each.words) == (isDone ? .ok : .temporary), "\(each.words) \(io.errors)")
+                #expect(io.requests.count == (isDone ? 2 : 1))
+                #expect(io.errors.contains(each.question) && !io.errors.contains("\u{1b}[2J"), "\(io.errors)")
+            }
+            let isToken = each.words[0] == "token"
+            for (isTerminal, more) in [(false, []), (true, ["--yes"])] {
+                let io = RecordedIO()
+                (io.isInputTerminal, io.isErrorTerminal) = (isTerminal, isTerminal)
+                io.replies = isToken ? [each.replies[1]] : each.replies
+                #expect(io.run(each.words + more) == .ok)
+                #expect(!io.errors.contains("[y/N]"))
+            }
+        }
+        let other = RecordedIO()
+        (other.isInputTerminal, other.isErrorTerminal) = (true, true)
+        other.replies = [.json(200, admins), .json(204, "")]
+        #expect(other.run("token", "revoke", "t2") == .ok)
+        #expect(!other.errors.contains("[y/N]"))
+    }
 }

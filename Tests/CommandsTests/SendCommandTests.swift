@@ -191,6 +191,16 @@ struct SendCommandTests {
         #expect(io.errors.contains("ladle outbox show e1"))
     }
 
+    @Test func `a message that waits says why`() throws {
+        let io = RecordedIO()
+        let entry = #"{"id":"e1","state":"queued","blockedReason":"gateway offline: it restarts"}"#
+        io.replies = [.json(202, entry), .json(202, entry)]
+        #expect(io.run("send", "x") == .ok)
+        #expect(io.output.contains("queued e1\n  waits: gateway offline: it restarts\n"))
+        #expect(io.run("send", "--wait=1", "x") == .temporary)
+        #expect(io.errors.contains("The message is queued: gateway offline: it restarts"))
+    }
+
     @Test func `without an answer the same line may be typed again with its key`() throws {
         let io = RecordedIO()
         io.replies = [.raw(""), .json(202, #"{"id":"e1","state":"queued"}"#)]

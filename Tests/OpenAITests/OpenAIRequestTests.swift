@@ -89,6 +89,8 @@ struct OpenAIRequestTests {
             "unsupported_parameter"
         ),
         (chatBody("x", more: #","n":2"#), "n", "unsupported_parameter"),
+        (chatBody("x", more: #","n":"3""#), "n", "unsupported_parameter"),
+        (chatBody("x", more: #","response_format":"json_object""#), "response_format", "unsupported_parameter"),
         (chatBody("x", more: #","logprobs":true"#), "logprobs", "unsupported_parameter"),
         (chatBody("x", more: #","modalities":["text","audio"]"#), "modalities", "unsupported_parameter"),
         (
@@ -251,25 +253,45 @@ struct RequestMeaningTests {
         #expect(RequestMeaning.normalized("<think>open") == "<think>open" && RequestMeaning.normalized(" \n") == "")
     }
 
-    @Test func `an answer in two parts is the turn that was told as one`() {
-        let split = RequestMeaning.merged([
-            .init(.user, "q"), .init(.assistant, "Let me look."), .init(.assistant, ""), .init(.assistant, "Sunny."),
-        ])
-        #expect(split.count == 2)
-        let one = RequestMeaning.turn(.init(.assistant, "Let me look.\n\nSunny."), after: [1])
-        #expect(RequestMeaning.turn(split[1], after: [1]) == one)
+    /// The bytes themselves in place of their digest.
+    private func chain(_ turns: OpenAIRequest.Turn..., after: [UInt8]? = nil) -> [UInt8] {
+        var chain = TurnChain(after: after) { $0 }
+        for turn in turns { chain.add(turn) }
+        return chain.digest
     }
 
-    @Test func `requests differ by text, history, session and face`() throws {
-        let request = try openAIRequest(.chat, chatBody("a", "b", "yes"))
-        func meaning(_ request: OpenAIRequest, _ choice: SessionChoice = .transcript) -> [UInt8] {
-            RequestMeaning.request(request, choice: choice, agent: "main", caller: "c")
-        }
-        #expect(
-            meaning(request) == meaning(try openAIRequest(.chat, chatBody("a", "b", "yes", more: #","temperature":1"#)))
+    @Test func `an answer in two parts is the turn that was told as one`() {
+        let question = OpenAIRequest.Turn(.user, "q")
+        let split = chain(
+            question,
+            .init(.assistant, "Let me look."),
+            .init(.assistant, ""),
+            .init(.assistant, "Sunny.")
         )
-        #expect(meaning(request) != meaning(try openAIRequest(.chat, chatBody("a", "b", "yes", "c", "yes"))))
-        #expect(meaning(request) != meaning(request, .derived("x")))
-        #expect(meaning(request) != meaning(try openAIRequest(.chat, chatBody("yes"))))
+        #expect(split == chain(question, .init(.assistant, "Let me look.\n\nSunny.")))
+        #expect(split == chain(.init(.assistant, "<think>x</think>Let me look. Sunny."), after: chain(question)))
+        #expect(split != chain(question, .init(.user, "Let me look. Sunny.")))
+        #expect(chain() == chain(.init(.user, " ")))
+    }
+
+    @Test func `requests differ by text, history and face`() throws {
+        func meaning(_ body: String) throws -> RequestDigests { RequestDigests(try openAIRequest(.chat, body)) { $0 } }
+        let one = try meaning(chatBody("a", "b", "yes"))
+        let warm = try openAIRequest(.chat, chatBody("a", "b", "yes", more: #","temperature":1"#))
+        #expect(one.content == RequestDigests(warm) { $0 }.content)
+        #expect(one.content != (try meaning(chatBody("a", "b", "yes", "c", "yes"))).content)
+        #expect(one.content != (try meaning(chatBody("yes"))).content)
+        #expect(one.history == chain(.init(.user, "a"), .init(.assistant, "b")))
+        #expect(one.whole == chain(.init(.user, "yes"), after: one.history))
+    }
+
+    @Test func `messages behind each other may have been sent before, the newest of them`() throws {
+        let list = (1...9).map { #"{"role":"user","content":"m\#($0)"}"# }.joined(separator: ",")
+        var request = try openAIRequest(.chat, #"{"model":"ladle","messages":[\#(list)]}"#)
+        let digests = RequestDigests(request) { $0 }
+        #expect(digests.beginnings.map(\.count) == [5, 6, 7, 8])
+        #expect(digests.beginnings.first?.digest == chain(.init(.user, "m1m2m3m4m5")))
+        request.leaveOut(first: 8)
+        #expect(request.text == "m9" && request.history.count == 8 && request.lastMessages.count == 1)
     }
 }

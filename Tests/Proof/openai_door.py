@@ -91,7 +91,7 @@ for chunk in stream:
 check(text.startswith("Done: I appended"), f"a streamed answer: {text}")
 check(any(note and "weather.txt" in note for note in notes), f"its step is reasoning: {notes}")
 
-raised(openai.InternalServerError, "run_failed", lambda: own.chat.completions.create(model="ladle", messages=user("fail with 401")))
+raised(openai.UnprocessableEntityError, "run_failed", lambda: own.chat.completions.create(model="ladle", messages=user("fail with 401")))
 try:
     for chunk in own.chat.completions.create(model="ladle", messages=user("fail with 500"), stream=True):
         pass

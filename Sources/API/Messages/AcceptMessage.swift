@@ -7,42 +7,32 @@ import Outbox
 import Server
 import Service
 
+/// An answer to a message that comes later than its acceptance.
+protocol LaterAnswer: AnyObject {
+    /// Called before the message is written: its first events come before the write is reported.
+    func listen(on loop: isolated EventLoop)
+    /// The request repeats an earlier one, which this entry answers.
+    func follow(_ entry: OutboxEntry)
+    /// The message is on disk.
+    func open(_ entry: OutboxEntry, isReplay: Bool, _ fields: EntryAnswer.Fields, on loop: isolated EventLoop)
+    /// The message was not accepted.
+    func cancel()
+}
+
 /// `POST /v1/messages`: puts one message into the outbox and gives the kind of answer its sender asked for. The message
 /// is on disk before the answer.
-final class AcceptMessage {
+struct AcceptMessage {
     private let api: HTTPAPI
     private let call: Call
     private let request: MessageRequest
     private var message: NewMessage
-    /// The agents that exist, if the message names one that does not.
-    private var agents: [String]?
-    private var fields: [(name: FieldName, value: String)] = []
-    private var stream: EntryStream?
+    private var fields: EntryAnswer.Fields = []
 
-    static func handle(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
-        let body = call.exchange.body
-        guard body.count > MessageBody.mostOnLoop, (try? call.bodyType())?.isJSON == true else {
-            return try accept(api, call, nil, on: loop)
-        }
-        let rules = AttachmentRules(api.services.attachmentLimits)
-        let bound = LoopBound((api, call), on: loop)
-        Task {
-            let read = await MessageBody.reading(body, rules)
-            loop.post { loop in
-                guard let (api, call) = bound.value(on: loop) else { return }
-                call.attempt(on: loop) { () throws(Problem) in try accept(api, call, read.get(), on: loop) }
-            }
-        }
-    }
-
-    private static func accept(
-        _ api: HTTPAPI,
-        _ call: Call,
-        _ body: MessageBody?,
-        on loop: isolated EventLoop
-    ) throws(Problem) {
+    static func handle(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) async throws(Problem) {
+        let body = try await read(call, AttachmentRules(api.services.attachmentLimits))
         let request = try MessageRequest(call, api, body, now: loop.wallClock)
-        try AcceptMessage(api, call, request).start(on: loop)
+        var acceptance = AcceptMessage(api, call, request)
+        try await acceptance.accept(on: loop)
     }
 
     private init(_ api: HTTPAPI, _ call: Call, _ request: MessageRequest) {
@@ -52,25 +42,75 @@ final class AcceptMessage {
         message = request.message(from: call)
     }
 
-    private func start(on loop: isolated EventLoop) throws(Problem) {
+    /// A large body of JSON; nil for one that takes so little time that the loop reads it.
+    private static func read(_ call: Call, _ rules: AttachmentRules) async throws(Problem) -> MessageBody? {
+        let body = call.exchange.body
+        guard body.count > MessageBody.mostOnLoop, (try? call.bodyType())?.isJSON == true else { return nil }
+        return try await MessageBody.reading(body, rules).get()
+    }
+
+    private mutating func accept(on loop: isolated EventLoop) async throws(Problem) {
         guard call.caller.mayUse(session: request.session) else { throw Problem(.foreignSession) }
         try api.checkMayBegin(request.session, "session")
         try request.checkStopWord()
         guard !api.isShuttingDown else { throw .shuttingDown }
-        if repeatsItself { return goOn(on: loop) }
+        if repeatsItself { return try await goOn(on: loop) }
         try api.access.admitSend(call.exchange, by: call.caller, to: request.session, on: loop)
-        api.services.intake.reserveKey(of: &message)
-        guard let agent = SessionKey(canonical: request.session).agent, agent != api.documents.defaultAgent else {
-            return commit(on: loop)
-        }
-        api.services.lists.missing(agent: agent, on: loop) { [self] agents in
-            self.agents = agents
+        let intake = api.services.intake
+        intake.reserveKey(of: &message)
+        let refusal = await unknownAgent(on: loop)
+        if let refusal {
+            guard message.key != nil else { throw refusal }
             // A repeat under the key of an accepted message still gets that message's answer.
-            if agents != nil { message.isReplayOnly = true }
-            guard agents == nil || message.key != nil else { return refuse(unknownAgent, on: loop) }
-            commit(on: loop)
+            message.isReplayOnly = true
+        }
+        let (message, entry) = (message, intake.entry(for: message, now: loop.wallClock))
+        let later = laterAnswer(to: entry)
+        later?.listen(on: loop)
+        let outcome = await loop.wait { (done: @escaping (Result<MessageIntake.Outcome, any Error>) -> Void) in
+            intake.commit(message, as: entry, on: loop) { result in
+                if case .success(.repeated(let entry)) = result { later?.follow(entry) }
+                done(result)
+            }
+        }
+        do throws(Problem) {
+            let (accepted, isReplay) = try taken(outcome, refusal ?? .late(loop.wallClock))
+            answer(accepted, isReplay: isReplay, later, on: loop)
+        } catch {
+            later?.cancel()
+            throw error
         }
     }
+
+    /// The entry that has the message, and whether an earlier request made it.
+    private mutating func taken(
+        _ outcome: Result<MessageIntake.Outcome, any Error>,
+        _ refusal: Problem
+    ) throws(Problem) -> (OutboxEntry, isReplay: Bool) {
+        switch outcome {
+        case .success(.accepted(let entry)): return (entry, false)
+        case .success(.repeated(let entry)):
+            fields.append((.idempotencyReplayed, "true"))
+            return (entry, true)
+        case .success(.keyReused):
+            let detail = "This Idempotency-Key came with another message in the last 24 hours."
+            throw Problem(.idempotencyKeyReused, detail, field: "Idempotency-Key")
+        case .success(.notAccepted): throw refusal
+        case .success(.keyInUse): throw .keyInUse
+        case .success(.full(let what, let limits)): throw .outboxFull(what, limits)
+        case .failure(let error): throw .storage(error)
+        }
+    }
+
+    private func unknownAgent(on loop: isolated EventLoop) async -> Problem? {
+        guard let agent = SessionKey(canonical: request.session).agent, agent != api.documents.defaultAgent else {
+            return nil
+        }
+        let agents = await loop.wait { api.services.lists.missing(agent: agent, on: loop, completion: $0) }
+        return agents.map { .noAgent(of: request.session, among: $0, for: call.caller) }
+    }
+
+    // MARK: A client that connects again
 
     /// Libraries that reconnect on their own repeat the whole request, with the id of the last event they saw. Without
     /// an idempotency key such a repeat is not a second message.
@@ -81,62 +121,52 @@ final class AcceptMessage {
 
     /// Resumes the stream like a repeat with a key does. Even if the message is not found nothing is sent: 204 ends the
     /// client's attempts.
-    private func goOn(on loop: isolated EventLoop) {
-        api.services.outboxReader.newest(like: message, on: loop) { [self] result in
-            switch result {
-            case .success(let entry?):
-                let stream = EntryStream(api, call, entry, startsRun: !request.isStopOrder)
-                stream.listen(on: loop)
-                self.stream = stream
-                fields.append((.idempotencyReplayed, "true"))
-                answer(entry, isReplay: true, on: loop)
-            case .success(nil): call.respond(Response(.noContent), on: loop)
-            case .failure(let error): call.fail(.storage(error), on: loop)
+    private mutating func goOn(on loop: isolated EventLoop) async throws(Problem) {
+        let (message, startsRun) = (message, !request.isStopOrder)
+        var stream: EntryStream?
+        let found = await loop.wait { (done: @escaping (Result<OutboxEntry?, any Error>) -> Void) in
+            api.services.outboxReader.newest(like: message, on: loop) { [api, call] found in
+                if case .success(let entry?) = found {
+                    stream = EntryStream(api, call, entry, startsRun: startsRun)
+                    stream?.listen(on: loop)
+                }
+                done(found)
             }
         }
-    }
-
-    private var unknownAgent: Problem { .noAgent(of: request.session, among: agents ?? [], for: call.caller) }
-
-    private func commit(on loop: isolated EventLoop) {
-        let entry = api.services.intake.entry(for: message, now: loop.wallClock)
-        if call.answerType == .eventStream {
-            stream = EntryStream(api, call, entry, startsRun: !request.isStopOrder)
-            stream?.listen(on: loop)
-        }
-        api.services.intake.commit(message, as: entry, on: loop) { [self] result in
-            switch result {
-            case .success(.accepted(let entry)): answer(entry, isReplay: false, on: loop)
-            case .success(.repeated(let entry)):
-                fields.append((.idempotencyReplayed, "true"))
-                answer(entry, isReplay: true, on: loop)
-            case .success(.keyReused):
-                let detail = "This Idempotency-Key came with another message in the last 24 hours."
-                refuse(Problem(.idempotencyKeyReused, detail, field: "Idempotency-Key"), on: loop)
-            case .success(.notAccepted): refuse(agents == nil ? .late(loop.wallClock) : unknownAgent, on: loop)
-            case .success(.keyInUse): refuse(.keyInUse, on: loop)
-            case .success(.full(let what, let limits)): refuse(.outboxFull(what, limits), on: loop)
-            case .failure(let error): refuse(.storage(error), on: loop)
-            }
+        switch found {
+        case .success(let entry?):
+            fields.append((.idempotencyReplayed, "true"))
+            answer(entry, isReplay: true, stream, on: loop)
+        case .success(nil): call.respond(Response(.noContent), on: loop)
+        case .failure(let error): throw .storage(error)
         }
     }
 
-    private func refuse(_ problem: Problem, on loop: isolated EventLoop) {
-        stream?.cancel()
-        call.fail(problem, on: loop)
+    // MARK: The answer
+
+    /// An object that answers the message later; nil for an answer at once.
+    private func laterAnswer(to entry: OutboxEntry) -> (any LaterAnswer)? {
+        let startsRun = !request.isStopOrder
+        if call.answerType == .eventStream { return EntryStream(api, call, entry, startsRun: startsRun) }
+        guard let seconds = request.waitSeconds, seconds > 0 else { return nil }
+        return EntryWait(api, call, entry, seconds: seconds, startsRun: startsRun)
     }
 
-    private func answer(_ entry: OutboxEntry, isReplay: Bool, on loop: isolated EventLoop) {
+    private mutating func answer(
+        _ entry: OutboxEntry,
+        isReplay: Bool,
+        _ later: (any LaterAnswer)?,
+        on loop: isolated EventLoop
+    ) {
         call.subject = entry.id
         // The message is in the outbox now, however long the answer takes.
         call.settle(.accepted, on: loop)
         fields.append((.location, "/v1/outbox/\(entry.id)"))
-        if let stream { return stream.open(entry, isReplay: isReplay, fields, on: loop) }
-        guard let seconds = request.waitSeconds, seconds > 0 else {
-            return call.respond(EntryAnswer.accepted(entry, call, api, fields), on: loop)
+        guard let later else { return call.respond(EntryAnswer.accepted(entry, call, api, fields), on: loop) }
+        if request.wasPreferred, let seconds = request.waitSeconds, later is EntryWait {
+            fields.append((.preferenceApplied, "wait=\(seconds)"))
         }
-        if request.wasPreferred { fields.append((.preferenceApplied, "wait=\(seconds)")) }
-        EntryWait(api, call, entry, fields, startsRun: !request.isStopOrder).start(seconds: seconds, on: loop)
+        later.open(entry, isReplay: isReplay, fields, on: loop)
     }
 }
 

@@ -11,10 +11,11 @@ enum EntryAnswer {
     typealias Fields = [(name: FieldName, value: String)]
 
     static func accepted(_ entry: OutboxEntry, _ call: Call, _ api: HTTPAPI, _ fields: Fields) -> Response {
-        guard !call.wantsText else {
-            return .text(.accepted, "queued \(entry.id)\n").adding(fields)
-        }
         let reason = api.outbox.blockedReason(session: entry.session)
+        guard !call.wantsText else {
+            let why = entry.state.isWaiting ? reason.map { ": " + Printable.line($0) } ?? "" : ""
+            return .text(.accepted, "\(entry.state.rawValue) \(entry.id)\(why)\n").adding(fields)
+        }
         return Response.json(.accepted) { entry.write(to: &$0, blockedReason: reason) }.adding(fields)
     }
 

@@ -16,11 +16,16 @@ final class EntryFollower {
         case event(StreamEvent)
         /// The whole text so far, as pieces that continue each other.
         case text([StreamEvent])
+        /// The message waits for this.
+        case waits(String)
         /// Nothing more follows.
         case over
         /// The database cannot be read, so the message's state is not known.
         case unreadable
     }
+
+    private static let firstLookMilliseconds: Int64 = 2_000
+    private static let lookMilliseconds: Int64 = 5_000
 
     private(set) var entry: OutboxEntry
     private let api: HTTPAPI
@@ -32,6 +37,7 @@ final class EntryFollower {
     private var isOpen = false
     /// The run whose start has been told.
     private var begunRun: String?
+    private var toldReason: String?
 
     init(_ api: HTTPAPI, _ entry: OutboxEntry, startsRun: Bool, for listener: any EntryListener) {
         self.api = api
@@ -52,14 +58,38 @@ final class EntryFollower {
         }
     }
 
+    /// The message turned out to be another entry's.
+    func follow(_ entry: OutboxEntry) {
+        self.entry = entry
+        early = []
+    }
+
     /// - Parameter isReplay: the message was accepted before, so its present state comes first, as events without ids.
     func open(_ entry: OutboxEntry, isReplay: Bool, on loop: isolated EventLoop) {
         self.entry = entry
         isOpen = true
-        if isReplay { tellState(on: loop) }
         let waiting = early
         early = []
-        for event in waiting where isOpen { tell(event, on: loop) }
+        if isReplay {
+            // The present state says all that they said.
+            for event in waiting { _ = isMeant(event) }
+            tellState(on: loop)
+        } else {
+            for event in waiting where isOpen && isMeant(event) { tell(event, on: loop) }
+        }
+        if isOpen { look(after: Self.firstLookMilliseconds, on: loop) }
+    }
+
+    /// Tells why the message waits, whenever the reason is another one.
+    private func look(after milliseconds: Int64, on loop: isolated EventLoop) {
+        loop.after(milliseconds: milliseconds) { [weak self] in
+            guard let self, self.isOpen, self.begunRun == nil else { return }
+            let isWaiting = self.entry.state.isWaiting || self.entry.state == .unconfirmed
+            let reason = isWaiting ? self.api.outbox.blockedReason(session: self.entry.session) : nil
+            if let reason, reason != self.toldReason { self.listener?.receive(.waits(reason), on: loop) }
+            self.toldReason = reason
+            self.look(after: Self.lookMilliseconds, on: loop)
+        }
     }
 
     func stop() {

@@ -2,18 +2,19 @@ import Access
 import Basics
 import EventLoops
 import HTTPModel
+import JSONBytes
 import Outbox
 import Server
 import Service
 
 /// `POST /v1/messages` with `Accept: text/event-stream`: the events of this message and its run, up to the terminal
 /// one.
-final class EntryStream: OpenRequest, ExchangeOwner, EntryListener {
+final class EntryStream: OpenRequest, ExchangeOwner, EntryListener, LaterAnswer {
     private static let heartbeatMilliseconds: Int64 = 15_000
 
     private let api: HTTPAPI
     private let call: Call
-    private let entry: OutboxEntry
+    private var entry: OutboxEntry
     private var follower: EntryFollower?
     private var heartbeat: TimerID?
     private var isOpen = false
@@ -29,8 +30,12 @@ final class EntryStream: OpenRequest, ExchangeOwner, EntryListener {
     var entryID: String? { entry.id }
     var tokenID: String? { call.caller.tokenID }
 
-    /// Starts before the commit, because the entry's event is published before the commit is reported here.
     func listen(on loop: isolated EventLoop) { follower?.listen(on: loop) }
+
+    func follow(_ entry: OutboxEntry) {
+        self.entry = entry
+        follower?.follow(entry)
+    }
 
     func cancel() {
         follower?.stop()
@@ -64,8 +69,23 @@ final class EntryStream: OpenRequest, ExchangeOwner, EntryListener {
             // The text so far comes in one go, and says nothing of how slow the reader is.
             call.exchange.limitWaiting(to: api.hub.bufferLimit + pieces.reduce(0) { $0 + $1.data.count })
             for piece in pieces where isOpen { write(piece, on: loop) }
+        case .waits(let reason): tell(reason, on: loop)
         case .over: end(on: loop)
         case .unreadable: end(reason: "store_unavailable", retryMilliseconds: 5000, on: loop)
+        }
+    }
+
+    /// The entry as it is, with the reason why it waits.
+    private func tell(_ reason: String, on loop: isolated EventLoop) {
+        api.services.outboxReader.read(entry.id, on: loop) { [weak self] result in
+            guard let self, self.isOpen, case .success((let entry, _)?) = result, !entry.state.isTerminal else {
+                return
+            }
+            let event = StreamEvent(transient: "outbox", at: loop.wallClock, session: entry.session, run: entry.runID) {
+                $0.key("entry")
+                entry.write(to: &$0, blockedReason: reason)
+            }
+            self.write(event, on: loop)
         }
     }
 

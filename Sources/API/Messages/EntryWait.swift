@@ -7,26 +7,29 @@ import Server
 import Service
 
 /// A request that waits for the outcome of its message. Events drive it; it never polls.
-final class EntryWait: OpenRequest, ExchangeOwner {
+final class EntryWait: OpenRequest, ExchangeOwner, LaterAnswer {
     /// A run may end a moment before the write that marks its entry delivered.
     private static let settleMilliseconds: Int64 = 2000
 
     private let api: HTTPAPI
     private let call: Call
-    private let fields: EntryAnswer.Fields
-    private var entry: OutboxEntry
-    private let text: String?
+    private let seconds: Int
     private let startsRun: Bool
+    private var entry: OutboxEntry
+    private var fields: EntryAnswer.Fields = []
     private var ended: Run?
     private var timer: TimerID?
+    /// The message is on disk.
+    private var isOpen = false
     private var isOver = false
+    /// Its client's token ended, or Ladle stops.
+    private var isCut = false
 
-    init(_ api: HTTPAPI, _ call: Call, _ entry: OutboxEntry, _ fields: EntryAnswer.Fields, startsRun: Bool) {
+    init(_ api: HTTPAPI, _ call: Call, _ entry: OutboxEntry, seconds: Int, startsRun: Bool) {
         self.api = api
         self.call = call
         self.entry = entry
-        self.fields = fields
-        text = entry.text
+        self.seconds = seconds
         self.startsRun = startsRun
     }
 
@@ -34,8 +37,18 @@ final class EntryWait: OpenRequest, ExchangeOwner {
     var tokenID: String? { call.caller.tokenID }
     private var runID: String { api.runs.run(answering: entry) }
 
-    func start(seconds: Int, on loop: isolated EventLoop) {
-        api.open.add(self)
+    func listen(on loop: isolated EventLoop) { api.open.add(self) }
+
+    func follow(_ entry: OutboxEntry) { self.entry = entry }
+
+    func cancel() { api.open.remove(self) }
+
+    func open(_ entry: OutboxEntry, isReplay: Bool, _ fields: EntryAnswer.Fields, on loop: isolated EventLoop) {
+        // The entry may have changed since.
+        if entry.version >= self.entry.version { self.entry = entry }
+        self.fields = fields
+        isOpen = true
+        guard !isCut else { return giveUp(on: loop) }
         call.exchange.owner = self
         timer = loop.after(milliseconds: Int64(seconds) * 1000) { [weak self] in
             guard let self else { return }
@@ -66,8 +79,10 @@ final class EntryWait: OpenRequest, ExchangeOwner {
     // MARK: Events
 
     func entryChanged(_ changed: OutboxEntry, on loop: isolated EventLoop) {
+        let text = entry.text
         entry = changed
         entry.text = changed.text ?? text
+        guard isOpen else { return }
         if let problem = EntryAnswer.failure(of: entry) { return fail(problem, on: loop) }
         if let ended, entry.state.isTerminal { return take(ended, on: loop) }
         if isObeyed { return obeyed(on: loop) }
@@ -98,7 +113,7 @@ final class EntryWait: OpenRequest, ExchangeOwner {
     }
 
     func runEnded(_ id: String, on loop: isolated EventLoop) {
-        guard id == runID, let run = api.runs.run(id), !run.state.isActive else { return }
+        guard isOpen, id == runID, let run = api.runs.run(id), !run.state.isActive else { return }
         take(run, on: loop)
     }
 
@@ -131,7 +146,8 @@ final class EntryWait: OpenRequest, ExchangeOwner {
     }
 
     func shutDown(reason: String, on loop: isolated EventLoop) {
-        giveUp(on: loop)
+        isCut = true
+        if isOpen { giveUp(on: loop) }
     }
 
     private func finish(_ answer: Result<Response, Problem>, on loop: isolated EventLoop) {

@@ -28,7 +28,7 @@ enum MessageOperations {
             body: .message,
             produces: [.json, .plain, .eventStream],
             query: ["force", "mode", "session", "thinking", "wait"],
-            handler: AcceptMessage.handle
+            handler: Route.flow(AcceptMessage.handle)
         ),
         Route(
             "speakMessage",

@@ -18,8 +18,6 @@ protocol DoorListener: AnyObject {
 /// response. It follows the message's entry and run, whether or not anybody listens.
 final class DoorAnswer: EntryListener {
     private static let graceMilliseconds: Int64 = 3_000
-    private static let firstLookMilliseconds: Int64 = 3_000
-    private static let lookMilliseconds: Int64 = 15_000
 
     unowned let door: OpenAIDoor
     private let api: HTTPAPI
@@ -32,22 +30,23 @@ final class DoorAnswer: EntryListener {
     private(set) var isTruncated = false
     /// Somebody stopped the run, so that a repeat of the request is a new message.
     private(set) var isStopped = false
-    private(set) var isDelivered = false
+    /// When a client had all that it had asked for.
+    private(set) var deliveredAt: Timestamp?
     /// The digest of the request, under which its repeats are found.
     var requestKey: String?
     /// The client's own id of the message.
     var messageID: String?
-    /// The digest of the conversation up to the user's turn.
-    var conversation: [UInt8]?
+    /// The conversation up to the user's turn.
+    var conversation: OpenAIDoor.Conversation?
 
     private var follower: EntryFollower?
     private var listeners: [ObjectIdentifier: any DoorListener] = [:]
+    /// A client waits for the answer now.
+    private(set) var isAwaited = false
     private var isWriting = false
     /// Flows that wait until the disk has what their clients may see.
     private var writers: [() -> Void] = []
     private var grace: TimerID?
-    private var looks: TimerID?
-    private var toldReason: String?
     private var toldSteps: Set<String> = []
 
     /// The record is on disk, and others may read it.
@@ -95,7 +94,6 @@ final class DoorAnswer: EntryListener {
         self.entry = entry
         if isReplay { catchUp(on: loop) }
         follower?.open(entry, isReplay: isReplay, on: loop)
-        if isActive { look(after: Self.firstLookMilliseconds, on: loop) }
     }
 
     /// The state of a run that ended before this object was made.
@@ -127,12 +125,7 @@ final class DoorAnswer: EntryListener {
             case .aborted: .cancelled(.invalid(nil, "The run was stopped before it ended.", code: "run_aborted"))
             default:
                 .failed(
-                    OpenAIError(
-                        502,
-                        .server,
-                        "run_failed",
-                        run["error"]?.string ?? "The run failed; the gateway gave no reason."
-                    )
+                    .final("run_failed", run["error"]?.string ?? "The run failed; the gateway gave no reason.")
                 )
             }
         finish(end, at: time, on: loop)
@@ -145,6 +138,7 @@ final class DoorAnswer: EntryListener {
         case .text(let pieces):
             catchUp(on: loop)
             course.take(whole: pieces.compactMap(\.delta?.text).joined())
+        case .waits(let reason): if door.settings.tellsSteps { course.note("waiting: \(reason)") }
         case .over where course.end == nil: return endWithoutRun(on: loop)
         case .over: break
         case .unreadable:
@@ -213,9 +207,7 @@ final class DoorAnswer: EntryListener {
         else { return }
         finish(
             .failed(
-                OpenAIError(
-                    502,
-                    .server,
+                .final(
                     "unconfirmed",
                     "Nothing at the gateway shows whether it has the message, so it is not sent again by itself: "
                         + "ladle outbox show \(entry.id)"
@@ -224,21 +216,6 @@ final class DoorAnswer: EntryListener {
             at: loop.wallClock,
             on: loop
         )
-    }
-
-    private func look(after milliseconds: Int64, on loop: isolated EventLoop) {
-        looks = loop.after(milliseconds: milliseconds) { [weak self] in
-            guard let self, self.isActive, !self.hasBegun else { return }
-            self.looks = nil
-            let isWaiting = self.entry.state.isWaiting || self.entry.state == .unconfirmed
-            let reason = isWaiting ? self.api.outbox.blockedReason(session: self.session) : nil
-            if let reason, reason != self.toldReason, self.door.settings.tellsSteps {
-                self.toldReason = reason
-                self.course.note("waiting: \(reason)")
-                self.changed(on: loop)
-            }
-            self.look(after: Self.lookMilliseconds, on: loop)
-        }
     }
 
     /// The entry ended, and no run follows.
@@ -250,7 +227,7 @@ final class DoorAnswer: EntryListener {
             case .failed:
                 let detail = self.entry.fault?.detail ?? "The gateway did not take the message."
                 self.finish(
-                    .failed(OpenAIError(502, .server, "send_rejected", detail)),
+                    .failed(.final("send_rejected", detail)),
                     at: self.entry.updatedAt,
                     on: loop
                 )
@@ -285,17 +262,17 @@ final class DoorAnswer: EntryListener {
         course.finish(end)
         endedAt = time ?? loop.wallClock
         follower?.stop()
-        for timer in [looks, grace].compactMap(\.self) { loop.cancel(timer) }
-        (looks, grace) = (nil, nil)
-        if case .completed = end { door.remember(self, on: loop) }
+        if let grace { loop.cancel(grace) }
+        grace = nil
+        if case .completed = end { door.remember(self, course.text, on: loop) }
         changed(on: loop)
         door.ended(self, on: loop)
     }
 
     /// Everything that a client has asked for has been written to it.
     func delivered(on loop: isolated EventLoop) {
-        guard !isDelivered else { return }
-        isDelivered = true
+        guard deliveredAt == nil else { return }
+        deliveredAt = loop.wallClock
         door.delivered(self, on: loop)
     }
 
@@ -315,8 +292,15 @@ final class DoorAnswer: EntryListener {
 
     // MARK: Listeners
 
+    /// A client is about to listen.
+    func expect() { isAwaited = true }
+
+    /// The client does not listen after all.
+    func letGo() { isAwaited = !listeners.isEmpty }
+
     func add(_ listener: any DoorListener, on loop: isolated EventLoop) {
         listeners[ObjectIdentifier(listener)] = listener
+        isAwaited = true
         if let grace { loop.cancel(grace) }
         grace = nil
     }
@@ -324,6 +308,7 @@ final class DoorAnswer: EntryListener {
     /// - Parameter stops: nobody else may want the answer, so its run ends soon.
     func remove(_ listener: any DoorListener, stops: Bool, on loop: isolated EventLoop) {
         guard listeners.removeValue(forKey: ObjectIdentifier(listener)) != nil else { return }
+        letGo()
         guard stops, listeners.isEmpty, isActive, grace == nil else { return }
         grace = loop.after(milliseconds: Self.graceMilliseconds) { [weak self] in
             guard let self else { return }

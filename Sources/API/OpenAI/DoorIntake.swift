@@ -24,7 +24,8 @@ struct DoorIntake {
 
     let api: HTTPAPI
     let call: Call
-    let request: OpenAIRequest
+    private(set) var request: OpenAIRequest
+    private let digests: RequestDigests
     private var agent = "main"
     private var modelSession: String?
     /// Fields of the answer beside those that all have.
@@ -35,31 +36,39 @@ struct DoorIntake {
     /// The name under which sessions belong to the caller, whatever its rights are.
     private var callerName: String { call.caller.tokenID ?? call.caller.identity }
 
-    init(_ api: HTTPAPI, _ call: Call, _ request: OpenAIRequest) {
+    private init(_ api: HTTPAPI, _ call: Call, _ request: OpenAIRequest, _ digests: RequestDigests) {
         self.api = api
         self.call = call
         self.request = request
+        self.digests = digests
     }
 
     // MARK: Reading
 
-    static func read(_ face: OpenAIRequest.Face, _ call: Call) async throws(OpenAIError) -> OpenAIRequest {
+    private typealias Reading = (request: OpenAIRequest, digests: RequestDigests)
+
+    static func read(_ face: OpenAIRequest.Face, _ api: HTTPAPI, _ call: Call) async throws(OpenAIError) -> DoorIntake {
         let body = call.exchange.body
-        guard body.count > MessageBody.mostOnLoop else { return try parse(face, body).get() }
-        return try await parseAside(face, body).get()
+        let isLarge = body.count > MessageBody.mostOnLoop
+        let read = try await (isLarge ? parseAside(face, body) : parse(face, body)).get()
+        return DoorIntake(api, call, read.request, read.digests)
     }
 
     @concurrent private static func parseAside(
         _ face: OpenAIRequest.Face,
         _ body: [UInt8]
-    ) async -> Result<OpenAIRequest, OpenAIError> {
+    ) async -> Result<Reading, OpenAIError> {
         parse(face, body)
     }
 
-    private static func parse(_ face: OpenAIRequest.Face, _ body: [UInt8]) -> Result<OpenAIRequest, OpenAIError> {
+    private static func parse(_ face: OpenAIRequest.Face, _ body: [UInt8]) -> Result<Reading, OpenAIError> {
         switch Call.parse(body) {
         case .failure(let problem): .failure(OpenAIError(problem))
-        case .success(let document): Result { () throws(OpenAIError) in try OpenAIRequest(face, document.root) }
+        case .success(let document):
+            Result { () throws(OpenAIError) in
+                let request = try OpenAIRequest(face, document.root)
+                return (request, RequestDigests(request) { Digest.sha256($0) })
+            }
         }
     }
 
@@ -70,9 +79,10 @@ struct DoorIntake {
         if let side = SideCall(request, task: header("x-ladle-task"), isForTasks: name == .tasks) { return .side(side) }
         guard !api.isShuttingDown else { throw OpenAIError(.shuttingDown) }
         try await findAgent(name, on: loop)
+        let choice = try SessionChoice(request, try hints())
+        let before = try await leaveOutWhatWasSent(on: loop)
         let attachments = try checkedMessage()
-        let choice = try SessionChoice(request, hints)
-        let named = try await session(choice, on: loop)
+        let named = try await session(choice, before, on: loop)
         if let named {
             guard call.caller.mayUse(session: named) else { throw foreign(named) }
             do throws(Problem) {
@@ -83,21 +93,46 @@ struct DoorIntake {
         } else if call.caller.sessions != nil {
             throw foreign("a new one")
         }
-        let key = Hex.encode(
-            Digest.sha256(RequestMeaning.request(request, choice: choice, agent: agent, caller: owner))
-        )
-        if let earlier = try await door.earlier(key, owner: owner, on: loop), joins(earlier) {
+        // Before the message is in the outbox: a client that is refused sends it again.
+        guard !request.streams || api.open.hasSlot(for: call.caller) else { throw OpenAIError(.tooManyStreams) }
+        let key = Hex.encode(Digest.sha256(Array("\(owner)\n\(agent)\n\(choice)\n".utf8) + digests.content))
+        let unkept = { (entry: String) in record(of: entry, in: named ?? "", at: loop.wallClock) }
+        if let earlier = try await door.earlier(key, owner: owner, unkept: unkept, on: loop),
+            joins(earlier, now: loop.wallClock)
+        {
             fields.append(("Ladle-Joined", "true"))
             return .answer(earlier.answer, isNew: false)
         }
         return try await send(to: named, key, attachments, on: loop)
     }
 
+    /// The longest time between the loss of an answer on its way and the next try of a library.
+    private static let retryMilliseconds: Int64 = 30_000
+
     /// Whether the request repeats the earlier one. Otherwise its equal words are said a second time.
-    private func joins(_ earlier: OpenAIDoor.Earlier) -> Bool {
-        if let count = header("x-stainless-retry-count").flatMap({ Int($0) }), count > 0 { return true }
+    private func joins(_ earlier: OpenAIDoor.Earlier, now: Timestamp) -> Bool {
+        if let count = header("x-stainless-retry-count").flatMap({ Int($0) }), count > 0 {
+            return earlier.deliveredAt.map { now.milliseconds - $0.milliseconds < Self.retryMilliseconds } ?? true
+        }
         if let id = header("x-ladle-message") { return id == earlier.messageID }
-        return !earlier.isDelivered
+        // A client that repeats its request has let go of the first one. Where that is still waited for, two people say the same.
+        return earlier.deliveredAt == nil && !earlier.answer.isAwaited
+    }
+
+    /// Leaves out the user's messages that were handed to the agent before: the one of a run that was stopped or failed has no answer
+    /// behind it, and would run again with the next one.
+    /// - Returns: the session that has them; nil if none was left out.
+    private mutating func leaveOutWhatWasSent(on loop: isolated EventLoop) async throws(OpenAIError) -> String? {
+        for (count, digest) in digests.beginnings.reversed() {
+            guard let session = try await door.session(of: conversation(digest), on: loop) else { continue }
+            request.leaveOut(first: count)
+            return session
+        }
+        return nil
+    }
+
+    private func conversation(_ digest: [UInt8]) -> OpenAIDoor.Conversation {
+        OpenAIDoor.Conversation(digest: digest, agent: agent, caller: callerName)
     }
 
     /// A header's value; nil for an empty one, which programs send where their template has no value.
@@ -156,21 +191,37 @@ struct DoorIntake {
 
     // MARK: Session
 
-    private var hints: SessionChoice.Hints {
+    private func hints() throws(OpenAIError) -> SessionChoice.Hints {
         var hints = SessionChoice.Hints()
         hints.allowed = call.caller.sessions?.texts
-        hints.header = header("x-ladle-session") ?? header("x-openclaw-session-key")
-        hints.chat = header("x-openwebui-chat-id") ?? header("x-conversation-id")
+        hints.header = try name("X-Ladle-Session", "X-OpenClaw-Session-Key")
+        hints.chat = try name("X-OpenWebUI-Chat-Id", "X-Conversation-Id")
         hints.model = modelSession
         hints.isOneSession = door.settings.isOneSession
         return hints
     }
 
+    /// The conversation that the first of these headers names.
+    private func name(_ fields: String...) throws(OpenAIError) -> String? {
+        for field in fields {
+            let text = call.head.fields.string(for: field.lowercased()) ?? ""
+            guard text.utf8.count <= Self.longestHeader else {
+                throw .invalid(field, "`\(field)` has more than \(Self.longestHeader) bytes.")
+            }
+            if !text.isEmpty { return text }
+        }
+        return nil
+    }
+
     /// The chosen session; nil for a new one, which is named after its first message.
-    private mutating func session(_ choice: SessionChoice, on loop: isolated EventLoop) async throws(OpenAIError)
-        -> String?
-    {
+    /// - Parameter before: the session that has the user's last messages but this one.
+    private mutating func session(
+        _ choice: SessionChoice,
+        _ before: String?,
+        on loop: isolated EventLoop
+    ) async throws(OpenAIError) -> String? {
         switch choice {
+        case .transcript where before != nil, .new where before != nil: return before
         case .key(let text):
             return try canonical(text.hasPrefix("agent:") ? text : "agent:\(agent):\(text)", "X-Ladle-Session")
         case .derived(let value): return derived(value)
@@ -190,8 +241,7 @@ struct DoorIntake {
             }
             return derived(id)
         case .transcript:
-            let digest = OpenAIDoor.digest(of: request.history, agent: agent, caller: callerName)
-            if let known = try await door.session(ofTurns: digest, on: loop) { return known }
+            if let known = try await door.session(of: conversation(digests.history), on: loop) { return known }
             // The earlier turns are not sent again: what they would do to the agent nobody can say.
             fields.append(("Ladle-Session-New", "history-unknown"))
             return nil
@@ -266,7 +316,7 @@ struct DoorIntake {
             return checked
         } catch {
             var error = OpenAIError(error)
-            error.param = error.param.map { "\(field): \($0)" } ?? field
+            error.param = field
             throw error
         }
     }
@@ -295,11 +345,6 @@ struct DoorIntake {
         on loop: isolated EventLoop
     ) async throws(OpenAIError) -> Outcome {
         var message = try newMessage(to: named ?? "agent:\(agent):openai-new", attachments)
-        do throws(Problem) {
-            try api.access.admitSend(call.exchange, by: call.caller, to: message.session, on: loop)
-        } catch {
-            throw OpenAIError(error)
-        }
         let intake = api.services.intake
         var entry = intake.entry(for: message, now: loop.wallClock)
         if named == nil {
@@ -308,9 +353,18 @@ struct DoorIntake {
             entry.session = "agent:\(agent):\(name ?? "openai-\(entry.id)")"
             message.session = entry.session
         }
+        do throws(Problem) {
+            try api.access.admitSend(call.exchange, by: call.caller, to: message.session, on: loop)
+        } catch {
+            throw OpenAIError(error)
+        }
         intake.reserveKey(of: &message)
-        let record = record(of: entry)
-        message.rows = [OpenAIDoor.row(of: key, entry.id, message: header("x-ladle-message"))]
+        let record = record(of: entry.id, in: entry.session, at: entry.createdAt)
+        let conversation = conversation(digests.whole)
+        message.rows = [
+            OpenAIDoor.row(of: key, entry.id, message: header("x-ladle-message")),
+            door.remember(conversation, in: entry.session),
+        ]
         if let record, request.isStored { message.rows.append(DoorRows.Row(.responses, entry.id, record.bytes)) }
         let answer = DoorAnswer(
             door,
@@ -324,11 +378,8 @@ struct DoorIntake {
         answer.model = request.model
         answer.requestKey = key
         answer.messageID = header("x-ladle-message")
-        answer.conversation = OpenAIDoor.digest(
-            of: request.history + [OpenAIRequest.Turn(.user, request.text)],
-            agent: agent,
-            caller: callerName
-        )
+        answer.conversation = conversation
+        answer.expect()
         door.add(answer)
         answer.listen(on: loop)
         switch await loop.wait(for: { intake.commit(message, as: entry, on: loop, completion: $0) }) {
@@ -364,18 +415,19 @@ struct DoorIntake {
         if request.face == .responses, request.isStored {
             return try await door.response(SessionChoice.responsePrefix + entry.id, owner: owner, on: loop)
         }
-        return try await door.answer(of: entry.id, owner: owner, record: nil, on: loop)
+        let unkept = record(of: entry.id, in: entry.session, at: entry.createdAt)
+        return try await door.answer(of: entry.id, owner: owner, unkept: unkept, on: loop)
     }
 
-    private func record(of entry: OutboxEntry) -> ResponseRecord? {
+    private func record(of entry: String, in session: String, at time: Timestamp) -> ResponseRecord? {
         guard request.face == .responses else { return nil }
         var record = ResponseRecord(
-            entry: entry.id,
+            entry: entry,
             owner: owner,
             model: request.model,
-            session: entry.session,
+            session: session,
             input: request.text,
-            created: entry.createdAt
+            created: time
         )
         record.instructions = request.instructions.first
         record.metadata = request.metadata

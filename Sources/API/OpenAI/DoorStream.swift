@@ -43,6 +43,7 @@ final class DoorStream: OpenRequest, ExchangeOwner, DoorListener {
 
     func open(_ fields: [(String, String)], on loop: isolated EventLoop) throws(OpenAIError) {
         if api.streamRefusal(for: call, now: loop.wallClock) != nil {
+            answer.letGo()
             throw OpenAIError(api.isShuttingDown ? .shuttingDown : .tooManyStreams)
         }
         holdsSlot = true
@@ -176,6 +177,10 @@ final class DoorStream: OpenRequest, ExchangeOwner, DoorListener {
     }
 
     private func leave(on loop: isolated EventLoop) {
+        // A chat that was stopped goes on with the part of the answer that it has.
+        if isOpen, case .chat = form, let text = reader.seen(of: answer.course) {
+            answer.door.remember(answer, text, on: loop)
+        }
         isOpen = false
         release(stops: stopsRun, on: loop)
     }

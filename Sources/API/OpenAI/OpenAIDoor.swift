@@ -24,7 +24,7 @@ final class OpenAIDoor {
     private var ended: [(id: String, until: UInt64, size: Int)] = []
     private var endedBytes = 0
     private var sweep: TimerID?
-    /// Sessions by the digest of their turns, before they are on disk.
+    /// Sessions by the names of their conversations; an empty one where two have the same turns.
     private var turns: [String: String] = [:]
     private static let mostTurns = 512
 
@@ -71,14 +71,17 @@ final class OpenAIDoor {
         }
     }
 
-    /// The answer of an entry, in memory or from the disk; nil if there is none.
+    /// The answer to a message of this caller, in memory or from the disk; nil if there is none.
+    /// - Parameter unkept: the record of a response that was not to be stored.
     func answer(
         of entry: String,
         owner: String,
-        record: ResponseRecord?,
+        unkept: ResponseRecord? = nil,
         on loop: isolated EventLoop
     ) async throws(OpenAIError) -> DoorAnswer? {
         if let known = answers[entry] { return known.owner == owner ? known : nil }
+        let kept = try await record(of: entry, on: loop)
+        let record = kept ?? unkept
         let found = try await loop.wait { api.services.runArchive.find(entry, on: loop, completion: $0) }.stored()
         let read = try await loop.wait { api.services.outboxReader.read(entry, on: loop, completion: $0) }.stored()
         // Another request may have read it meanwhile.
@@ -92,13 +95,13 @@ final class OpenAIDoor {
                 expiresAt: run.startedAt
             )
         }
-        guard let saved, saved.owner == nil || saved.owner == owner else { return nil }
+        guard let saved, (kept?.owner ?? saved.owner) == owner else { return nil }
         let answer = DoorAnswer(
             self,
             saved,
             owner: owner,
             record: record,
-            isKept: record != nil,
+            isKept: kept != nil,
             startsRun: true,
             on: loop
         )
@@ -119,12 +122,19 @@ final class OpenAIDoor {
     /// A request that came before, as its repeat finds it.
     struct Earlier {
         let answer: DoorAnswer
-        let isDelivered: Bool
+        /// When its client had the whole answer.
+        let deliveredAt: Timestamp?
         let messageID: String?
     }
 
     /// The answer to an equal request of the last minutes.
-    func earlier(_ key: String, owner: String, on loop: isolated EventLoop) async throws(OpenAIError) -> Earlier? {
+    /// - Parameter unkept: makes the record of a response that was not to be stored, from the entry's id.
+    func earlier(
+        _ key: String,
+        owner: String,
+        unkept: (String) -> ResponseRecord?,
+        on loop: isolated EventLoop
+    ) async throws(OpenAIError) -> Earlier? {
         if let known = requests[key].flatMap({ answers[$0] }) { return Self.earlier(known) }
         let saved: (bytes: [UInt8], at: Timestamp)?
         do {
@@ -135,13 +145,14 @@ final class OpenAIDoor {
         if let known = requests[key].flatMap({ answers[$0] }) { return Self.earlier(known) }
         guard let saved, loop.wallClock.milliseconds - saved.at.milliseconds < Self.keptMilliseconds,
             let row = try? JSONDocument(parsing: saved.bytes).root, let entry = row["entry"]?.string,
-            let answer = try await answer(of: entry, owner: owner, record: nil, on: loop), Self.earlier(answer) != nil
+            let answer = try await answer(of: entry, owner: owner, unkept: unkept(entry), on: loop),
+            Self.earlier(answer) != nil
         else { return nil }
         answer.requestKey = key
         requests[key] = entry
         return Earlier(
             answer: answer,
-            isDelivered: row["delivered"]?.bool ?? false,
+            deliveredAt: row["delivered"]?.bool == true ? saved.at : nil,
             messageID: row["message"]?.string
         )
     }
@@ -150,7 +161,7 @@ final class OpenAIDoor {
     private static func earlier(_ answer: DoorAnswer) -> Earlier? {
         if case .cancelled? = answer.course.end { return nil }
         return answer.isStopped
-            ? nil : Earlier(answer: answer, isDelivered: answer.isDelivered, messageID: answer.messageID)
+            ? nil : Earlier(answer: answer, deliveredAt: answer.deliveredAt, messageID: answer.messageID)
     }
 
     static func row(of key: String, _ entry: String, message: String?, delivered: Bool = false) -> DoorRows.Row {
@@ -170,34 +181,57 @@ final class OpenAIDoor {
 
     // MARK: Conversations
 
-    /// The digest of these turns of an agent's conversation.
-    static func digest(of turns: [OpenAIRequest.Turn], agent: String, caller: String) -> [UInt8] {
-        RequestMeaning.merged(turns).reduce(
-            Digest.sha256(RequestMeaning.conversation(agent: agent, caller: caller))
-        ) { Digest.sha256(RequestMeaning.turn($1, after: $0)) }
+    /// The turns of a caller's conversation with an agent.
+    struct Conversation {
+        let digest: [UInt8]
+        let agent: String
+        let caller: String
+
+        var name: String { Hex.encode(Digest.sha256(Array("turns\n\(caller)\n\(agent)\n".utf8) + digest)) }
+
+        func with(answer: String) -> Conversation {
+            var chain = TurnChain(after: digest) { Digest.sha256($0) }
+            chain.add(OpenAIRequest.Turn(.assistant, answer))
+            return Conversation(digest: chain.digest, agent: agent, caller: caller)
+        }
     }
 
-    /// The session whose turns a request repeats; nil if there is none.
-    func session(ofTurns digest: [UInt8], on loop: isolated EventLoop) async throws(OpenAIError) -> String? {
-        let name = Hex.encode(digest)
-        if let known = turns[name] { return known }
+    /// The session that has these turns; nil if there is none, or more than one.
+    func session(of conversation: Conversation, on loop: isolated EventLoop) async throws(OpenAIError) -> String? {
+        let name = conversation.name
+        if let known = turns[name] { return known.isEmpty ? nil : known }
         do {
-            return try await rows.read(.turns, name, on: loop).map { String(decoding: $0.bytes, as: UTF8.self) }
+            let saved = try await rows.read(.turns, name, on: loop)
+            return saved.flatMap { $0.bytes.isEmpty ? nil : String(decoding: $0.bytes, as: UTF8.self) }
         } catch {
             throw OpenAIError(.storage(error))
         }
     }
 
-    /// Notes the turns that the next request of this conversation will show.
-    func remember(_ answer: DoorAnswer, on loop: isolated EventLoop) {
-        guard let before = answer.conversation else { return }
-        let digest = RequestMeaning.merged([OpenAIRequest.Turn(.assistant, answer.course.text)]).reduce(before) {
-            Digest.sha256(RequestMeaning.turn($1, after: $0))
+    /// Notes the turns that the next request of this conversation will show. Where two conversations have had the same turns up to here, they
+    /// tell neither: it may be another person's.
+    /// - Parameter text: the answer as its client has it.
+    func remember(_ answer: DoorAnswer, _ text: String, on loop: isolated EventLoop) {
+        guard let name = answer.conversation?.with(answer: text).name else { return }
+        let session = Array(answer.session.utf8)
+        let known = turns[name]
+        keep(name, known.map { $0 == answer.session ? $0 : "" } ?? answer.session)
+        rows.write(DoorRows.Row(.turns, name, session), unlessOther: true, on: loop) { [weak self] kept in
+            if let kept, kept != session { self?.keep(name, "") }
         }
-        let name = Hex.encode(digest)
+    }
+
+    /// Notes turns that end with a message, which has been handed to a session.
+    /// - Returns: what the disk needs of that.
+    func remember(_ conversation: Conversation, in session: String) -> DoorRows.Row {
+        let name = conversation.name
+        keep(name, session)
+        return DoorRows.Row(.turns, name, Array(session.utf8))
+    }
+
+    private func keep(_ name: String, _ session: String) {
         if turns.count >= Self.mostTurns { turns = [:] }
-        turns[name] = answer.session
-        rows.write(DoorRows.Row(.turns, name, Array(answer.session.utf8)), on: loop)
+        turns[name] = session
     }
 
     // MARK: Responses
@@ -206,15 +240,16 @@ final class OpenAIDoor {
     func response(_ id: String, owner: String, on loop: isolated EventLoop) async throws(OpenAIError) -> DoorAnswer? {
         guard id.hasPrefix(SessionChoice.responsePrefix) else { return nil }
         let entry = String(id.dropFirst(SessionChoice.responsePrefix.count))
-        if let known = answers[entry] { return known.owner == owner && known.isKept ? known : nil }
-        let saved: (bytes: [UInt8], at: Timestamp)?
+        let found = try await answer(of: entry, owner: owner, on: loop)
+        return found?.isKept == true ? found : nil
+    }
+
+    private func record(of entry: String, on loop: isolated EventLoop) async throws(OpenAIError) -> ResponseRecord? {
         do {
-            saved = try await rows.read(.responses, entry, on: loop)
+            return try await rows.read(.responses, entry, on: loop).flatMap { ResponseRecord($0.bytes) }
         } catch {
             throw OpenAIError(.storage(error))
         }
-        guard let record = saved.flatMap({ ResponseRecord($0.bytes) }), record.owner == owner else { return nil }
-        return try await answer(of: entry, owner: owner, record: record, on: loop)
     }
 
     func remove(_ answer: DoorAnswer, on loop: isolated EventLoop) async throws(OpenAIError) {

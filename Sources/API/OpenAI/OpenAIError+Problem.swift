@@ -24,8 +24,8 @@ extension OpenAIError {
         case .gatewayUnavailable, .gatewayTimeout, .entryExpired:
             self.init(503, .server, "gateway_unavailable", message)
         case .runAborted, .entryCancelled: self.init(400, .invalidRequest, "run_aborted", message)
-        case .runFailed, .runInterrupted: self.init(502, .server, "run_failed", message)
-        case .sendRejected: self.init(502, .server, "send_rejected", message)
+        case .runFailed, .runInterrupted: self = .final("run_failed", message)
+        case .sendRejected: self = .final("send_rejected", message)
         case .notFound, .methodNotAllowed:
             self.init(
                 Int(problem.status.code),

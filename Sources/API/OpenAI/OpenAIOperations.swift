@@ -105,9 +105,10 @@ enum OpenAIOperations {
     // MARK: Chat
 
     static func chat(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) async throws(OpenAIError) {
-        let request = try await DoorIntake.read(.chat, call)
-        var intake = DoorIntake(api, call, request)
-        switch try await intake.take(on: loop) {
+        var intake = try await DoorIntake.read(.chat, api, call)
+        let outcome = try await intake.take(on: loop)
+        let request = intake.request
+        switch outcome {
         case .side(let side): try answer(side, request, api, call, on: loop)
         case .answer(let answer, _):
             let fields = fields(of: answer, request) + intake.fields

@@ -55,9 +55,10 @@ enum ResponseOperations {
     // MARK: Making
 
     static func create(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) async throws(OpenAIError) {
-        let request = try await DoorIntake.read(.responses, call)
-        var intake = DoorIntake(api, call, request)
-        switch try await intake.take(on: loop) {
+        var intake = try await DoorIntake.read(.responses, api, call)
+        let outcome = try await intake.take(on: loop)
+        let request = intake.request
+        switch outcome {
         case .side(let side): try answer(side, request, call, on: loop)
         case .answer(let answer, _):
             let fields = OpenAIOperations.fields(of: answer, request) + intake.fields
@@ -68,7 +69,11 @@ enum ResponseOperations {
                     on: loop
                 )
             }
-            if request.isBackground { return try respond(answer, call, fields, on: loop) }
+            if request.isBackground {
+                try respond(answer, call, fields, on: loop)
+                // The client has the id, which is what it asked for.
+                return answer.delivered(on: loop)
+            }
             let stops = OpenAIOperations.stops(api, call, usually: false)
             DoorWait(api, call, answer, fields, stopsRun: stops) { bytes(of: $0) ?? [] }.start(on: loop)
         }
@@ -198,7 +203,7 @@ enum ResponseOperations {
         let owner = call.caller.identity
         if call.pathID.hasPrefix(chat) {
             let id = String(call.pathID.dropFirst(chat.count))
-            guard let answer = try await api.openAI.answer(of: id, owner: owner, record: nil, on: loop) else {
+            guard let answer = try await api.openAI.answer(of: id, owner: owner, on: loop) else {
                 throw unknown(call.pathID)
             }
             answer.stop(on: loop)

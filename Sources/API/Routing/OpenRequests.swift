@@ -43,6 +43,8 @@ package final class OpenRequests {
         return hasSlot
     }
 
+    func hasSlot(for caller: Caller) -> Bool { slots.hasRoom(for: caller) }
+
     func releaseSlot(of caller: Caller) {
         slots.release(caller)
     }

@@ -13,13 +13,15 @@ package struct StreamSlots: Sendable {
     }
 
     /// False if there are too many already. The owner's streams count only in the total.
+    package func hasRoom(for caller: Caller) -> Bool {
+        guard caller.isLimited else { return count < total }
+        return count < total - reserve && open[caller.principal, default: 0] < perCaller
+    }
+
+    /// False if there is no room.
     package mutating func take(_ caller: Caller) -> Bool {
-        guard count < (caller.isLimited ? total - reserve : total) else { return false }
-        if caller.isLimited {
-            let own = open[caller.principal, default: 0]
-            guard own < perCaller else { return false }
-            open[caller.principal] = own + 1
-        }
+        guard hasRoom(for: caller) else { return false }
+        if caller.isLimited { open[caller.principal, default: 0] += 1 }
         count += 1
         return true
     }

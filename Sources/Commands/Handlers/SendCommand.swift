@@ -78,6 +78,7 @@ enum SendCommand {
             invocation.print(
                 "\(invocation.style.good("✓")) \(state) \(Printable.line(entry["id"]?.string ?? ""))\(place)"
             )
+            if let reason = entry["blockedReason"]?.string { invocation.print("  waits: \(Printable.line(reason))") }
             return .ok
         }
         let isForPeople = !invocation.json && !invocation.command.has("--format")
@@ -153,11 +154,12 @@ enum SendCommand {
 
     static func notYet(_ entry: JSONValue?) -> CommandFailure {
         let id = entry?["id"]?.string ?? ""
+        let reason = entry?["blockedReason"]?.string
         return CommandFailure(
             .temporary,
             "NO_REPLY_YET",
             "the reply did not come in time",
-            detail: "The message is \(entry?["state"]?.string ?? "on its way").",
+            detail: "The message is \(entry?["state"]?.string ?? "on its way")\(reason.map { ": \($0)" } ?? ".")",
             hint: id.isEmpty ? "ladle watch" : "ladle outbox show \(id)"
         )
     }

@@ -1,3 +1,4 @@
+import Basics
 import HTTPModel
 import JSONBytes
 import ReadableText
@@ -30,7 +31,7 @@ extension CommandSpec {
                 run: SessionCommands.model,
                 [key, ArgumentSpec("model", "As PROVIDER/MODEL, or default")]
             ),
-            client("reset", "Begin a session anew", run: SessionCommands.reset, [key]),
+            client("reset", "Begin a session anew", run: SessionCommands.reset, [key], [.yes]),
             client("compact", "Shorten what the model reads of a session", run: SessionCommands.compact, [key]),
             client(
                 "delete",
@@ -40,6 +41,7 @@ extension CommandSpec {
                 [
                     OptionSpec("--force", nil, "Also while messages wait for it in the outbox"),
                     OptionSpec("--keep-transcript", nil, "The gateway keeps the transcript"),
+                    .yes,
                 ]
             ),
         ]
@@ -103,14 +105,19 @@ enum SessionCommands {
     }
 
     static func reset(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {
-        let request = ClientRequest(.post, path(invocation) + "/reset").field("If-Match", try tag(invocation))
+        let (tag, name) = try conversation(invocation)
+        try invocation.ask("Begin \(name) anew? The agent forgets what was said in it.")
+        let request = ClientRequest(.post, path(invocation) + "/reset").field("If-Match", tag)
         guard let session = try invocation.value(request) else { return .ok }
         tell(session, "begins anew:", invocation)
         return .ok
     }
 
     static func compact(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {
-        let request = ClientRequest(.post, path(invocation) + "/compact").field("If-Match", try tag(invocation))
+        let request = ClientRequest(.post, path(invocation) + "/compact").field(
+            "If-Match",
+            try conversation(invocation).tag
+        )
         guard let answer = try invocation.value(request) else { return .ok }
         if answer["state"]?.string == "running", answer["key"] == nil {
             invocation.print("The summary is being written. `ladle watch --types session` shows when it is there.")
@@ -121,7 +128,10 @@ enum SessionCommands {
     }
 
     static func delete(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {
-        let request = ClientRequest(.delete, path(invocation)).field("If-Match", try tag(invocation))
+        let (tag, name) = try conversation(invocation)
+        let what = invocation.command.has("--keep-transcript") ? "" : " and its transcript"
+        try invocation.ask("Delete \(name)\(what)?")
+        let request = ClientRequest(.delete, path(invocation)).field("If-Match", tag)
             .adding("force", invocation.command.has("--force") ? "true" : nil)
             .adding("transcript", invocation.command.has("--keep-transcript") ? "keep" : nil)
         guard let session = try invocation.value(request) else { return .ok }
@@ -135,9 +145,14 @@ enum SessionCommands {
         ClientRequest.path("v1", "sessions", invocation.command.arguments[0])
     }
 
-    /// The tag of the current conversation, so that a change never affects its successor.
-    private static func tag(_ invocation: Invocation) throws(CommandFailure) -> String {
-        try invocation.perform(.get(path(invocation))).head.fields.string(for: .etag) ?? "*"
+    /// The tag of the current conversation, so that a change never affects its successor, and the session's key as a person reads it.
+    private static func conversation(_ invocation: Invocation) throws(CommandFailure) -> (tag: String, name: String) {
+        let response = try invocation.perform(.get(path(invocation)))
+        let session = try? response.json()
+        let (key, title) = (session?["key"]?.string ?? invocation.command.arguments[0], session?["title"]?.string)
+        let isNamed = session?["titleFrom"]?.string != "key"
+        let name = [key, isNamed ? title.map { "(\($0))" } : nil].compactMap(\.self).joined(separator: " ")
+        return (response.head.fields.string(for: .etag) ?? "*", Printable.line(name))
     }
 
     private static func tell(_ session: JSONValue?, _ what: String, _ invocation: Invocation) {

@@ -34,7 +34,7 @@ extension CommandSpec {
             },
             client("list", "List tokens", run: TokenCommands.list),
             client("rotate", "Replace the secret of a token", run: TokenCommands.rotate, [id]),
-            client("revoke", "Revoke a token; its open streams close", run: TokenCommands.revoke, [id]),
+            client("revoke", "Revoke a token; its open streams close", run: TokenCommands.revoke, [id], [.yes]),
         ]
     }
 }
@@ -107,13 +107,27 @@ enum TokenCommands {
     }
 
     static func revoke(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {
-        let response = try invocation.perform(ClientRequest(.delete, try path(invocation)))
+        let path = try path(invocation)
+        try askBeforeTheLast(path, invocation)
+        let response = try invocation.perform(ClientRequest(.delete, path))
         if invocation.json {
             invocation.print(response.body.isEmpty ? "{}" : String(decoding: response.body, as: UTF8.self))
         } else {
             invocation.print("Revoked. Its open streams are closed.")
         }
         return .ok
+    }
+
+    /// Asks before the last token goes that may make others: after that only the socket on this machine can.
+    private static func askBeforeTheLast(_ path: String, _ invocation: Invocation) throws(CommandFailure) {
+        guard invocation.mayAsk else { return }
+        let answer = try? invocation.perform(.get("/v1/tokens")).json()
+        let admins = (answer?["tokens"].list ?? []).filter { $0["scopes"].list.contains { $0.string == "admin" } }
+        guard admins.count == 1, let last = admins.first else { return }
+        let names = ["id", "name"].compactMap { last[$0]?.string }
+        guard names.contains(where: { ClientRequest.path("v1", "tokens", $0) == path }) else { return }
+        let name = Printable.line(names.last ?? "")
+        try invocation.ask("Revoke \(name)? It is the last token with the scope admin.")
     }
 
     static func list(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {

@@ -39,6 +39,16 @@ struct Invocation {
     /// Formats times in this machine's time zone.
     var time: ReadableTime { ReadableTime(now: io.nowMilliseconds, utcOffset: io.utcOffset(atSeconds:)) }
 
+    /// Whether a person is at the terminal who can answer a question.
+    var mayAsk: Bool { io.isInputTerminal && io.isErrorTerminal && !json && !command.has("--yes") }
+
+    /// Asks before something that cannot be undone. A script is not asked.
+    func ask(_ question: String) throws(CommandFailure) {
+        guard !mayAsk || io.confirms(question) else {
+            throw CommandFailure(.temporary, "NOT_DONE", "nothing was done", hint: "to do it without a question: --yes")
+        }
+    }
+
     func print(_ text: String) { io.write(text.hasSuffix("\n") || text.isEmpty ? text : text + "\n") }
 
     /// - Parameter empty: printed if the table has no rows.

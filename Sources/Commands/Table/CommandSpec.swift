@@ -134,6 +134,7 @@ package struct OptionSpec: Sendable {
     static let session = OptionSpec("--session", "KEY", "Session; main by default", values: .listed(.sessions))
     static let state = OptionSpec("--state", "DIR", "State directory", values: .files)
     static let demoState = OptionSpec("--demo", nil, "The state of ladle serve --demo")
+    static let yes = OptionSpec("--yes", nil, "Do not ask first")
     static let idempotencyKey = OptionSpec("--idempotency-key", "KEY", "A repeat with the same key is not done again")
     static let client: [OptionSpec] = [
         json, format, socket,

@@ -54,15 +54,26 @@ package final class DoorRows {
     }
 
     /// Writes a row. Text of runs does not wait for it.
-    /// - Parameter completion: called once the row is on disk, or the disk failed.
-    package func write(_ row: Row, on loop: isolated EventLoop, completion: @escaping (Bool) -> Void = { _ in }) {
+    /// - Parameters:
+    ///   - unlessOther: a row of this name with other bytes becomes an empty one.
+    ///   - completion: called with what is on disk now, or nil if the disk failed.
+    package func write(
+        _ row: Row,
+        unlessOther: Bool = false,
+        on loop: isolated EventLoop,
+        completion: @escaping ([UInt8]?) -> Void = { _ in }
+    ) {
         trimLater(on: loop)
         let done = LoopBound(completion, on: loop)
         feed.journal.commit(cost: row.bytes.count + 256, isUrgent: false) { transaction in
-            try transaction.values.set(row.bytes, space: row.space.rawValue, name: row.name, at: transaction.now)
+            let (space, values) = (row.space.rawValue, transaction.values)
+            let known = unlessOther ? try values.get(space: space, name: row.name)?.bytes : nil
+            let bytes = known == nil || known == row.bytes ? row.bytes : []
+            try values.set(bytes, space: space, name: row.name, at: transaction.now)
+            return bytes
         } completion: { [weak loop] result, _ in
-            let isWritten = if case .success = result { true } else { false }
-            loop?.post { loop in done.value(on: loop)?(isWritten) }
+            let bytes = try? result.get()
+            loop?.post { loop in done.value(on: loop)?(bytes) }
         }
     }
 
