@@ -134,8 +134,8 @@ package final class HTTPAPI: Responder, ServiceEventReceiver {
     }
 
     private func admit(_ exchange: Exchange, mayAsk: Bool, on loop: isolated EventLoop) -> Admission {
-        if settings.openAI.isEnabled, OpenAIOperations.covers(exchange.head.path) {
-            exchange.problemForm = { $0.openAIResponse(requestID: $1) }
+        if settings.openAI.isEnabled, let face = DoorFace(path: exchange.head.path) {
+            exchange.problemForm = { face.response($0, requestID: $1) }
         }
         do throws(Problem) {
             switch try prepare(exchange, mayAsk: mayAsk, on: loop) {

@@ -1,7 +1,7 @@
 #include "copenapi.h"
 
 // `openapi/embed` makes openapi.json and the next line, the SHA-256 of the two files one after the other.
-// df191bc933de5674dcd1da9de7ee9daa9d192c005ae14aa26d20952cbd298bc8
+// 65dc80d13b141a01520e4781ab50c84ccf6bd3df63fcee5b0ae7ef0ff252d853
 
 static const uint8_t yaml[] = {
 #embed "../../openapi/openapi.yaml"

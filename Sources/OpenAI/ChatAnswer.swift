@@ -2,12 +2,14 @@ import JSONBytes
 
 /// The forms of a chat completion: one object, or chunks of a stream. No line of a stream has an id, because the decoder of OpenAI's Python
 /// library would keep it and read every blank line after it as an event.
-package struct ChatAnswer: Sendable {
+package struct ChatAnswer: ChunkForm {
     package let id: String
     /// In seconds.
     package let created: Int64
     /// As the request spelt it.
     package let model: String
+    /// The stream ends with a chunk that counts tokens.
+    package var includesUsage = false
 
     package init(id: String, created: Int64, model: String) {
         self.id = id
@@ -15,7 +17,8 @@ package struct ChatAnswer: Sendable {
         self.model = model
     }
 
-    package static let keepAlive = Array(": keep-alive\n\n".utf8)
+    package static let mediaType = "text/event-stream; charset=utf-8"
+    package static let keepAlive: [UInt8]? = Array(": keep-alive\n\n".utf8)
     package static let done = Array("data: [DONE]\n\n".utf8)
 
     package static func frame(_ json: [UInt8]) -> [UInt8] { Array("data: ".utf8) + json + Array("\n\n".utf8) }
@@ -29,15 +32,19 @@ package struct ChatAnswer: Sendable {
         }
     }
 
-    /// A chunk that says nothing: some libraries count chunks, not bytes.
     package var empty: [UInt8] { chunk { $0.member("content", "") } }
 
     package func text(_ text: String) -> [UInt8] { chunk { $0.member("content", text) } }
 
-    /// A line about the agent's work, where programs show thoughts.
     package func note(_ line: String) -> [UInt8] { chunk { $0.member("reasoning_content", line + "\n") } }
 
     package func last(_ reason: String = "stop") -> [UInt8] { chunk(reason) { _ in } }
+
+    package func end(_ usage: AnswerUsage?, isCut: Bool, milliseconds: Int64) -> [UInt8] {
+        last(isCut ? "length" : "stop") + (includesUsage ? usage.map { self.usage($0) } ?? [] : []) + Self.done
+    }
+
+    package func failure(_ error: OpenAIError) -> [UInt8] { Self.frame(error.body) }
 
     package func usage(_ usage: AnswerUsage) -> [UInt8] {
         var writer = JSONWriter()

@@ -16,6 +16,8 @@ package enum ModelName: Sendable, Equatable {
         var rest = name[...]
         // LiteLLM puts the name of the provider first.
         if rest.hasPrefix("openai/") { rest = rest.dropFirst(7) }
+        // Ollama's programs name a version.
+        if rest.hasPrefix("ladle"), rest.hasSuffix(":latest") { rest = rest.dropLast(7) }
         if rest == "ladle/tasks" {
             self = .tasks
             return

@@ -1,10 +1,10 @@
 package import JSONBytes
 
-/// A request for an answer: the body of `POST /chat/completions` or `POST /responses`, read into one form. The agent has a memory of its own,
+/// A request for an answer: the body of `POST /chat/completions`, `POST /responses` or Ollama's `POST /api/chat`, read into one form. The agent has a memory of its own,
 /// so only the last user turn goes to it; the turns before serve to recognize the conversation.
 package struct OpenAIRequest: Sendable {
     package enum Face: String, Sendable {
-        case chat, responses
+        case chat, responses, ollama
     }
 
     package struct Turn: Sendable, Equatable {
@@ -79,12 +79,13 @@ package struct OpenAIRequest: Sendable {
         }
         self.model = model
         try refuseWhatCannotBeKept(body)
-        streams = try Self.flag("stream", body) ?? false
+        streams = try Self.flag("stream", body) ?? (face == .ollama)
         includesUsage = body["stream_options"]?["include_usage"]?.bool ?? false
         mostTokens = ["max_tokens", "max_completion_tokens", "max_output_tokens"].compactMap { body[$0]?.int }.min()
+        if face == .ollama, let most = body["options"]?["num_predict"]?.int, most > 0 { mostTokens = most }
         user = body["user"]?.string
         switch face {
-        case .chat: try readMessages(body["messages"])
+        case .chat, .ollama: try readMessages(body["messages"])
         case .responses: try readInput(body)
         }
         if let value = body["conversation"], !value.isNull {
@@ -106,6 +107,12 @@ package struct OpenAIRequest: Sendable {
             throw .unsupported(
                 "tool_choice",
                 "The agent chooses its tools itself; leave out `tool_choice`, or send \"auto\"."
+            )
+        }
+        if face == .ollama, let format = body["format"], !format.isNull, !format.equals("") {
+            throw .unsupported(
+                "format",
+                "The agent's answer is text; leave out `format` and ask for the form in words."
             )
         }
         for (name, format) in [("response_format", body["response_format"]), ("text.format", body["text"]?["format"])] {
@@ -256,10 +263,38 @@ package struct OpenAIRequest: Sendable {
         for (item, place) in open {
             let before = attachments.count
             let words = try readLast(item["content"], "\(field)[\(place)].content")
+            if face == .ollama { try readPictures(item["images"], "\(field)[\(place)].images") }
             lastMessages.append(Message(text: words, attachments: attachments.count - before))
         }
         joinLastMessages()
     }
+
+    /// Ollama's pictures: base 64 without a type, which their first bytes tell.
+    private mutating func readPictures(_ list: JSONValue?, _ field: String) throws(OpenAIError) {
+        guard let list, !list.isNull else { return }
+        guard list.kind == .array, list.count <= Self.mostParts else {
+            throw .invalid(field, "`images` is a list of at most \(Self.mostParts) pictures in base 64.")
+        }
+        var place = -1
+        for item in list.elements {
+            place += 1
+            let data = item.string ?? ""
+            guard let type = Self.pictures.first(where: { data.hasPrefix($0.start) })?.type else {
+                throw .invalid(
+                    "\(field)[\(place)]",
+                    "A picture is a PNG, JPEG, GIF or WebP in base 64.",
+                    code: "invalid_image_url"
+                )
+            }
+            let name = "image-\(attachments.count + 1).\(type)"
+            attachments.append(Attachment(name: name, type: "image/\(type)", data: data))
+        }
+    }
+
+    private static let pictures = [
+        (start: "iVBORw0KGgo", type: "png"), (start: "/9j/", type: "jpeg"), (start: "R0lGOD", type: "gif"),
+        (start: "UklGR", type: "webp"),
+    ]
 
     private mutating func joinLastMessages() {
         text = lastMessages.map(\.text).filter { !$0.isEmpty }.joined(separator: "\n")
@@ -357,6 +392,7 @@ package struct OpenAIRequest: Sendable {
     // MARK: Parameters without effect
 
     private static let used: [Face: Set<String>] = [
+        .ollama: ["model", "messages", "stream"],
         .chat: ["model", "messages", "stream", "stream_options", "conversation"],
         .responses: [
             "model", "input", "stream", "stream_options", "background", "store", "previous_response_id", "conversation",

@@ -23,6 +23,8 @@ package struct ResponseStream: Sendable {
     /// Events up to this number are not wanted.
     private let after: Int
 
+    package static let keepAlive = Array(": keep-alive\n\n".utf8)
+
     package init(after: Int = -1) { self.after = after }
 
     /// The next event; nil if there is none yet, or if the stream is over.

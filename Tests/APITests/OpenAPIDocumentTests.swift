@@ -117,7 +117,9 @@ import Testing
         for operation in operations.values {
             for (status, answer) in operation.json["responses"]?.members.map({ ($0.key, $0.value) }) ?? []
             where (Int(status) ?? 0) >= 400 {
-                let form = operation.path.hasPrefix("/openai/") ? "application/json" : "application/problem+json"
+                let form =
+                    ["/openai/", "/ollama/"].contains(where: operation.path.hasPrefix)
+                    ? "application/json" : "application/problem+json"
                 #expect(types(resolved(answer)) == [form], "\(operation.path) \(status)")
             }
         }

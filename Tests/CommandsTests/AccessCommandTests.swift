@@ -26,10 +26,16 @@ struct AccessCommandTests {
 
     @Test func `a key for OpenAI's API is shown with its base URL`() throws {
         let io = RecordedIO()
-        io.replies = [.json(201, #"{"id":"t1","name":"k","scopes":["send"],"paths":["/openai"],"token":"ldl_abc"}"#)]
+        let made = #"{"id":"t1","name":"k","scopes":["send"],"paths":["/openai","/ollama"],"token":"ldl_abc"}"#
+        let status = #"{"listeners":["unix:/run/x","tailnet:18780","192.0.2.7:8080"]}"#
+        io.replies = [.json(201, made), .json(200, status)]
         #expect(io.run("token", "create", "--openai", "k", "--session", "work") == .ok)
-        #expect(io.requests[0].hasSuffix(#"{"name":"k","scopes":["send"],"sessions":["work"],"paths":["/openai"]}"#))
-        #expect(io.output == "base URL  http://127.0.0.1:18780/openai/v1\nAPI key   ldl_abc\n")
+        #expect(
+            io.requests[0].hasSuffix(
+                #"{"name":"k","scopes":["send"],"sessions":["work"],"paths":["/openai","/ollama"]}"#
+            )
+        )
+        #expect(io.output == "base URL  http://192.0.2.7:8080/openai/v1\nAPI key   ldl_abc\n")
         #expect(io.run("token", "create", "--openai", "k", "--scopes", "admin") == .usage)
     }
 

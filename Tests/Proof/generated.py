@@ -30,8 +30,8 @@ import steps  # noqa: E402
 
 DOCUMENT = here / "openapi.json"
 CONTRACT = yaml.safe_load((ROOT / "openapi/openapi.yaml").read_text())
-# OpenAI's own libraries are the clients of its API: `openai_door.py`.
-CONTRACT["paths"] = {path: methods for path, methods in CONTRACT["paths"].items() if not path.startswith("/openai/")}
+# OpenAI's and Ollama's own libraries are the clients of their APIs: `openai_door.py`.
+CONTRACT["paths"] = {path: methods for path, methods in CONTRACT["paths"].items() if not path.startswith(("/openai/", "/ollama/"))}
 CONTRACT["components"] = {kind: {name: one for name, one in named.items() if not name.startswith("OpenAI")}
                           for kind, named in CONTRACT["components"].items()}
 DOCUMENT.write_text(json.dumps(CONTRACT))

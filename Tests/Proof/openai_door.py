@@ -6,7 +6,10 @@ import signal
 import threading
 import time
 
+import base64
+
 import httpx
+import ollama
 import openai
 
 from harness import DemoGateway, Serve, Tally, options, until
@@ -16,7 +19,7 @@ tally = Tally()
 check = tally.check
 gateway = DemoGateway("--speed", "3")
 serve = Serve("--openai-enabled", "--log-level", "error", gateway=gateway.url).linked()
-status, made = serve.json("POST", "/v1/tokens", {"name": "door", "scopes": ["send"], "paths": ["/openai"]})
+status, made = serve.json("POST", "/v1/tokens", {"name": "door", "scopes": ["send"], "paths": ["/openai", "/ollama"]})
 KEY = made["token"]
 
 
@@ -141,6 +144,48 @@ check(running.status == "queued", "a background response comes at once")
 until(lambda: own.responses.retrieve(running.id).status == "in_progress", what="the run of a background response")
 check(own.responses.cancel(running.id).status == "cancelled", "it can be stopped")
 
+# -- Ollama's own library
+
+def old(key=KEY):
+    return ollama.Client(host=serve.url + "/ollama", headers={"Authorization": f"Bearer {key}"})
+
+
+def refused(status, ask, words):
+    try:
+        ask()
+    except ollama.ResponseError as error:
+        return check(error.status_code == status and words in error.error, f"Ollama's {status} {words}: {error.status_code} {error.error}")
+    return check(False, f"Ollama's {status} {words} is not raised")
+
+
+check([model.model for model in old().list().models] == ["ladle", "ladle/main", "ladle/scout", "ladle/tasks"], "Ollama's models")
+check("completion" in old().show("ladle/main:latest").capabilities, "a model is shown")
+before = sent()
+whole = old().chat("ladle:latest", user("hello"))
+check(whole.message.content == "Hello! You said: hello" and whole.done and whole.done_reason == "stop", f"an answer of Ollama's: {whole}")
+pieces = list(old().chat("ladle", user("append the weather"), stream=True))
+text = "".join(piece.message.content for piece in pieces)
+check(text.startswith("Done") and pieces[-1].done and not any(piece.done for piece in pieces[:-1]), f"a stream of Ollama's: {text}")
+check(any(piece.message.thinking for piece in pieces) and len(pieces) > 3, "its steps are thoughts")
+next_ = old().chat("ladle", [*user("hello"), {"role": "assistant", "content": whole.message.content}, *user("echo more")])
+check(next_.message.content == "more", "a conversation goes on")
+PIXEL = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk+A8AAQUBAScY42YAAAAASUVORK5CYII=")
+picture = old().chat("ladle", [{"role": "user", "content": "echo seen", "images": [PIXEL]}])
+check(picture.message.content == "seen", f"a picture goes along: {picture}")
+check(sent() == before + 4, "each is one message")
+refused(404, lambda: old().chat("gpt-oss", user("x")), "There is no model")
+refused(404, lambda: old().show("gpt-oss"), "not found")
+refused(400, lambda: old().pull("ladle"), "nothing to pull")
+refused(400, lambda: old().chat("ladle", user("x"), format="json"), "`format`")
+refused(401, lambda: old("ldl_wrong").list(), "")
+refused(403, lambda: old(narrow).list(), "")
+refused(422, lambda: old().chat("ladle", user("fail with 401")), "401")
+try:
+    list(old().chat("ladle", user("fail with 401"), stream=True))
+    check(False, "a stream of a failed run ends")
+except ollama.ResponseError as error:
+    check("401" in error.error, f"a stream of a failed run: {error.error}")
+
 # -- a background stream over two kills
 
 events, text, deaths = [], "", 0
@@ -170,5 +215,5 @@ whole = " ".join(f"number {number}," for number in range(1, 31))
 check(deaths == 2 and text == whole, f"after {deaths} kills the text is whole, once: {text}")
 check(events.count("response.created") == 1 and events[-1] == "response.completed", f"events: {events[:3]} {events[-3:]}")
 check(client().responses.retrieve(id_).output_text == whole, "and so is the response")
-print(f"openai: openai {openai.__version__}, {sent()} messages, {deaths} kills")
+print(f"openai: openai {openai.__version__} and ollama 0.6.3, {sent()} messages, {deaths} kills")
 tally.end()

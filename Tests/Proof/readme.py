@@ -33,10 +33,11 @@ helped = run_ladle("help", check=True).stdout
 codes = re.findall(r"^  (\d+) +(\S.*)$", helped.split("Exit codes:")[1], re.MULTILINE)
 tally.check(re.findall(r"^\| (\d+) \| (.*) \|$", README.read_text(), re.MULTILINE) == codes, f"README's exit codes: {codes}")
 
-# Every operation of the contract is called on the page of the API. Those of OpenAI's API are called by its own library: `openai_door.py`.
+# Every operation of the contract is called on the page of the API. Those of OpenAI's and Ollama's API are called by their own libraries:
+# `openai_door.py`.
 called = [command for _, command, _ in page_lines.commands(ROOT / "docs" / "api.md")]
 for path, operations in CONTRACT["paths"].items():
-    if path.startswith("/openai/"):
+    if path.startswith(("/openai/", "/ollama/")):
         continue
     place = re.sub(r"\\\{\w+\\\}", r"[^/ ]+", re.escape("$ladle" + path)) + r"(?![/\w])"
     for method in set(operations) & {"get", "put", "post", "patch", "delete"}:

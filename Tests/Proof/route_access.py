@@ -40,7 +40,7 @@ NEEDS = {
     "send": "createNotification sendMessage cancelEntry retryEntry abortRun abortSession wakeAgent "
             "openaiListModels openaiGetModel openaiGetAgentModel openaiChat openaiCreateResponse openaiGetResponse openaiDeleteResponse "
             "openaiCancelResponse openaiListInputItems openaiCreateConversation openaiGetConversation openaiUpdateConversation "
-            "openaiDeleteConversation",
+            "openaiDeleteConversation ollamaVersion ollamaListModels ollamaShowModel ollamaPull ollamaChat",
     "identity": "patchIdentity putIdentity deleteAvatar putAvatar patchProfile putProfile",
     "control": "createSession patchSession deleteSession resetSession compactSession patchAutomation runAutomation",
     "nodes": "invokeNode",

@@ -357,6 +357,14 @@ final class DoorAnswer: EntryListener {
     /// As the request spelt it.
     var model = "ladle"
 
+    /// The lines about the agent's work.
+    var notes: [String] { course.marks.compactMap { if case .note(let line) = $0.kind { line } else { nil } } }
+
+    var usage: AnswerUsage? { if case .completed(let usage)? = course.end { usage } else { nil } }
+
+    /// From the request to the end.
+    var milliseconds: Int64 { max(0, (endedAt ?? created).milliseconds - created.milliseconds) }
+
     /// Nil for a chat completion, which is not kept.
     var object: ResponseObject? {
         record.map {

@@ -283,7 +283,7 @@ struct DoorIntake {
     /// Checks text and attachments.
     /// - Returns: the attachments as they are stored.
     private func checkedMessage() throws(OpenAIError) -> [UInt8]? {
-        let field = request.face == .chat ? "messages" : "input"
+        let field = request.face == .responses ? "input" : "messages"
         guard !request.attachments.isEmpty || RequestMeaning.normalized(request.text) != "" else {
             throw .invalid(field, "The last user message is empty: there is nothing to send.")
         }

@@ -10,7 +10,7 @@ import Service
 /// An answer as a stream of chunks or of response events. It is read from the answer's course at the client's pace.
 final class DoorStream: OpenRequest, ExchangeOwner, DoorListener {
     enum Form {
-        case chat(includesUsage: Bool)
+        case chunks(any ChunkForm)
         case response(ResponseStream)
     }
 
@@ -47,7 +47,7 @@ final class DoorStream: OpenRequest, ExchangeOwner, DoorListener {
             throw OpenAIError(api.isShuttingDown ? .shuttingDown : .tooManyStreams)
         }
         holdsSlot = true
-        var head = ResponseHead(.ok, contentType: StreamFormat.eventStream.contentType)
+        var head = ResponseHead(.ok, contentType: contentType)
         for (name, value) in fields { head.fields.append(name, value) }
         head.fields.append("x-request-id", call.exchange.requestID)
         call.settle(.ok, on: loop)
@@ -58,9 +58,16 @@ final class DoorStream: OpenRequest, ExchangeOwner, DoorListener {
         isOpen = true
         api.open.add(self)
         answer.add(self, on: loop)
-        if case .chat = form { write(answer.chat.first, on: loop) }
+        if case .chunks(let form) = form { write(form.first, on: loop) }
         flush(on: loop)
         if isOpen { beat(on: loop) }
+    }
+
+    private var contentType: String {
+        switch form {
+        case .chunks(let form): type(of: form).mediaType
+        case .response: StreamFormat.eventStream.contentType
+        }
     }
 
     func changed(_ answer: DoorAnswer, on loop: isolated EventLoop) { flush(on: loop) }
@@ -70,11 +77,11 @@ final class DoorStream: OpenRequest, ExchangeOwner, DoorListener {
     private func flush(on loop: isolated EventLoop) {
         while isOpen, !isBlocked {
             switch form {
-            case .chat(let includesUsage):
+            case .chunks(let form):
                 if let piece = reader.next(of: answer.course) {
-                    write(piece, on: loop)
+                    write(piece, form, on: loop)
                 } else if reader.isAtEnd(of: answer.course) {
-                    return finish(includesUsage: includesUsage, on: loop)
+                    return finish(form, on: loop)
                 } else {
                     return
                 }
@@ -94,22 +101,20 @@ final class DoorStream: OpenRequest, ExchangeOwner, DoorListener {
         }
     }
 
-    private func write(_ piece: CourseReader.Piece, on loop: isolated EventLoop) {
+    private func write(_ piece: CourseReader.Piece, _ form: any ChunkForm, on loop: isolated EventLoop) {
         switch piece {
-        case .text(let text): write(answer.chat.text(text), on: loop)
-        case .note(let line): write(answer.chat.note(line), on: loop)
-        case .replaced: write(answer.chat.text(AnswerCourse.separator), on: loop)
+        case .text(let text): write(form.text(text), on: loop)
+        case .note(let line): write(form.note(line), on: loop)
+        case .replaced: write(form.text(AnswerCourse.separator), on: loop)
         case .jump, .skipped: break
         }
     }
 
-    private func finish(includesUsage: Bool, on loop: isolated EventLoop) {
+    private func finish(_ form: any ChunkForm, on loop: isolated EventLoop) {
         switch answer.course.end {
         case .completed(let usage):
-            write(answer.chat.last(answer.isTruncated ? "length" : "stop"), on: loop)
-            if includesUsage, let usage { write(answer.chat.usage(usage), on: loop) }
-            write(ChatAnswer.done, on: loop)
-        case .failed(let error), .cancelled(let error): write(ChatAnswer.frame(error.body), on: loop)
+            write(form.end(usage, isCut: answer.isTruncated, milliseconds: answer.milliseconds), on: loop)
+        case .failed(let error), .cancelled(let error): write(form.failure(error), on: loop)
         case nil: return
         }
         if isOpen { answer.delivered(on: loop) }
@@ -133,10 +138,11 @@ final class DoorStream: OpenRequest, ExchangeOwner, DoorListener {
             guard let self, self.isOpen else { return }
             let isQuiet = loop.now - self.lastChunk >= UInt64(Self.mostQuietMilliseconds) * 1_000_000
             if !self.isBlocked {
-                if isQuiet, case .chat = self.form {
-                    self.write(self.answer.chat.empty, on: loop)
-                } else {
-                    self.write(ChatAnswer.keepAlive, isChunk: false, on: loop)
+                switch self.form {
+                case .chunks(let form) where isQuiet: self.write(form.empty, on: loop)
+                case .chunks(let form):
+                    if let line = type(of: form).keepAlive { self.write(line, isChunk: false, on: loop) }
+                case .response: self.write(ResponseStream.keepAlive, isChunk: false, on: loop)
                 }
             }
             if self.isOpen { self.beat(on: loop) }
@@ -155,13 +161,13 @@ final class DoorStream: OpenRequest, ExchangeOwner, DoorListener {
 
     /// The stream of a response just ends, so that its client comes back with the last number it has.
     func shutDown(reason: String, on loop: isolated EventLoop) {
-        if case .chat = form {
+        if case .chunks(let form) = form {
             let isEnding = reason == "shutting_down"
             let error =
                 isEnding
                 ? OpenAIError(.shuttingDown)
                 : OpenAIError(401, .authentication, "invalid_api_key", "The key has ended (\(reason)).")
-            write(ChatAnswer.frame(error.body), on: loop)
+            write(form.failure(error), on: loop)
         }
         guard isOpen else { return }
         isOpen = false
@@ -178,7 +184,7 @@ final class DoorStream: OpenRequest, ExchangeOwner, DoorListener {
 
     private func leave(on loop: isolated EventLoop) {
         // A chat that was stopped goes on with the part of the answer that it has.
-        if isOpen, case .chat = form, let text = reader.seen(of: answer.course) {
+        if isOpen, case .chunks = form, let text = reader.seen(of: answer.course) {
             answer.door.remember(answer, text, on: loop)
         }
         isOpen = false

@@ -11,6 +11,7 @@ final class DoorWait: OpenRequest, ExchangeOwner, DoorListener {
     private let call: Call
     private let answer: DoorAnswer
     private let fields: [(String, String)]
+    private let face: DoorFace
     private let stopsRun: Bool
     private let body: (DoorAnswer) -> [UInt8]
     private var isOver = false
@@ -21,6 +22,7 @@ final class DoorWait: OpenRequest, ExchangeOwner, DoorListener {
         _ call: Call,
         _ answer: DoorAnswer,
         _ fields: [(String, String)],
+        face: DoorFace = .openAI,
         stopsRun: Bool,
         body: @escaping (DoorAnswer) -> [UInt8]
     ) {
@@ -28,6 +30,7 @@ final class DoorWait: OpenRequest, ExchangeOwner, DoorListener {
         self.call = call
         self.answer = answer
         self.fields = fields
+        self.face = face
         self.stopsRun = stopsRun
         self.body = body
     }
@@ -64,7 +67,7 @@ final class DoorWait: OpenRequest, ExchangeOwner, DoorListener {
     private func finish(_ error: OpenAIError, on loop: isolated EventLoop) {
         guard !isOver else { return }
         stop(stops: false, on: loop)
-        var response = error.response(requestID: call.exchange.requestID)
+        var response = face.response(error, requestID: call.exchange.requestID)
         for (name, value) in fields { response.head.fields.append(name, value) }
         call.respond(response, on: loop)
     }

@@ -30,14 +30,7 @@ enum OpenAIOperations {
     /// The history that clients repeat, and the pictures in it.
     static let body = Route.Body.upTo(32 << 20, types: [.json])
 
-    /// Whether errors on this path have OpenAI's form.
-    static func covers(_ path: ArraySlice<UInt8>) -> Bool {
-        let prefix = "/openai".utf8
-        return path.starts(with: prefix)
-            && (path.count == prefix.count || path[path.startIndex + prefix.count] == UInt8(ascii: "/"))
-    }
-
-    static func flow(_ flow: @escaping Flow) -> Route.Handler {
+    static func flow(_ flow: @escaping Flow, face: DoorFace = .openAI) -> Route.Handler {
         { api, call, loop throws(Problem) in
             guard api.settings.openAI.isEnabled else {
                 throw Problem(.notFound, "The OpenAI door is off.", hint: "ladle serve --openai-enabled")
@@ -46,7 +39,7 @@ enum OpenAIOperations {
                 do throws(OpenAIError) {
                     try await flow(api, call, loop)
                 } catch {
-                    call.respond(error.response(requestID: call.exchange.requestID), on: loop)
+                    call.respond(face.response(error, requestID: call.exchange.requestID), on: loop)
                 }
             }
         }
@@ -55,9 +48,9 @@ enum OpenAIOperations {
     // MARK: Models
 
     /// Any constant will do; programs only sort by it.
-    private static let created: Int64 = 1_764_115_200
+    static let created: Int64 = 1_764_115_200
 
-    private static func names(_ api: HTTPAPI, _ call: Call, on loop: isolated EventLoop) async -> [String] {
+    static func names(_ api: HTTPAPI, _ call: Call, on loop: isolated EventLoop) async -> [String] {
         let caller = call.caller
         let agents = await api.services.lists.knownAgents(on: loop).filter { caller.mayUse(agent: $0) }
         var names = caller.mayUse(agent: api.documents.defaultAgent) ? ["ladle"] : []
@@ -114,20 +107,19 @@ enum OpenAIOperations {
             let fields = fields(of: answer, request) + intake.fields
             guard request.streams else {
                 let wait = DoorWait(api, call, answer, fields, stopsRun: stops(api, call, usually: false)) { answer in
-                    var notes: [String] = []
-                    for case .note(let line) in answer.course.marks.map(\.kind) { notes.append(line) }
-                    let usage: AnswerUsage? = if case .completed(let usage)? = answer.course.end { usage } else { nil }
-                    return answer.chat.whole(
+                    answer.chat.whole(
                         answer.course.text,
-                        notes: notes,
+                        notes: answer.notes,
                         reason: answer.isTruncated ? "length" : "stop",
-                        usage: usage
+                        usage: answer.usage
                     )
                 }
                 return wait.start(on: loop)
             }
-            let form = DoorStream.Form.chat(includesUsage: request.includesUsage)
-            try DoorStream(api, call, answer, form, stopsRun: stops(api, call, usually: true)).open(fields, on: loop)
+            var form = answer.chat
+            form.includesUsage = request.includesUsage
+            let stops = stops(api, call, usually: true)
+            try DoorStream(api, call, answer, .chunks(form), stopsRun: stops).open(fields, on: loop)
         }
     }
 

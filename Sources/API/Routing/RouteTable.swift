@@ -21,6 +21,7 @@ package enum RouteTable {
         NotificationOperations.routes,
         OpenAIOperations.routes,
         ResponseOperations.routes,
+        OllamaOperations.routes,
         ConversationOperations.routes,
         RuleOperations.routes,
         SinkOperations.routes,

@@ -88,14 +88,16 @@ enum TokenCommands {
             body.member("name", name)
             body.array("scopes", of: ["send"])
             if !sessions.isEmpty { body.array("sessions", of: sessions) }
-            body.array("paths", of: ["/openai"])
+            body.array("paths", of: ["/openai", "/ollama"])
             body.member("expiresInSeconds", expires.map { $0 / 1000 })
         }
         guard let token = try invocation.value(request) else { return .ok }
         invocation.io.writeError(
-            "The key is shown only now. It opens OpenAI's API (`openai.enabled`) and nothing else.\n"
+            "The key is shown only now. It opens OpenAI's and Ollama's API (`openai.enabled`) and nothing else.\n"
         )
-        let address = try PlaceFinder(command: invocation.command, io: invocation.io).publicAddress()
+        let status = try? invocation.perform(.get("/v1/status")).json()
+        let address = try PlaceFinder(command: invocation.command, io: invocation.io)
+            .publicAddress(listeners: status?["listeners"].list.compactMap(\.string) ?? [])
         invocation.print("base URL  \(address)/openai/v1\nAPI key   \(Printable.line(token["token"]?.string ?? ""))")
         return .ok
     }

@@ -18,15 +18,10 @@ struct PlaceFinder {
         return place
     }
 
-    /// The address to give to another program: that of a command which goes over the network, else the first listener of the configuration.
-    func publicAddress() throws(CommandFailure) -> String {
+    /// The address for other programs on this machine.
+    /// - Parameter listeners: those of the server that answers on its control socket.
+    func publicAddress(listeners: [String]) throws(CommandFailure) -> String {
         if case .tcp(let address) = try address().address { return address.description }
-        var sources = SettingsSources()
-        sources.environment = io.environment.filter { $0.key == "LADLE_LISTEN" }
-        if let path = places.configFile, let bytes = try? io.readFile(path, limit: JSON5Text.maximumBytes) {
-            sources.file = SettingsSources.File(path: path, bytes: bytes)
-        }
-        let listeners = sources.resolved().settings.list(.listen)
         let first = listeners.first { $0.contains(":") && !["unix:", "fd:", "tailnet:"].contains(where: $0.hasPrefix) }
         return "http://\(first ?? "127.0.0.1:18780")"
     }

@@ -49,7 +49,7 @@ extension ConfigurationKey {
     // MARK: OpenAI's API
 
     package static let openAIEnabled = ConfigurationKey("openai.enabled", .bool, default: "false")
-        .means("Answer programs that speak OpenAI's API, under /openai/v1")
+        .means("Answer programs that speak OpenAI's or Ollama's API, under /openai/v1 and /ollama")
     package static let openAIActivity = ConfigurationKey(
         "openai.activity",
         .choice(["reasoning", "none"]),
