@@ -118,7 +118,7 @@ enum ConversationOperations {
         _ call: Call,
         on loop: isolated EventLoop
     ) async throws(OpenAIError) {
-        let written = await loop.wait { api.services.doorRows.write(conversation.row, on: loop, completion: $0) }
+        let written = await loop.wait { api.services.doorRows.write([conversation.row], on: loop, completion: $0) }
         guard written != nil else {
             throw OpenAIError(503, .server, "server_error", "The database cannot be written now: ladle doctor")
         }

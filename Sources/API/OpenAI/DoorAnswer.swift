@@ -44,6 +44,7 @@ final class DoorAnswer: EntryListener {
     /// A client waits for the answer now.
     private(set) var isAwaited = false
     private var isWriting = false
+    private var isEnding = false
     /// Flows that wait until the disk has what their clients may see.
     private var writers: [() -> Void] = []
     private var grace: TimerID?
@@ -264,8 +265,14 @@ final class DoorAnswer: EntryListener {
         follower?.stop()
         if let grace { loop.cancel(grace) }
         grace = nil
-        if case .completed = end { door.remember(self, course.text, on: loop) }
+        isEnding = true
         changed(on: loop)
+        isEnding = false
+        if case .completed = end {
+            door.remember(self, course.text, on: loop)
+        } else if deliveredAt != nil {
+            door.delivered(self, on: loop)
+        }
         door.ended(self, on: loop)
     }
 
@@ -273,7 +280,8 @@ final class DoorAnswer: EntryListener {
     func delivered(on loop: isolated EventLoop) {
         guard deliveredAt == nil else { return }
         deliveredAt = loop.wallClock
-        door.delivered(self, on: loop)
+        // Else it is written with the turns.
+        if !isEnding { door.delivered(self, on: loop) }
     }
 
     /// Stops the run, or takes the message back if it has not been sent.
@@ -330,7 +338,7 @@ final class DoorAnswer: EntryListener {
         row.limit = course.wantedLimit
         let (marks, limit, isOver) = (row.marks.count, row.limit, !isActive)
         record = row
-        api.services.doorRows.write(DoorRows.Row(.responses, row.entry, row.bytes), on: loop) { [weak self] _ in
+        api.services.doorRows.write([DoorRows.Row(.responses, row.entry, row.bytes)], on: loop) { [weak self] _ in
             guard let self else { return }
             self.isWriting = false
             self.course.settled(marks: marks, limit: limit, isOver: isOver)

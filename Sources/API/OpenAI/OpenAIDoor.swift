@@ -175,8 +175,12 @@ final class OpenAIDoor {
     }
 
     func delivered(_ answer: DoorAnswer, on loop: isolated EventLoop) {
-        guard let key = answer.requestKey, requests[key] == answer.entry.id else { return }
-        rows.write(Self.row(of: key, answer.entry.id, message: answer.messageID, delivered: true), on: loop)
+        if let row = deliveryRow(of: answer) { rows.write([row], on: loop) }
+    }
+
+    private func deliveryRow(of answer: DoorAnswer) -> DoorRows.Row? {
+        guard let key = answer.requestKey, requests[key] == answer.entry.id else { return nil }
+        return Self.row(of: key, answer.entry.id, message: answer.messageID, delivered: true)
     }
 
     // MARK: Conversations
@@ -212,12 +216,18 @@ final class OpenAIDoor {
     /// tell neither: it may be another person's.
     /// - Parameter text: the answer as its client has it.
     func remember(_ answer: DoorAnswer, _ text: String, on loop: isolated EventLoop) {
-        guard let name = answer.conversation?.with(answer: text).name else { return }
+        guard let name = answer.conversation?.with(answer: text).name else {
+            if answer.deliveredAt != nil { delivered(answer, on: loop) }
+            return
+        }
         let session = Array(answer.session.utf8)
         let known = turns[name]
         keep(name, known.map { $0 == answer.session ? $0 : "" } ?? answer.session)
-        rows.write(DoorRows.Row(.turns, name, session), unlessOther: true, on: loop) { [weak self] kept in
-            if let kept, kept != session { self?.keep(name, "") }
+        var row = DoorRows.Row(.turns, name, session)
+        row.yieldsToOther = true
+        let delivery = answer.deliveredAt == nil ? nil : deliveryRow(of: answer)
+        rows.write([row] + [delivery].compactMap(\.self), on: loop) { [weak self] kept in
+            if let kept = kept?.first, kept != session { self?.keep(name, "") }
         }
     }
 

@@ -25,6 +25,8 @@ package final class DoorRows {
         package let space: Space
         package let name: String
         package let bytes: [UInt8]
+        /// If there is a row of this name with other bytes, it becomes an empty one.
+        package var yieldsToOther = false
 
         package init(_ space: Space, _ name: String, _ bytes: [UInt8]) {
             self.space = space
@@ -53,24 +55,24 @@ package final class DoorRows {
         }
     }
 
-    /// Writes a row. Text of runs does not wait for it.
-    /// - Parameters:
-    ///   - unlessOther: a row of this name with other bytes becomes an empty one.
-    ///   - completion: called with what is on disk now, or nil if the disk failed.
+    /// Writes rows. Text of runs does not wait for them.
+    /// - Parameter completion: called with the bytes of each that are on disk now, or nil if the disk failed.
     package func write(
-        _ row: Row,
-        unlessOther: Bool = false,
+        _ rows: [Row],
         on loop: isolated EventLoop,
-        completion: @escaping ([UInt8]?) -> Void = { _ in }
+        completion: @escaping ([[UInt8]]?) -> Void = { _ in }
     ) {
         trimLater(on: loop)
         let done = LoopBound(completion, on: loop)
-        feed.journal.commit(cost: row.bytes.count + 256, isUrgent: false) { transaction in
-            let (space, values) = (row.space.rawValue, transaction.values)
-            let known = unlessOther ? try values.get(space: space, name: row.name)?.bytes : nil
-            let bytes = known == nil || known == row.bytes ? row.bytes : []
-            try values.set(bytes, space: space, name: row.name, at: transaction.now)
-            return bytes
+        let cost = rows.reduce(0) { $0 + $1.bytes.count + 256 }
+        feed.journal.commit(cost: cost, isUrgent: false) { transaction in
+            try rows.map { row in
+                let (space, values) = (row.space.rawValue, transaction.values)
+                let known = row.yieldsToOther ? try values.get(space: space, name: row.name)?.bytes : nil
+                let bytes = known == nil || known == row.bytes ? row.bytes : []
+                try values.set(bytes, space: space, name: row.name, at: transaction.now)
+                return bytes
+            }
         } completion: { [weak loop] result, _ in
             let bytes = try? result.get()
             loop?.post { loop in done.value(on: loop)?(bytes) }
