@@ -58,7 +58,7 @@ package struct OllamaAnswer: ChunkForm {
             object.member("done", reason != nil)
             guard let reason else { return }
             object.member("done_reason", reason)
-            // In nanoseconds, as are the durations that nobody knows here.
+            // In nanoseconds.
             object.member("total_duration", milliseconds * 1_000_000)
             if let usage {
                 object.member("prompt_eval_count", usage.prompt)

@@ -199,4 +199,44 @@ struct OpenAIRepeatTests {
             #expect(try await Self.said(api, on: loop) == ["slow count"])
         }
     }
+
+    @Test func `a message that the agent never got is not left out`() async throws {
+        let setup = APIBench.Setup(api: { $0.openAI.isEnabled = true })
+        try await withAPI(setup) { api, loop in
+            let first = try await api.open("POST", Self.chat, Field.json, body: Self.body(("user", "lost")), on: loop)
+            try await api.advance(700_000, on: loop)
+            #expect(first.answer?.json["error"]?["code"]?.string == "gateway_unavailable", "\(first.text)")
+            let next = Self.body(("user", "lost"), ("user", "next"))
+            _ = try await api.open("POST", Self.chat, Field.json, body: next, on: loop)
+            let said = try await Self.said(api, on: loop)
+            #expect(said.last == "lost\nnext", "\(said)")
+        }
+    }
+
+    @Test func `words said in one named session are not left out in another`() async throws {
+        try await withAPI(Self.setup()) { api, loop in
+            let (one, other) = (Field.json + ["X-Ladle-Session: one"], Field.json + ["X-Ladle-Session: other"])
+            let next = Self.body(("user", "hello"), ("user", "next"))
+            #expect(try await api.post(Self.chat, one, Self.body(("user", "hello")), on: loop).status == 200)
+            #expect(try await api.post(Self.chat, other, next, on: loop).status == 200)
+            #expect(try await api.post(Self.chat, one, next, on: loop).status == 200)
+            let said = try await Self.said(api, on: loop)
+            #expect(said == ["hello", "hello\nnext", "next"])
+        }
+    }
+
+    @Test func `an old answer is not joined after a restart either, however often the request comes`() async throws {
+        try await withAPI(Self.setup()) { api, loop in
+            let voice = ["X-Ladle-Session: voice"]
+            let yes = Self.body(("user", "yes"))
+            _ = try await api.post(Self.chat, Field.json + voice, yes, on: loop)
+            try await api.advance(1_000, on: loop)
+            try await api.restart(on: loop)
+            #expect(try await api.post(Self.chat, Self.retry + voice, yes, on: loop).status == 200)
+            try await api.advance(60_000, on: loop)
+            _ = try await api.open("POST", Self.chat, Self.retry + voice, body: yes, on: loop)
+            let said = try await Self.said(api, on: loop)
+            #expect(said == ["yes", "yes"])
+        }
+    }
 }

@@ -38,6 +38,8 @@ final class DoorAnswer: EntryListener {
     var messageID: String?
     /// The conversation up to the user's turn.
     var conversation: OpenAIDoor.Conversation?
+    /// The same, as it is noted that the message was handed over.
+    var sent: OpenAIDoor.Conversation?
 
     private var follower: EntryFollower?
     private var listeners: [ObjectIdentifier: any DoorListener] = [:]
@@ -224,6 +226,9 @@ final class DoorAnswer: EntryListener {
         api.services.outboxReader.read(entry.id, on: loop) { [weak self] result in
             guard let self, self.isActive else { return }
             if case .success((let entry, _)?) = result { self.entry = entry }
+            // A person who goes on means the message too, which the agent never got.
+            let isLost = self.entry.state == .failed || self.entry.state == .expired
+            if isLost, self.entry.fault?.mayReturn != true, let sent = self.sent { self.door.forget(sent, on: loop) }
             switch self.entry.state {
             case .failed:
                 let detail = self.entry.fault?.detail ?? "The gateway did not take the message."
@@ -282,6 +287,15 @@ final class DoorAnswer: EntryListener {
         deliveredAt = loop.wallClock
         // Else it is written with the turns.
         if !isEnding { door.delivered(self, on: loop) }
+    }
+
+    /// The row of the request says so.
+    func wasDelivered(at time: Timestamp) { deliveredAt = time }
+
+    /// Whether a repeat of its request may have it. Of a message that was stopped, a repeat is a new message.
+    var mayBeJoined: Bool {
+        if case .cancelled? = course.end { return false }
+        return !isStopped
     }
 
     /// Stops the run, or takes the message back if it has not been sent.

@@ -80,9 +80,15 @@ struct DoorIntake {
         guard !api.isShuttingDown else { throw OpenAIError(.shuttingDown) }
         try await findAgent(name, on: loop)
         let choice = try SessionChoice(request, try hints())
-        let before = try await leaveOutWhatWasSent(on: loop)
+        let isNamed = choice != .transcript && choice != .new
+        var named = try await session(choice, on: loop)
+        let sent = try await leaveOutWhatWasSent(in: isNamed ? named : nil, on: loop)
+        if !isNamed, let sent { named = sent }
+        if choice == .transcript, named == nil {
+            // The earlier turns are not sent again: what they would do to the agent nobody can say.
+            fields.append(("Ladle-Session-New", "history-unknown"))
+        }
         let attachments = try checkedMessage()
-        let named = try await session(choice, before, on: loop)
         if let named {
             guard call.caller.mayUse(session: named) else { throw foreign(named) }
             do throws(Problem) {
@@ -96,43 +102,48 @@ struct DoorIntake {
         // Before the message is in the outbox: a client that is refused sends it again.
         guard !request.streams || api.open.hasSlot(for: call.caller) else { throw OpenAIError(.tooManyStreams) }
         let key = Hex.encode(Digest.sha256(Array("\(owner)\n\(agent)\n\(choice)\n".utf8) + digests.content))
-        let unkept = { (entry: String) in record(of: entry, in: named ?? "", at: loop.wallClock) }
+        let unkept = { [self, named] (entry: String) in record(of: entry, in: named ?? "", at: loop.wallClock) }
         if let earlier = try await door.earlier(key, owner: owner, unkept: unkept, on: loop),
             joins(earlier, now: loop.wallClock)
         {
             fields.append(("Ladle-Joined", "true"))
-            return .answer(earlier.answer, isNew: false)
+            return .answer(earlier, isNew: false)
         }
-        return try await send(to: named, key, attachments, on: loop)
+        return try await send(to: named, isNamed: isNamed, key, attachments, on: loop)
     }
 
     /// The longest time between the loss of an answer on its way and the next try of a library.
     private static let retryMilliseconds: Int64 = 30_000
 
     /// Whether the request repeats the earlier one. Otherwise its equal words are said a second time.
-    private func joins(_ earlier: OpenAIDoor.Earlier, now: Timestamp) -> Bool {
+    private func joins(_ earlier: DoorAnswer, now: Timestamp) -> Bool {
         if let count = header("x-stainless-retry-count").flatMap({ Int($0) }), count > 0 {
             return earlier.deliveredAt.map { now.milliseconds - $0.milliseconds < Self.retryMilliseconds } ?? true
         }
         if let id = header("x-ladle-message") { return id == earlier.messageID }
         // A client that repeats its request has let go of the first one. Where that is still waited for, two people say the same.
-        return earlier.deliveredAt == nil && !earlier.answer.isAwaited
+        return earlier.deliveredAt == nil && !earlier.isAwaited
     }
 
     /// Leaves out the user's messages that were handed to the agent before: the one of a run that was stopped or failed has no answer
     /// behind it, and would run again with the next one.
+    /// - Parameter named: the session that the request names: what another one has is not left out.
     /// - Returns: the session that has them; nil if none was left out.
-    private mutating func leaveOutWhatWasSent(on loop: isolated EventLoop) async throws(OpenAIError) -> String? {
+    private mutating func leaveOutWhatWasSent(
+        in named: String?,
+        on loop: isolated EventLoop
+    ) async throws(OpenAIError) -> String? {
         for (count, digest) in digests.beginnings.reversed() {
-            guard let session = try await door.session(of: conversation(digest), on: loop) else { continue }
+            let sent = conversation(digest, in: named)
+            guard let session = try await door.session(of: sent, on: loop) else { continue }
             request.leaveOut(first: count)
             return session
         }
         return nil
     }
 
-    private func conversation(_ digest: [UInt8]) -> OpenAIDoor.Conversation {
-        OpenAIDoor.Conversation(digest: digest, agent: agent, caller: callerName)
+    private func conversation(_ digest: [UInt8], in named: String? = nil) -> OpenAIDoor.Conversation {
+        OpenAIDoor.Conversation(digest: digest, agent: agent, caller: callerName, named: named)
     }
 
     /// A header's value; nil for an empty one, which programs send where their template has no value.
@@ -214,14 +225,8 @@ struct DoorIntake {
     }
 
     /// The chosen session; nil for a new one, which is named after its first message.
-    /// - Parameter before: the session that has the user's last messages but this one.
-    private mutating func session(
-        _ choice: SessionChoice,
-        _ before: String?,
-        on loop: isolated EventLoop
-    ) async throws(OpenAIError) -> String? {
+    private func session(_ choice: SessionChoice, on loop: isolated EventLoop) async throws(OpenAIError) -> String? {
         switch choice {
-        case .transcript where before != nil, .new where before != nil: return before
         case .key(let text):
             return try canonical(text.hasPrefix("agent:") ? text : "agent:\(agent):\(text)", "X-Ladle-Session")
         case .derived(let value): return derived(value)
@@ -240,11 +245,7 @@ struct DoorIntake {
                 throw ConversationOperations.unknown(id, param: "conversation")
             }
             return derived(id)
-        case .transcript:
-            if let known = try await door.session(of: conversation(digests.history), on: loop) { return known }
-            // The earlier turns are not sent again: what they would do to the agent nobody can say.
-            fields.append(("Ladle-Session-New", "history-unknown"))
-            return nil
+        case .transcript: return try await door.session(of: conversation(digests.history), on: loop)
         case .new: return nil
         case .one:
             guard case .token(let token) = call.caller else {
@@ -340,6 +341,7 @@ struct DoorIntake {
 
     private mutating func send(
         to named: String?,
+        isNamed: Bool,
         _ key: String,
         _ attachments: [UInt8]?,
         on loop: isolated EventLoop
@@ -360,10 +362,9 @@ struct DoorIntake {
         }
         intake.reserveKey(of: &message)
         let record = record(of: entry.id, in: entry.session, at: entry.createdAt)
-        let conversation = conversation(digests.whole)
+        let sent = conversation(digests.whole, in: isNamed ? named : nil)
         message.rows = [
-            OpenAIDoor.row(of: key, entry.id, message: header("x-ladle-message")),
-            door.remember(conversation, in: entry.session),
+            OpenAIDoor.row(of: key, entry.id, message: header("x-ladle-message")), sent.row(in: entry.session),
         ]
         if let record, request.isStored { message.rows.append(DoorRows.Row(.responses, entry.id, record.bytes)) }
         let answer = DoorAnswer(
@@ -378,13 +379,15 @@ struct DoorIntake {
         answer.model = request.model
         answer.requestKey = key
         answer.messageID = header("x-ladle-message")
-        answer.conversation = conversation
+        answer.conversation = conversation(digests.whole)
+        answer.sent = sent
         answer.expect()
         door.add(answer)
         answer.listen(on: loop)
         switch await loop.wait(for: { intake.commit(message, as: entry, on: loop, completion: $0) }) {
         case .success(.accepted(let entry)):
             call.subject = entry.id
+            door.keep(sent, in: entry.session)
             answer.open(entry, isReplay: false, on: loop)
             return .answer(answer, isNew: true)
         case .success(.repeated(let entry)):

@@ -119,14 +119,6 @@ final class OpenAIDoor {
 
     // MARK: Repeats
 
-    /// A request that came before, as its repeat finds it.
-    struct Earlier {
-        let answer: DoorAnswer
-        /// When its client had the whole answer.
-        let deliveredAt: Timestamp?
-        let messageID: String?
-    }
-
     /// The answer to an equal request of the last minutes.
     /// - Parameter unkept: makes the record of a response that was not to be stored, from the entry's id.
     func earlier(
@@ -134,34 +126,24 @@ final class OpenAIDoor {
         owner: String,
         unkept: (String) -> ResponseRecord?,
         on loop: isolated EventLoop
-    ) async throws(OpenAIError) -> Earlier? {
-        if let known = requests[key].flatMap({ answers[$0] }) { return Self.earlier(known) }
+    ) async throws(OpenAIError) -> DoorAnswer? {
+        if let known = requests[key].flatMap({ answers[$0] }) { return known.mayBeJoined ? known : nil }
         let saved: (bytes: [UInt8], at: Timestamp)?
         do {
             saved = try await rows.read(.requests, key, on: loop)
         } catch {
             throw OpenAIError(.storage(error))
         }
-        if let known = requests[key].flatMap({ answers[$0] }) { return Self.earlier(known) }
+        if let known = requests[key].flatMap({ answers[$0] }) { return known.mayBeJoined ? known : nil }
         guard let saved, loop.wallClock.milliseconds - saved.at.milliseconds < Self.keptMilliseconds,
             let row = try? JSONDocument(parsing: saved.bytes).root, let entry = row["entry"]?.string,
-            let answer = try await answer(of: entry, owner: owner, unkept: unkept(entry), on: loop),
-            Self.earlier(answer) != nil
+            let answer = try await answer(of: entry, owner: owner, unkept: unkept(entry), on: loop), answer.mayBeJoined
         else { return nil }
         answer.requestKey = key
+        answer.messageID = row["message"]?.string
+        if row["delivered"]?.bool == true { answer.wasDelivered(at: saved.at) }
         requests[key] = entry
-        return Earlier(
-            answer: answer,
-            deliveredAt: row["delivered"]?.bool == true ? saved.at : nil,
-            messageID: row["message"]?.string
-        )
-    }
-
-    /// A message that was stopped does not count.
-    private static func earlier(_ answer: DoorAnswer) -> Earlier? {
-        if case .cancelled? = answer.course.end { return nil }
-        return answer.isStopped
-            ? nil : Earlier(answer: answer, deliveredAt: answer.deliveredAt, messageID: answer.messageID)
+        return answer
     }
 
     static func row(of key: String, _ entry: String, message: String?, delivered: Bool = false) -> DoorRows.Row {
@@ -190,8 +172,14 @@ final class OpenAIDoor {
         let digest: [UInt8]
         let agent: String
         let caller: String
+        /// The session in which these turns are looked for; nil where they tell the session.
+        var named: String?
 
-        var name: String { Hex.encode(Digest.sha256(Array("turns\n\(caller)\n\(agent)\n".utf8) + digest)) }
+        var name: String {
+            Hex.encode(Digest.sha256(Array("turns\n\(caller)\n\(agent)\n\(named ?? "")\n".utf8) + digest))
+        }
+
+        func row(in session: String) -> DoorRows.Row { DoorRows.Row(.turns, name, Array(session.utf8)) }
 
         func with(answer: String) -> Conversation {
             var chain = TurnChain(after: digest) { Digest.sha256($0) }
@@ -216,32 +204,30 @@ final class OpenAIDoor {
     /// tell neither: it may be another person's.
     /// - Parameter text: the answer as its client has it.
     func remember(_ answer: DoorAnswer, _ text: String, on loop: isolated EventLoop) {
-        guard let name = answer.conversation?.with(answer: text).name else {
+        guard let told = answer.conversation?.with(answer: text) else {
             if answer.deliveredAt != nil { delivered(answer, on: loop) }
             return
         }
-        let session = Array(answer.session.utf8)
-        let known = turns[name]
-        keep(name, known.map { $0 == answer.session ? $0 : "" } ?? answer.session)
-        var row = DoorRows.Row(.turns, name, session)
+        let known = turns[told.name] ?? answer.session
+        keep(told, in: known == answer.session ? known : "")
+        var row = told.row(in: answer.session)
         row.yieldsToOther = true
         let delivery = answer.deliveredAt == nil ? nil : deliveryRow(of: answer)
         rows.write([row] + [delivery].compactMap(\.self), on: loop) { [weak self] kept in
-            if let kept = kept?.first, kept != session { self?.keep(name, "") }
+            if let kept = kept?.first, kept != row.bytes { self?.keep(told, in: "") }
         }
     }
 
-    /// Notes turns that end with a message, which has been handed to a session.
-    /// - Returns: what the disk needs of that.
-    func remember(_ conversation: Conversation, in session: String) -> DoorRows.Row {
-        let name = conversation.name
-        keep(name, session)
-        return DoorRows.Row(.turns, name, Array(session.utf8))
+    /// Notes turns of a session whose row is on its way to disk.
+    func keep(_ conversation: Conversation, in session: String) {
+        if turns.count >= Self.mostTurns { turns = [:] }
+        turns[conversation.name] = session
     }
 
-    private func keep(_ name: String, _ session: String) {
-        if turns.count >= Self.mostTurns { turns = [:] }
-        turns[name] = session
+    /// The agent did not get the message with which these turns end.
+    func forget(_ sent: Conversation, on loop: isolated EventLoop) {
+        keep(sent, in: "")
+        rows.write([sent.row(in: "")], on: loop)
     }
 
     // MARK: Responses

@@ -35,7 +35,7 @@ final class RunPublisher {
     func ended(_ run: Run, on loop: isolated EventLoop) {
         if ending.count == Self.mostEnding { ending.removeFirst() }
         ending.append(run)
-        // The transcript never gets the partial text of an interrupted run.
+        // The transcript never gets the partial text of an interrupted run. The completion also comes where the disk failed.
         publish("run.ended", run, awaitsAnswer: run.end != .interrupted, on: loop) { [weak self] in
             self?.forget(run.id)
         }
