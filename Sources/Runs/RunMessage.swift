@@ -50,6 +50,7 @@ struct RunMessage: Sendable {
         wasRefused = known?.delivery == .refused
     }
 
+    mutating func refused() { (awaitsDelivery, wasRefused) = (false, true) }
     mutating func sent() { (awaitsDelivery, isSenderHere, isAnnounced) = (true, true, false) }
     mutating func announced() { isAnnounced = true }
     /// A message that was announced to another connection is not announced again.

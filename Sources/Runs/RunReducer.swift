@@ -164,11 +164,12 @@ struct RunReducer: Sendable {
         )
     }
 
-    /// Whether the gateway may still go on with this run, which its restart cut off; or run a stopped message of ours later, or read it
-    /// with the next one. A reported start does not show that a model was asked: April and June were seen to end such a run within 60 ms
+    /// Whether the gateway may still go on with this run, which its restart cut off; or run a stopped or refused message of ours later,
+    /// or read it with the next one. A reported start does not show that a model was asked: April and June were seen to end such a run within 60 ms
     /// and to read its row with the next message.
     private var mayReturn: Bool {
         if ending.wasGivenUp { return traits.resumesRuns }
+        if ending.end == .failed { return message.wasRefused && traits.readsRefusedRows }
         guard ending.end == .aborted, message.words != nil else { return false }
         return traits.mayBringBackStopped(wasAtWork: !text.published.isEmpty || !steps.isEmpty)
     }

@@ -306,7 +306,7 @@ package struct RunTracker: Sendable {
     private mutating func refuse(_ id: String, _ reason: String, now: Timestamp, to changes: inout [RunChange]) {
         changes.append(.refused(id, reason: reason))
         guard memory[id]?.publication.isStartPublished == true else { return memory.forget(id) }
-        memory[id]?.message.awaitsDelivery = false
+        memory[id]?.message.refused()
         memory[id]?.failed(reason, now: now)
         memory[id]?.end(.reported(nil), now: now)
         memory.publish(id, to: &changes)

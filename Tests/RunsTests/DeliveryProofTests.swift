@@ -75,6 +75,7 @@ struct DeliveryProofTests: EvidenceScene {
         #expect(!changes.contains(.proven("k", .end)))
         #expect(ends(changes).map(\.state) == (wasKilled ? [.failed] : []))
         #expect(ends(changes).first?.error == (wasKilled ? words : nil))
+        #expect(ends(changes).first?.mayReturn == (wasKilled ? true : nil), "the next prompt may have its words")
     }
 
     @Test func `a message that was written and refused while nobody listened has a run that failed`() {
