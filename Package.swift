@@ -29,7 +29,7 @@ func layer(_ name: String, uses: [Target.Dependency] = [], exclude: [String] = [
 let tested = [
     "ValueTests": [
         "Basics", "JSONBytes", "HTTPModel", "HTTP1", "WebSocket", "EventStream", "Gateway", "Ledger", "Labels", "Runs",
-        "Documents", "Outbox", "Notifications", "OpenAI",
+        "Documents", "Outbox", "Notifications", "OpenAI", "MQTT", "Broker",
     ],
     "WrapperTests": ["POSIX", "TLS", "EventLoops", "HTTP2", "Compression", "SQLite"],
     "ServiceTests": [
@@ -95,6 +95,8 @@ let package = Package(
         layer("HTTP1", uses: ["HTTPModel", "Basics"]),
         layer("WebSocket", uses: ["HTTP1", "HTTPModel", "Basics"]),
         layer("EventStream", uses: ["Basics"]),
+        layer("MQTT", uses: ["Basics"]),
+        layer("Broker", uses: ["JSONBytes", "Basics"]),
         layer("ReadableText", uses: ["JSONBytes", "Basics"]),
         layer("Gateway", uses: ["JSONBytes", "Basics"]),
         layer("Labels", uses: ["JSONBytes", "Basics"]),
@@ -114,7 +116,7 @@ let package = Package(
         // Requests to other servers and programs, for notifications.
         layer(
             "Outbound",
-            uses: ["Notifications", "EventLoops", "TLS", "HTTP1", "HTTPModel", "POSIX", "Basics"]
+            uses: ["Notifications", "MQTT", "EventLoops", "TLS", "HTTP1", "HTTPModel", "POSIX", "Basics"]
         ),
         // Services.
         layer("Observability", uses: ["JSONBytes", "POSIX", "Basics"]),
@@ -149,13 +151,16 @@ let package = Package(
             "Service",
             uses: [
                 "Ledger", "Gateway", "Upstream", "Store", "Outbox", "Access", "Runs", "Labels", "Documents",
-                "Notifications", "Outbound", "EventStream", "Observability", "TLS", "EventLoops", "JSONBytes", "Basics",
+                "Notifications", "Outbound", "MQTT", "Broker", "EventStream", "Observability", "TLS", "EventLoops",
+                "JSONBytes",
+                "Basics",
             ]
         ),
         layer(
             "API",
             uses: [
-                "Service", "OpenAI", "ReadableText", "Server", "Ledger", "Outbox", "Access", "Runs", "Documents",
+                "Service", "OpenAI", "Broker", "MQTT", "ReadableText", "Server", "Ledger", "Outbox", "Access", "Runs",
+                "Documents",
                 "Notifications", "EventStream",
                 "Observability", "TLS", "EventLoops", "HTTPModel", "JSONBytes", "COpenAPI", "POSIX", "Basics",
             ]
@@ -168,7 +173,9 @@ let package = Package(
             name: "ladle",
             dependencies: [
                 "Runs", "Labels", "Commands", "Configuration", "API", "Service", "Server", "Upstream",
-                "DemoGateway", "Discovery", "Store", "Ledger", "Outbox", "Notifications", "Gateway", "EventStream",
+                "DemoGateway", "Discovery", "Store", "Broker", "MQTT", "Outbound", "Ledger", "Outbox", "Notifications",
+                "Gateway",
+                "EventStream",
                 "Access",
                 "Observability", "EventLoops", "TLS", "JSONBytes", "POSIX", "Basics",
             ],
@@ -190,7 +197,8 @@ let package = Package(
             uses: [
                 "FaultyGateway", "ReadableText", "Runs", "Ledger", "Labels", "Documents", "Outbox", "Notifications",
                 "Gateway",
-                "EventStream", "WebSocket", "HTTP2", "HTTP1", "HTTPModel", "JSONBytes", "SQLite", "Compression", "TLS",
+                "EventStream", "MQTT", "Broker", "WebSocket", "HTTP2", "HTTP1", "HTTPModel", "JSONBytes", "SQLite",
+                "Compression", "TLS",
                 "EventLoops",
                 "POSIX", "Basics",
             ]

@@ -273,6 +273,17 @@ package final class HTTPAPI: Responder, ServiceEventReceiver {
         }
     }
 
+    /// A request that came another way than over HTTP. Its body is whole, and the way it came shows the caller.
+    func perform(_ exchange: Exchange, by caller: Caller, on loop: isolated EventLoop) {
+        do throws(Problem) {
+            let match = router.match(exchange.method, exchange.head.path)
+            guard case .ready = try prepare(exchange, by: caller, match, mayHaveBody: true, on: loop) else { return }
+            respond(to: exchange, on: loop)
+        } catch {
+            exchange.respond(error, on: loop)
+        }
+    }
+
     private func begin(_ request: Request, _ exchange: Exchange) -> Call {
         let call = Call(exchange, request)
         if request.route.changesState { call.audit = access.audit }

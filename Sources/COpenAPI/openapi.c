@@ -1,7 +1,7 @@
 #include "copenapi.h"
 
 // `openapi/embed` makes openapi.json and the next line, the SHA-256 of the two files one after the other.
-// 65dc80d13b141a01520e4781ab50c84ccf6bd3df63fcee5b0ae7ef0ff252d853
+// 6761058ae3c8f1cff8c58adb53e9a356e1548df9f2a454a81905a4a7b7f27794
 
 static const uint8_t yaml[] = {
 #embed "../../openapi/openapi.yaml"

@@ -40,6 +40,17 @@ package enum StatusText {
             let next = demo.isEmpty ? ": openclaw devices list" : " (played by the demo; nothing to do)"
             rows.append(("Devices", style.warning(who) + " for the gateway's approval" + next))
         }
+        if let broker = status["mqtt"] {
+            let state = word(broker["state"])
+            let text = style.state(state) + " since \(time.short(broker["since"]?.string)), \(word(broker["broker"]))"
+            rows.append(("MQTT", text))
+            if let detail = broker["detail"]?.string {
+                rows.append(
+                    ("", Printable.line(detail) + (broker["code"]?.string.map { " (\(Printable.line($0)))" } ?? ""))
+                )
+            }
+            if let hint = broker["hint"]?.string { rows.append(("", style.bold("→ ") + Printable.line(hint))) }
+        }
         if let events = status["events"] {
             rows.append(("Events", "\(events["subscribers"]?.int ?? 0) subscribers, newest \(word(events["last"]))"))
         }

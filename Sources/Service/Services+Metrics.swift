@@ -31,7 +31,27 @@ extension Services {
         )
         page.counter("ladle_glance_builds", "Times that a glance was made anew.", glance.builds)
         writeNotifications(to: &page)
+        if let broker { writeBroker(broker, to: &page, on: loop) }
         writeStore(to: &page)
+    }
+
+    private func writeBroker(_ broker: BrokerService, to page: inout MetricsPage, on loop: isolated EventLoop) {
+        let (state, counters) = (broker.condition(on: loop).state, broker.counters)
+        page.gauges(
+            "ladle_mqtt_state",
+            "1 for the state of the connection to the MQTT broker.",
+            BrokerCondition.State.allCases.map { (["state": $0.rawValue], $0 == state ? 1 : 0) }
+        )
+        page.counter("ladle_mqtt_connections", "Connections that the broker accepted.", counters.connections)
+        page.counter("ladle_mqtt_published", "Messages published.", counters.published)
+        page.counter("ladle_mqtt_acknowledged", "Messages that the broker acknowledged.", counters.acknowledged)
+        page.counter("ladle_mqtt_refused", "Messages that the broker refused.", counters.refused)
+        page.counter(
+            "ladle_mqtt_dropped",
+            "Messages that were too large, or too old when there was room.",
+            counters.dropped
+        )
+        page.gauge("ladle_mqtt_lag_events", "Events of the log that the broker does not have.", counters.lag)
     }
 
     private func writeNotifications(to page: inout MetricsPage) {

@@ -32,6 +32,8 @@ package struct ServiceSettings {
     package var nodes = NodePolicy.standard
     package var timeZones: TimeZones.Reader = { _, completion in completion(nil) }
     package var notifications = NotificationSettings()
+    /// Nil without an MQTT broker.
+    package var broker: BrokerSettings?
     /// The free space of the database's file system; nil if unknown.
     package var freeBytes: @Sendable () -> UInt64? = { nil }
     /// Makes the transport for notification sinks.
@@ -102,8 +104,10 @@ package final class Services: ServiceEventReceiver {
     package let usageReports: UsageReports
     package let usage: UsageService
     package let glance: GlanceService
+    package let broker: BrokerService?
 
     package init(_ settings: ServiceSettings, gateway: any GatewayCalls, journal: any Journal) {
+        let log = settings.log
         self.gateway = gateway
         events = ServiceEvents()
         audience = Audience()
@@ -287,7 +291,21 @@ package final class Services: ServiceEventReceiver {
             usage: usage
         )
         scopeUpgrade = ScopeUpgrade(gateway: gateway)
+        if let settings = settings.broker {
+            let board = BrokerBoard(
+                settings,
+                gateway: gateway,
+                runs: runs,
+                outbox: outbox,
+                approvals: approvals,
+                model: sessionModel
+            )
+            broker = BrokerService(settings, feed: feed, reader: eventReader, board: board, log: log)
+        } else {
+            broker = nil
+        }
         events.add(self)
+        if let broker { events.add(broker) }
     }
 
     /// The largest body of a new message: the gateway's largest frame, or an estimate of it before the first
@@ -307,6 +325,7 @@ package final class Services: ServiceEventReceiver {
         approvals.load(on: loop)
         notifications.load(on: loop)
         devicePairing.load(on: loop)
+        broker?.start(on: loop)
         runs.load(on: loop) { [messages] in messages.load(on: loop, completion: completion) }
     }
 

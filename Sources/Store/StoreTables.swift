@@ -16,6 +16,6 @@ package struct StoreTables {
     package var notifications: NotificationTable { NotificationTable(connection) }
     package var values: ValueTable { ValueTable(connection) }
     package var outbox: OutboxTable { OutboxTable(connection) }
-    var receipts: ReceiptTable { ReceiptTable(connection) }
+    package var receipts: ReceiptTable { ReceiptTable(connection) }
     package var tokens: TokenTable { TokenTable(connection) }
 }

@@ -165,7 +165,7 @@ struct MessageRequest: Sendable {
         message.notBefore = notBefore
         message.ttlMilliseconds = ttlMilliseconds
         message.isReplayOnly = isLate
-        message.key = key.map { NewMessage.Key(scope: "\(call.caller.identity) POST /v1/messages", value: $0.value) }
+        message.key = key.map { NewMessage.Key(scope: NewMessage.Key.scope(of: call.caller.identity), value: $0.value) }
         message.body = call.exchange.body
         message.owner = call.caller.identity
         message.isShared = call.caller.isLimited

@@ -30,6 +30,8 @@ struct StatusReport: JSONWritable, Equatable {
     let connections: ConnectionLimit
     /// The listeners in the syntax of `--listen`.
     let listeners: [String]
+    /// Nil without an MQTT broker.
+    let broker: BrokerCondition?
     /// Nil without TLS.
     let tls: CertificateReport?
 
@@ -55,6 +57,7 @@ struct StatusReport: JSONWritable, Equatable {
         listeners = api.rules.listening.map { address in
             if case .unix(let path) = address { "unix:\(path)" } else { "\(address)" }
         }
+        broker = api.services.broker?.condition(on: loop)
         tls = api.settings.tls()
     }
 
@@ -99,6 +102,7 @@ struct StatusReport: JSONWritable, Equatable {
             if isLimited { return }
             object.member("tls", tls)
             object.member("notifications", notifications)
+            object.member("mqtt", broker)
             object.object("pairing") { inner in
                 inner.key("pending")
                 if let pendingDevices { inner.int(pendingDevices) } else { inner.null() }

@@ -262,6 +262,7 @@ extension Caller {
         case .token(let caller): caller.name
         case .tailnet(let caller): caller.name
         case .ticket(let buyer, _): buyer.shortName
+        case .broker: "mqtt"
         case .nobody: "nobody"
         }
     }

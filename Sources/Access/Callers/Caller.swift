@@ -8,6 +8,8 @@ package enum Caller: Hashable, Sendable {
     case tailnet(TailnetCaller)
     /// A one-time ticket: reads one path on behalf of the caller that got it.
     indirect case ticket(buyer: Caller, path: String)
+    /// Anybody whom the MQTT broker lets publish commands: it does not say who.
+    case broker(scopes: ScopeSet, sessions: SessionSet?)
     /// No identity is proven. Only open routes answer.
     case nobody
 
@@ -17,6 +19,7 @@ package enum Caller: Hashable, Sendable {
         case .token(let caller): caller.scopes
         case .tailnet(let caller): caller.scopes
         case .ticket(let buyer, _): buyer.scopes.permits(.read) ? .read : []
+        case .broker(let scopes, _): scopes
         case .nobody: []
         }
     }
@@ -28,6 +31,7 @@ package enum Caller: Hashable, Sendable {
         case .token(let caller): caller.sessions
         case .tailnet(let caller): caller.sessions
         case .ticket(let buyer, _): buyer.sessions
+        case .broker(_, let sessions): sessions
         }
     }
 
@@ -36,7 +40,7 @@ package enum Caller: Hashable, Sendable {
         switch self {
         case .token(let caller): caller.paths
         case .ticket(let buyer, _): buyer.paths
-        case .owner, .tailnet, .nobody: nil
+        case .owner, .tailnet, .broker, .nobody: nil
         }
     }
 
@@ -93,6 +97,7 @@ package enum Caller: Hashable, Sendable {
         case .token(let caller): Self.identity(label, caller.scopes, caller.sessions, caller.paths)
         case .tailnet(let caller): Self.identity("\(label) \(caller.device)", caller.scopes, caller.sessions, nil)
         case .ticket(let buyer, _): buyer.identity
+        case .broker(let scopes, let sessions): Self.identity(label, scopes, sessions, nil)
         }
     }
 
@@ -117,6 +122,7 @@ package enum Caller: Hashable, Sendable {
         case .token(let caller): "token:\(caller.id)"
         case .tailnet(let caller): "tailnet:\(caller.name)"
         case .ticket(let buyer, _): buyer.label
+        case .broker: "mqtt"
         case .nobody: "nobody"
         }
     }

@@ -74,6 +74,72 @@ extension ConfigurationKey {
         "What happens to a run whose client has left. auto: a streamed answer is stopped after three seconds, a whole one goes on"
     )
 
+    // MARK: MQTT
+
+    package static let mqttURL = ConfigurationKey("mqtt.url", .text)
+        .means("MQTT broker to publish to: mqtt://HOST[:1883] or mqtts://HOST[:8883]. Without it there is no MQTT")
+    package static let mqttUsername = ConfigurationKey("mqtt.username", .text)
+        .means("Name under which Ladle signs in at the broker")
+    package static let mqttPasswordFile = ConfigurationKey("mqtt.passwordFile", .secretFile)
+        .means("File with the password for the broker")
+    package static let mqttCA = ConfigurationKey("mqtt.ca", .path)
+        .means("Certificate authority of the broker, PEM, in place of the system's")
+    package static let mqttCertificate = ConfigurationKey("mqtt.cert", .path)
+        .means("Certificate with which Ladle shows the broker who it is, PEM; needs mqtt.key")
+    package static let mqttKey = ConfigurationKey("mqtt.key", .secretFile).means("Private key of mqtt.cert, PEM")
+    package static let mqttPin = ConfigurationKey("mqtt.pin", .text)
+        .means("SHA-256 of the broker's certificate in hexadecimal; only with mqtts://")
+    package static let mqttClientID = ConfigurationKey("mqtt.clientId", .text)
+        .means("Client id at the broker, at most 64 characters. Default ladle and 16 digits of this installation")
+    package static let mqttPrefix = ConfigurationKey("mqtt.prefix", .text, default: "ladle")
+        .means("First part of all topics")
+    package static let mqttName = ConfigurationKey("mqtt.name", .text)
+        .means("Second part of all topics. Default the host's name")
+    package static let mqttVersion = ConfigurationKey("mqtt.version", .choice(["auto", "5", "3.1.1"]), default: "auto")
+        .means("Version of the protocol. auto: 5, and 3.1.1 where the broker knows no 5")
+    package static let mqttScopes = ConfigurationKey("mqtt.scopes", comma, default: "read")
+        .means(
+            "What may be done over MQTT by everybody whom the broker lets publish: read, send, control, approvals. With read "
+                + "alone, nothing"
+        )
+    package static let mqttSessions = ConfigurationKey("mqtt.sessions", comma, default: "*")
+        .means("Sessions that are published and may be written to. Each that is named has a topic of its own")
+    package static let mqttEvents = ConfigurationKey(
+        "mqtt.events",
+        comma,
+        default: "run.started,run.ended,message,outbox,approval,session"
+    )
+    .means("Types of events that are published, or none")
+    package static let mqttText = ConfigurationKey("mqtt.text", .choice(["full", "short", "none"]), default: "short")
+        .means(
+            "How much of an answer the reply topic has. short: 254 characters. The events message and run.ended have it whole, if "
+                + "mqtt.events has them"
+        )
+    package static let mqttRetain = ConfigurationKey("mqtt.retain", .bool, default: "true")
+        .means("Let the broker keep the state topics for whoever comes later")
+    package static let mqttDiscovery = ConfigurationKey("mqtt.discovery", .bool, default: "false")
+        .means("Show a device in Home Assistant by itself")
+    package static let mqttDiscoveryPrefix = ConfigurationKey("mqtt.discoveryPrefix", .text, default: "homeassistant")
+        .means("Topic under which Home Assistant looks for devices")
+    package static let mqttDiscoveryName = ConfigurationKey("mqtt.discoveryName", .text, default: "Ladle")
+        .means("Name of the device in Home Assistant")
+    package static let mqttKeepAlive = ConfigurationKey(
+        "mqtt.keepAlive",
+        .duration(15 * second...10 * minute),
+        default: "60s"
+    )
+    .means("Longest silence towards the broker")
+    package static let mqttSessionExpiry = ConfigurationKey("mqtt.sessionExpiry", .duration(0...7 * day))
+        .means("How long the broker keeps commands for a Ladle that is away. Default 1h, and 30s without commands")
+    package static let mqttWindow = ConfigurationKey("mqtt.window", .int(1...1000), default: "64")
+        .means("Most messages on their way to the broker")
+    package static let mqttResponsePrefix = ConfigurationKey("mqtt.responsePrefix", .text)
+        .means(
+            "Begin of the topics to which results of commands may go. Default all but the broker's own, Home Assistant's and Ladle's"
+        )
+    package static let mqttMaxAge = ConfigurationKey("mqtt.maxAge", .duration(second...day), default: "10m")
+        .means("Age from which a stop or a decision is refused, by its own `at`")
+
     // MARK: Notifications
 
     package static let notificationsSinks = ConfigurationKey("notifications.sinks", .object)
@@ -405,7 +471,12 @@ extension ConfigurationKey {
     static let all: [ConfigurationKey] = [
         gatewayURL, gatewayTokenFile, gatewayPasswordFile, gatewayScopes, gatewayPin, gatewayAllowPlaintext,
         gatewayClientName, approvalsLinks, nodesAllow, openAIEnabled, openAIActivity, openAIThinking, openAISessions,
-        openAIAnyModel, openAIOnDisconnect, notificationsSinks, notificationsAllowHosts, notificationsPublicURL, listen,
+        openAIAnyModel, openAIOnDisconnect,
+        mqttURL, mqttUsername, mqttPasswordFile, mqttCA, mqttCertificate, mqttKey, mqttPin, mqttClientID, mqttPrefix,
+        mqttName, mqttVersion, mqttScopes, mqttSessions, mqttEvents, mqttText, mqttRetain, mqttDiscovery,
+        mqttDiscoveryPrefix, mqttDiscoveryName, mqttKeepAlive, mqttSessionExpiry, mqttWindow, mqttResponsePrefix,
+        mqttMaxAge,
+        notificationsSinks, notificationsAllowHosts, notificationsPublicURL, listen,
         insecureLAN, advertise, unixMode, unixOwner, state, demo, demoProtocol, demoRelease,
         demoPort, demoSpeed,
         accessLoopback, accessHosts, accessOrigins, accessTailnetAllow, accessTailnetCapability, accessTailnetSocket,

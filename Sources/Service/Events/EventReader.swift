@@ -8,6 +8,8 @@ package final class EventReader {
         package let events: [StreamEvent]
         /// The start of the next page; it may lie past the last event of this one.
         package let next: EventID
+        /// The log has nothing behind `next`.
+        package let isEnd: Bool
     }
 
     package enum Reading {
@@ -50,7 +52,8 @@ package final class EventReader {
             completion(
                 result.map { reading in
                     switch reading {
-                    case .page(let page): .page(Page(events: page.events.map(StreamEvent.init), next: page.next))
+                    case .page(let page):
+                        .page(Page(events: page.events.map(StreamEvent.init), next: page.next, isEnd: page.isEnd))
                     case .outside(let bounds): .outside(bounds)
                     }
                 }

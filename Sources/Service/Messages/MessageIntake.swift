@@ -19,6 +19,9 @@ package struct NewMessage: Sendable {
             self.value = value
         }
 
+        /// The scope of a caller's messages.
+        package static func scope(of caller: String) -> String { "\(caller) POST /v1/messages" }
+
         /// One for each key of each caller.
         package var name: String { "\(scope)\n\(value)" }
     }
@@ -120,6 +123,19 @@ package final class MessageIntake {
         } else if !message.isReplayOnly {
             keysInUse.insert(key.name)
             message.keyUse = .held
+        }
+    }
+
+    /// The newest key with this beginning under which a caller's message was accepted since then; nil if there is none.
+    package func newestKey(
+        of caller: String,
+        beginning: String,
+        since: Timestamp,
+        on loop: isolated EventLoop
+    ) async -> String? {
+        let scope = NewMessage.Key.scope(of: caller)
+        return try? await feed.read(on: loop) { tables in
+            try tables.receipts.newestKey(in: scope, beginning: beginning, since: since)
         }
     }
 

@@ -90,6 +90,12 @@ package final class RunArchive {
         try tables.runs.run(id: id).map { try tables.runs.whole($0) }
     }
 
+    /// The newest run that was answered, among the last ones.
+    static func lastReply(in tables: StoreTables) throws -> Run? {
+        let last = try tables.runs.list(session: nil, before: nil, limit: 20)
+        return try last.first { $0.state == .completed && !$0.text.isEmpty }.map { try tables.runs.whole($0) }
+    }
+
     // MARK: Pages
 
     private struct Rows: Sendable {

@@ -43,6 +43,17 @@ package struct ReceiptTable {
         return known.1 == claim.bodyHash ? .same(entry: known.0) : .other
     }
 
+    /// The newest key of a scope with this beginning, of a request since then.
+    package func newestKey(in scope: String, beginning: String, since: Timestamp) throws(SQLiteError) -> String? {
+        try connection.first(
+            "SELECT key FROM receipt WHERE scope = ?1 AND key >= ?2 AND substr(key, 1, length(?2)) = ?2 "
+                + "AND created_at > ?3 ORDER BY created_at DESC LIMIT 1",
+            scope,
+            beginning,
+            since.milliseconds
+        ) { $0.string(0) }
+    }
+
     package func record(_ claim: Claim, entry: String, now: Timestamp) throws(SQLiteError) {
         try connection.run(
             "INSERT OR REPLACE INTO receipt(scope, key, body_hash, entry, created_at) VALUES(?, ?, ?, ?, ?)",

@@ -39,6 +39,7 @@ struct Doctor {
                 findings += outbox(status["outbox"], database: database)
                 findings += runs(status["runs"], database: database)
                 findings += notifications(status["notifications"])
+                findings += await BrokerCheck.findings(status["mqtt"], settings, places)
                 findings += pairing(status["pairing"], isDemo: status["demo"]?.bool == true)
                 let own = TLSSettings.files(in: database).own.path
                 findings += CertificateCheck.findings(status["tls"], isServing: true, own: own, now: Self.now)
@@ -49,6 +50,7 @@ struct Doctor {
                 findings += [path, path + "/demo"].compactMap(HostCheck.setAside)
                 if HostCheck.placeFault(path) == nil { findings.append(HostCheck.daemon(error, socket: socket)) }
                 findings += await LinkCheck.ownLook(settings, places, state: path)
+                if start == nil { findings += await BrokerCheck.roundTrip(settings, places) }
                 findings += HostCheck.ports(settings)
                 findings += connections(ConnectionLimit(settings))
                 findings += await CertificateCheck.ownLook(settings, places, data: data, now: Self.now)

@@ -31,6 +31,7 @@ final class Daemon: ServiceEventReceiver {
     private let access: AccessService
     private let api: HTTPAPI
     private let server: HTTPServer
+    private var brokerCommands: BrokerCommands?
     private let rules: HostRules
     private let tailscaled: TailscaledWatch
     private let listeners: ListenerSet
@@ -109,6 +110,8 @@ final class Daemon: ServiceEventReceiver {
         let marked = Array("ladle advertise".utf8) + saved.device.publicKey
         advertisedID = Hex.encode(Digest.sha256(marked).prefix(8))
         services.events.add(self)
+        brokerCommands = services.broker.map { BrokerCommands(api, $0) }
+        if let brokerCommands { api.add(brokerCommands) }
     }
 
     /// Listens, then connects to the gateway.
@@ -149,6 +152,9 @@ final class Daemon: ServiceEventReceiver {
         }
     }
 
+    /// The files of the broker's password and certificates may have changed.
+    func reload(on loop: isolated EventLoop) { services.broker?.retryNow(on: loop) }
+
     /// New certificates are in use. Clients may send their names in `Host`.
     func renewed(names: [String]) {
         rules.certificateNames = names
@@ -183,6 +189,7 @@ final class Daemon: ServiceEventReceiver {
         listeners.close(on: loop)
         tailscaled.stop(on: loop)
         access.writeTouched(on: loop)
+        services.broker?.stop(on: loop)
         api.shutDownStreams(on: loop)
         let drain = max(configuration.drainMilliseconds - Self.settleMilliseconds, 0)
         server.drain(within: drain, on: loop) { [link] in

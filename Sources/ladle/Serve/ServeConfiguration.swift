@@ -13,6 +13,7 @@ import Runs
 import Server
 import Service
 import Store
+import Upstream
 
 /// The configuration of `ladle serve`, checked, in the types of the parts that read it. Made before anything is opened.
 struct ServeConfiguration: Sendable {
@@ -31,6 +32,8 @@ struct ServeConfiguration: Sendable {
     let origins: OriginList
     let notifications: NotificationSettings
     let nodes: NodePolicy
+    /// Nil without an MQTT broker.
+    let broker: BrokerConfiguration?
 
     /// - Parameter isStart: false for a check by hand, which has no sockets of a service manager.
     init(_ settings: Settings, places: SettingsPlaces, isStart: Bool = true) throws {
@@ -61,6 +64,7 @@ struct ServeConfiguration: Sendable {
         tailnet = try Self.tailnetPolicy(settings)
         origins = try Self.origins(settings)
         nodes = try Self.nodePolicy(settings)
+        broker = try BrokerConfiguration(settings, places)
         let ports = listen.compactMap { listen in
             if case .ip(_, let port) = listen.address { port } else { nil }
         }
@@ -136,6 +140,7 @@ struct ServeConfiguration: Sendable {
         services.writesDocumentsByChat = settings.text(.identityWrite) == "chat"
         services.notifications = notifications
         services.nodes = nodes
+        services.broker = broker?.settings(for: saved.device.publicKey, saved.sessionDefaults)
         services.freeBytes = { [stateDirectory] in FileSystem.freeBytes(at: stateDirectory) }
         services.utcOffset = { HostClock.utcOffset(atSeconds: $0) }
         services.timeZones = { name, completion in

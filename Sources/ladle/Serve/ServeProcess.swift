@@ -176,6 +176,7 @@ final class ServeProcess: Sendable {
             if let tls { renew(tls) }
             keeper?.restart()
             search?.look(always: true)
+            loop.post { loop in self.daemon.value(on: loop)?.reload(on: loop) }
             manager.ready()
         }
     }

@@ -7,6 +7,7 @@ enum ServiceCredentials {
     private static let keys: [(name: String, key: ConfigurationKey)] = [
         ("ladle.gateway-token", .gatewayTokenFile),
         ("ladle.gateway-password", .gatewayPasswordFile),
+        ("ladle.mqtt-password", .mqttPasswordFile),
         ("ladle.tls-cert", .tlsCert),
         ("ladle.tls-key", .tlsKey),
     ]

@@ -101,6 +101,15 @@ final class ServiceBench: ServiceEventReceiver {
         try await start(on: loop)
     }
 
+    /// A new process with other settings.
+    func restart(
+        without change: (inout ServiceSettings) -> Void,
+        on loop: isolated EventLoop
+    ) async throws {
+        change(&settings)
+        try await restart(on: loop)
+    }
+
     /// Starts a new process after a kill: pending work of the old services reaches neither the database nor the
     /// gateway.
     func kill(on loop: isolated EventLoop) async throws {

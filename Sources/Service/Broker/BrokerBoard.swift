@@ -1,0 +1,234 @@
+import Basics
+import Broker
+import EventLoops
+import EventStream
+import Gateway
+import Observability
+import Outbox
+import Runs
+
+/// The state that the broker keeps for whoever comes: link, activity, last reply, last failure, outbox, approvals, and the sessions that
+/// the configuration names. Each is one topic with the newest value alone. It is built from memory.
+final class BrokerBoard {
+    private let settings: BrokerSettings
+    private unowned let gateway: any GatewayCalls
+    private let runs: RunService
+    private let outbox: OutboxService
+    private let approvals: ApprovalService
+    private let model: SessionModel
+
+    private var activity: BrokerActivity?
+    private var reply: BrokerReply?
+    private var failure: BrokerFailure?
+    private var repliedAt: [String: Timestamp] = [:]
+    /// Runs that have ended and whose event is still on its way to the disk.
+    private var ended: [String: Run] = [:]
+    private static let mostEnded = 64
+    /// For as long as there is no link to the gateway.
+    var sawApprovals = false
+    /// Approvals that were seen to wait.
+    private var waiting: [String: Approval] = [:]
+
+    init(
+        _ settings: BrokerSettings,
+        gateway: any GatewayCalls,
+        runs: RunService,
+        outbox: OutboxService,
+        approvals: ApprovalService,
+        model: SessionModel
+    ) {
+        (self.settings, self.gateway, self.runs, self.outbox) = (settings, gateway, runs, outbox)
+        (self.approvals, self.model) = (approvals, model)
+    }
+
+    private func mayShow(_ session: String?) -> Bool {
+        guard let sessions = settings.sessions else { return true }
+        return session.map { sessions.contains($0) } ?? false
+    }
+
+    // MARK: The topics
+
+    /// All topics with their values of now.
+    func topics(on loop: isolated EventLoop) -> [(topic: String, payload: [UInt8])] {
+        let names = settings.topics
+        var list = [
+            (names.link, link.payload),
+            (names.activity, newestActivity(on: loop).payload),
+            (names.reply, reply?.payload(settings.text) ?? BrokerReply.nothing),
+            (names.error, failure?.payload ?? BrokerFailure.nothing),
+            (names.outbox, entries(on: loop).payload),
+        ]
+        if seesApprovals { list.append((names.approvals, pendingApprovals)) }
+        for session in settings.shownSessions { list.append((names.session(session), shown(session).payload)) }
+        return list
+    }
+
+    /// Whether the gateway tells of approvals, as far as the last connection showed.
+    var seesApprovals: Bool {
+        if gateway.status.state.isConnected { sawApprovals = Scopes.covers(gateway.status.scopes, Scopes.approvals) }
+        return sawApprovals
+    }
+
+    private var link: BrokerLink {
+        let status = gateway.status
+        return BrokerLink(
+            state: BrokerLink.State(rawValue: status.state.rawValue) ?? .offline,
+            code: status.code,
+            detail: status.detail,
+            hint: status.hint,
+            since: status.since,
+            protocolVersion: status.protocolVersion,
+            gatewayVersion: status.gatewayVersion,
+            scopes: status.scopes,
+            features: status.features,
+            until: status.until,
+            requestID: status.requestId
+        )
+    }
+
+    /// The time is that of the last change, so that equal states are equal messages.
+    private func newestActivity(on loop: isolated EventLoop) -> BrokerActivity {
+        let view = ActivityView(runs.runs(activeOnly: true).filter { mayShow($0.session.text) })
+        let shown = view.runs.map { BrokerActivity.Run(id: $0.id, session: $0.session.text, label: $0.currentLabel) }
+        if let activity, activity.active == shown.count, activity.headline == view.headline, activity.runs == shown {
+            return activity
+        }
+        let new = BrokerActivity(at: loop.wallClock, active: shown.count, headline: view.headline, runs: shown)
+        activity = new
+        return new
+    }
+
+    private func entries(on loop: isolated EventLoop) -> BrokerOutbox {
+        let now = loop.wallClock
+        let summary = outbox.summary(of: settings.sessions, now: now)
+        return BrokerOutbox(
+            pending: summary.counts.pending,
+            unconfirmed: summary.counts.unconfirmed,
+            failed: summary.counts.failed,
+            oldestAt: summary.oldestAgeMilliseconds.map { now.adding(milliseconds: -$0) }
+        )
+    }
+
+    private var pendingApprovals: [UInt8] {
+        guard let pending = approvals.pending?.filter({ mayShow($0.session) }) else { return BrokerApprovals.unknown }
+        return BrokerApprovals(
+            pending: pending.count,
+            list: pending.map { BrokerApprovals.Item(id: $0.id, title: $0.title, expiresAt: $0.expiresAt) }
+        ).payload
+    }
+
+    private func shown(_ session: String) -> BrokerSession {
+        let active = runs.runs(activeOnly: true, session: session)
+        let info = model.info(named: SessionKey(canonical: session))
+        return BrokerSession(
+            key: session,
+            label: model.title(of: session),
+            active: !active.isEmpty,
+            headline: active.isEmpty ? nil : ActivityView(active).headline,
+            lastReplyAt: repliedAt[session],
+            model: info.model,
+            thinking: info.thinking
+        )
+    }
+
+    // MARK: Changes
+
+    func runEnded(_ run: Run) {
+        if ended.count >= Self.mostEnded, let some = ended.keys.first { ended[some] = nil }
+        ended[run.id] = run
+    }
+
+    /// An entry that needs a person is a failure.
+    func entryChanged(_ entry: OutboxEntry, on loop: isolated EventLoop) {
+        guard [.failed, .expired].contains(entry.state), mayShow(entry.session), let fault = entry.fault else { return }
+        failure = BrokerFailure(
+            id: nil,
+            at: loop.wallClock,
+            code: fault.code,
+            detail: fault.detail,
+            session: entry.session,
+            runID: entry.run
+        )
+    }
+
+    func linkChanged(_ status: LinkStatus) {
+        guard status.state == .refused else { return }
+        failure = BrokerFailure(id: nil, at: status.since, code: status.code ?? "REFUSED", detail: status.detail)
+    }
+
+    /// The event of a run's beginning or end is on disk.
+    /// - Returns: the message for Home Assistant's entity of runs.
+    func published(_ event: StreamEvent, on loop: isolated EventLoop) -> HomeAssistantRun? {
+        guard let id = event.id?.text, let runID = event.run, mayShow(event.session) else { return nil }
+        switch event.type {
+        case "run.started":
+            guard let run = runs.run(runID) else { return nil }
+            return HomeAssistantRun(.started, id: id, session: run.session.text, runID: runID, text: nil)
+        case "run.ended":
+            guard let run = ended.removeValue(forKey: runID) else { return nil }
+            note(run, id, on: loop)
+            let kind: HomeAssistantRun.Kind =
+                run.state == .completed ? .completed : run.state == .aborted ? .aborted : .failed
+            let text = kind == .completed ? run.text : run.error
+            return HomeAssistantRun(kind, id: id, session: run.session.text, runID: runID, text: text)
+        default: return nil
+        }
+    }
+
+    private func note(_ run: Run, _ id: String, on loop: isolated EventLoop) {
+        let at = run.endedAt ?? loop.wallClock
+        switch run.state {
+        case .completed:
+            guard !run.text.isEmpty else { return }
+            reply = BrokerReply(id: id, at: at, session: run.session.text, runID: run.id, text: run.text)
+            if settings.shownSessions.contains(run.session.text) { repliedAt[run.session.text] = at }
+        case .failed where run.continuedAs == nil:
+            failure = BrokerFailure(
+                id: id,
+                at: at,
+                code: run.code?.rawValue ?? "RUN_FAILED",
+                detail: run.error ?? "The run failed; the gateway gave no reason.",
+                session: run.session.text,
+                runID: run.id
+            )
+        default: break
+        }
+    }
+
+    /// Approvals that began or ceased to wait since the last look, for Home Assistant's entity of approvals.
+    func approvalChanges(_ event: StreamEvent, on loop: isolated EventLoop) -> [HomeAssistantApproval] {
+        guard let id = event.id?.text, let pending = approvals.pending else { return [] }
+        let now = Dictionary(pending.filter { mayShow($0.session) }.map { ($0.id, $0) }) { $1 }
+        let before = waiting
+        waiting = now
+        let over = before.values.filter { now[$0.id] == nil }.map { approvals.item($0.id, on: loop) ?? $0 }
+        let begun = now.values.filter { before[$0.id] == nil }
+        return (over + begun).sorted { $0.id < $1.id }.compactMap { approval in
+            HomeAssistantApproval.Kind(state: approval.state.rawValue).map { kind in
+                HomeAssistantApproval(
+                    kind,
+                    id: id,
+                    approvalID: approval.id,
+                    session: approval.session,
+                    runID: approval.runID,
+                    title: approval.title,
+                    expiresAt: approval.expiresAt
+                )
+            }
+        }
+    }
+
+    // MARK: An earlier process
+
+    /// The reply that the last process knew.
+    func load(_ run: Run) {
+        guard reply == nil, run.state == .completed, !run.text.isEmpty, mayShow(run.session.text) else { return }
+        reply = BrokerReply(
+            id: nil,
+            at: run.endedAt ?? run.startedAt,
+            session: run.session.text,
+            runID: run.id,
+            text: run.text
+        )
+    }
+}
