@@ -104,12 +104,10 @@ extension ConfigurationKey {
         )
     package static let mqttSessions = ConfigurationKey("mqtt.sessions", comma, default: "*")
         .means("Sessions that are published and may be written to. Each that is named has a topic of its own")
-    package static let mqttEvents = ConfigurationKey(
-        "mqtt.events",
-        comma,
-        default: "run.started,run.ended,message,outbox,approval,session"
-    )
-    .means("Types of events that are published, or none")
+    package static let mqttEvents = ConfigurationKey("mqtt.events", comma)
+        .means(
+            "Types of events that are published, or none. Default run.started, run.ended, message, outbox, approval, session"
+        )
     package static let mqttText = ConfigurationKey("mqtt.text", .choice(["full", "short", "none"]), default: "short")
         .means(
             "How much of an answer the reply topic has. short: 254 characters. The events message and run.ended have it whole, if "

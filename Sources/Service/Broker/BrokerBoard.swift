@@ -220,6 +220,13 @@ final class BrokerBoard {
 
     // MARK: An earlier process
 
+    /// The approvals that waited when the last process ended; it has told of them.
+    func loadApprovals(on loop: isolated EventLoop) {
+        guard waiting.isEmpty else { return }
+        let known = approvals.all(on: loop).filter { [.pending, .unknown].contains($0.state) && mayShow($0.session) }
+        waiting = Dictionary(known.map { ($0.id, $0) }) { $1 }
+    }
+
     /// The reply that the last process knew.
     func load(_ run: Run) {
         guard reply == nil, run.state == .completed, !run.text.isEmpty, mayShow(run.session.text) else { return }

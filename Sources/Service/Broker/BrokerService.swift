@@ -179,6 +179,7 @@ package final class BrokerService: ServiceEventReceiver, BrokerContactOwner, Bro
             board.linkChanged(status)
             changed(on: loop)
         case .linkOpened:
+            board.loadApprovals(on: loop)
             announceChanges(on: loop)
             changed(on: loop)
         case .entryAccepted, .sessionsListed, .runBegan: changed(on: loop)
@@ -343,7 +344,11 @@ package final class BrokerService: ServiceEventReceiver, BrokerContactOwner, Bro
         let wanted = settings.retains ? Set(ownTopics) : []
         let gone = kept.subtracting(wanted)
         guard !gone.isEmpty else { return }
-        for topic in gone { say(MQTTMessage(topic: topic, payload: [], retain: true), on: loop) }
+        // The last comes first: Home Assistant forgets the device before its topics are empty.
+        let device = settings.topics.discovery(settings.deviceID)
+        for topic in gone.sorted(by: { ($0 == device ? 1 : 0, $0) < ($1 == device ? 1 : 0, $1) }) {
+            say(MQTTMessage(topic: topic, payload: [], retain: true), on: loop)
+        }
         kept.formIntersection(wanted)
         save(kept, as: Self.keptName, on: loop)
     }

@@ -22,6 +22,8 @@ struct BrokerConfiguration: Sendable {
         "node", "device", "notification", "pairing", "identity", "profile", "session",
     ]
 
+    private static let usual = ["run.started", "run.ended", "message", "outbox", "approval", "session"]
+
     private let settings: Settings
     private let address: BrokerAddress
     private let topics: BrokerTopics
@@ -65,7 +67,7 @@ struct BrokerConfiguration: Sendable {
         } catch {
             throw failure(.mqttScopes, "\(error)")
         }
-        let types = settings.list(.mqttEvents)
+        let types = settings.isSet(.mqttEvents) ? settings.list(.mqttEvents) : Self.usual
         do throws(EventFilterError) {
             events =
                 types == ["none"] || types.isEmpty
