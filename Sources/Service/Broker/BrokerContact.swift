@@ -30,12 +30,10 @@ final class BrokerContact: BrokerConnectionHandler {
     /// So long a broker is taken for one that knows no MQTT 5.
     private static let version311Ns: UInt64 = 86_400_000_000_000
     private static let mostSilentCloses = 2
+    private static let stalledCode = "MQTT_STALLED"
     private static let willDelaySeconds: UInt32 = 5
     private static let commandExpirySeconds: UInt32 = 3_600
     private static let ordinaryExpirySeconds: UInt32 = 30
-    /// Smallest packet that may have been too large for a broker of 3.1.1.
-    private static let suspiciousBytes = 64 << 10
-    private static let smallestAssumed = 16 << 10
     /// Header, topic and properties of an event.
     private static let headBytes = 512
 
@@ -209,12 +207,13 @@ final class BrokerContact: BrokerConnectionHandler {
                 on: loop
             )
         case .acknowledged(let token, let reason):
+            if condition.code == Self.stalledCode { recover(on: loop) }
             owner?.acknowledged(token, reason, on: loop)
             owner?.hasRoom(on: loop)
         case .received(let delivery): owner?.received(delivery, on: loop)
         case .stalled:
             degrade(
-                "MQTT_STALLED",
+                Self.stalledCode,
                 "The broker answers and has acknowledged nothing for a minute.",
                 hint: "look into the broker's log",
                 on: loop

@@ -47,6 +47,7 @@ package final class BrokerService: ServiceEventReceiver, BrokerContactOwner, Bro
     private static let keptName = "retained"
     /// Home automation keeps each change of a state for days, so there is at most one a second.
     private static let boardMs: Int64 = 1_000
+    private static let lookMs: Int64 = 5_000
     private static let homeMs: Int64 = 2_000
     private static let deniedNs: UInt64 = 600_000_000_000
     private static let mostDenied = 64
@@ -70,6 +71,7 @@ package final class BrokerService: ServiceEventReceiver, BrokerContactOwner, Bro
     /// The values that the broker has, by topic.
     private var shown: [String: [UInt8]] = [:]
     private var boardTimer: TimerID?
+    private var lookTimer: TimerID?
     /// The broker had no room for all of the board.
     private var isBoardOpen = false
     private var startedAt = Timestamp(milliseconds: 0)
@@ -191,6 +193,18 @@ package final class BrokerService: ServiceEventReceiver, BrokerContactOwner, Bro
         (unacknowledged, denied) = ([:], [:])
         begin(on: loop)
         publisher?.connected(on: loop)
+        look(on: loop)
+    }
+
+    /// Some states settle without an event: lists that the gateway is asked for, what ends with time alone.
+    private func look(on loop: isolated EventLoop) {
+        guard lookTimer == nil, contact.isLinked else { return }
+        lookTimer = loop.after(milliseconds: Self.lookMs) { [weak self] in
+            guard let self else { return }
+            self.lookTimer = nil
+            self.showBoard(on: loop)
+            self.look(on: loop)
+        }
     }
 
     func unlinked(on loop: isolated EventLoop) {
