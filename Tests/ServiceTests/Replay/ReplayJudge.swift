@@ -411,6 +411,25 @@ struct ReplayJudge {
         return [shown, ends.map(\.time).min(), lostAtWork(place)].compactMap(\.self).min()
     }
 
+    /// Rows of March have no keys, so nobody can say which of equal messages one is. But no more of them are delivered than the gateway has
+    /// shown. The time at which it had shown as many as Ladle tells with this one.
+    private func proof(among place: Int, toldAt time: Int64) -> Int64? {
+        let message = recording.messages[place]
+        let equal = recording.messages.indices.filter {
+            recording.messages[$0].session == message.session && recording.messages[$0].text == message.text
+        }
+        let ids = equal.compactMap { account.entries.indices.contains($0) ? account.entries[$0]?.id : nil }
+        let told = account.events.filter { event in
+            guard event.type.hasPrefix("outbox"), event.time <= time, let shown = event.value["entry"] else {
+                return false
+            }
+            return shown["state"]?.string == "delivered" && shown["id"]?.string.map(ids.contains) == true
+        }
+        let count = Set(told.compactMap { $0.value["entry"]?["id"]?.string }).count
+        let proofs = equal.compactMap { proof(of: $0) }.sorted()
+        return proofs.count >= count && count > 0 ? proofs[count - 1] : nil
+    }
+
     /// The time at which a reset of the session ended the message's run, which was at work, without a word. Its row is gone
     /// with its conversation.
     private func lostAtWork(_ place: Int) -> Int64? {
@@ -432,16 +451,20 @@ struct ReplayJudge {
         }
     }
 
+    /// A page is given to Ladle when it asks, and the recording dates it when it was answered.
+    private static let answerMs: Int64 = 10
+
     private mutating func judgeEntries() {
         for (place, entry) in account.entries.enumerated() {
             guard let entry, !account.unknown.contains(place) else { continue }
             let message = recording.messages[place]
-            let proof = proof(of: place)
+            let own = proof(of: place)
             for event in account.events where event.type.hasPrefix("outbox") {
                 guard let shown = event.value["entry"], shown["id"]?.string == entry.id,
                     shown["state"]?.string == "delivered"
                 else { continue }
-                if proof.map({ $0 > event.time }) ?? true {
+                let proof = recording.release == .v3 ? proof(among: place, toldAt: event.time) : own
+                if proof.map({ $0 > event.time + Self.answerMs }) ?? true {
                     let known = proof.map { "known only at \($0)" } ?? "never in the transcript"
                     find(.deliveredTooSoon, "“\(message.text.prefix(24))” delivered at \(event.time), \(known)")
                 }
@@ -451,7 +474,7 @@ struct ReplayJudge {
             // A command leaves no row, and a reset removes rows: the end of its run may have been missed.
             let isShown = userRows(of: place).contains { $0.isThere(at: account.end) }
             let isMissed = [.accepted, .unconfirmed].contains(entry.state) && !isShown
-            if proof != nil, entry.state != .delivered, !isMissed, !isRefused(place) {
+            if own != nil, entry.state != .delivered, !isMissed, !isRefused(place) {
                 find(
                     .notDelivered,
                     "“\(message.text.prefix(24))” \(entry.state.rawValue) (\(entry.fault.map { "\($0)" } ?? "")) at the end"
