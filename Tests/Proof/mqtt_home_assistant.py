@@ -67,7 +67,7 @@ STATELESS = {"run", "approval", "message", "abort", "retry", "deny_all"}
 WATCHED = re.compile(r"(WARNING|ERROR|CRITICAL) \([^)]*\) \[(homeassistant\.(components\.(mqtt|sensor|binary_sensor|event|notify|button|select|update|automation"
                      r"|recorder)|helpers|core|exceptions)|paho)\b")
 ORDINARY = ("Disconnected from MQTT server", "Connection refused", "Failed to connect to MQTT server", "Unable to connect to the MQTT broker",
-            "Error returned from MQTT server", "components.recorder.util", "No MQTT services were found")
+            "Error returned from MQTT server", "failed to receive on socket", "components.recorder.util", "No MQTT services were found")
 OPTIONS = options(rounds=(6, 12))
 tally = Tally()
 check = tally.check
@@ -612,7 +612,10 @@ def waiting_approvals(day):
 
 def availability(day):
     house = day.house
-    before = house.state(entity("last_reply"))
+    # What the topics say follows within a second.
+    day.ladle.at_rest()
+    time.sleep(1.5)
+    before = day.reply()
     # An orderly stop says so at once, a death after the delay of the will.
     day.ladle.stop()
     took = all_are(house, AVAILABLE, 10, "all are unavailable after a stop", lambda state: state == "unavailable")
@@ -643,6 +646,25 @@ def availability(day):
     soon(lambda: house.says(entity("link")) == "online", lambda: f"the link is back: {house.state(entity('link'))}", 60)
     soon(lambda: house.says(entity("approvals")) == "0", lambda: f"approvals are known again: {house.state(entity('approvals'))}")
     is_quiet(house, "about Ladle's absence")
+
+
+def outage(day):
+    """A run that ends while the broker is away: the state is right afterwards. Its event is told to nobody: Home Assistant comes back to
+    the broker seconds after Ladle, and has no session there."""
+    house = day.house
+    since = len(house.events)
+    day.says("slow count")
+    soon(lambda: house.says(entity("working")) == "on", "a run goes on")
+    day.broker.kill()
+    day.ladle.at_rest()
+    time.sleep(1)
+    day.broker = day.broker.again()
+    all_are(house, AVAILABLE, 60, "all are available after an outage")
+    soon(lambda: house.says(entity("working")) == "off" and house.says(entity("activity")) == "idle", "the run's end shows", 10)
+    soon(lambda: (day.reply()["attributes"].get("text") or "").endswith("number 30,"), lambda: f"and its reply: {str(day.reply())[:300]}", 10)
+    time.sleep(2)
+    print(f"Run told of it: {[one['event_type'] for one in house.fired(entity('run'), since)]}", flush=True)
+    is_quiet(house, "about an outage")
 
 
 def orders(day):
@@ -888,7 +910,7 @@ if not MOSQUITTO:
 day = None
 try:
     day = Day(words)
-    for scene in (at_rest, messages, buttons, failures, approvals, waiting_approvals, availability, orders, scopes, sessions, unretained, names, renamed, refusals, removal):
+    for scene in (at_rest, messages, buttons, failures, approvals, waiting_approvals, availability, outage, orders, scopes, sessions, unretained, names, renamed, refusals, removal):
         start = time.monotonic()
         try:
             scene(day)
