@@ -132,6 +132,21 @@ struct BrokerCommandTests {
         }
     }
 
+    @Test func `a message that the disk does not take stays at the broker`() async throws {
+        try await withDoor { door, loop in
+            door.bench.bench.journal.failWrites(.unavailable("no space"))
+            try await door.say("send", "hello", on: loop)
+            #expect(door.broker.acknowledged.isEmpty)
+            let seen = door.bench.bench.services.broker?.condition(on: loop)
+            #expect(seen?.code == "MQTT_NOT_KEPT")
+            door.bench.bench.journal.failWrites(nil)
+            try await door.bench.advance(3_000, on: loop)
+            try await door.say("send", "hello", isDuplicate: true, on: loop)
+            #expect(door.broker.acknowledged == [.success])
+            #expect(try await door.entries() == 1)
+        }
+    }
+
     @Test func `two equal presses are two messages`() async throws {
         try await withDoor { door, loop in
             for _ in 0..<2 { try await door.say("send", "hello", milliseconds: 1_000, on: loop) }

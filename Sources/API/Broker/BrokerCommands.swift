@@ -89,10 +89,12 @@ package final class BrokerCommands: BrokerCommandTaker {
         case .request(let request):
             let key = request.takesKey ? await key(of: command, message, on: loop) : nil
             let answer = await perform(request, key: key, on: loop)
-            // Nothing was kept, so the broker is to send it again.
-            let isLost = answer.status >= 500 && answer.status != 501
-            acknowledge(delivery, isLost ? .unspecified : .success, on: loop)
             tell(command, answer, on: loop)
+            if request.takesKey, answer.status >= 500 {
+                // The message is not on disk. Without a PUBACK the broker keeps it, and gives it again over the next connection.
+                return service.couldNotKeep(on: loop)
+            }
+            acknowledge(delivery, .success, on: loop)
             if command.waits, answer.status == 202, let key { await waitForEnd(command, request, key, on: loop) }
             return
         case .abortAll:

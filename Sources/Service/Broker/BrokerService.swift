@@ -276,6 +276,13 @@ package final class BrokerService: ServiceEventReceiver, BrokerContactOwner, Bro
         contact.acknowledge(delivery, reason, on: loop)
     }
 
+    /// A message could not be written to disk, so it is not acknowledged.
+    package func couldNotKeep(on loop: isolated EventLoop) {
+        let detail = "A message could not be written to disk. The broker keeps it until the next connection."
+        flush(on: loop)
+        contact.giveUp(BrokerFault("MQTT_NOT_KEPT", detail, hint: "ladle doctor"), on: loop)
+    }
+
     package func answer(_ address: ResultAddress, _ payload: [UInt8], on loop: isolated EventLoop) {
         var message = Self.message(address.topic, payload, seconds: Self.resultSeconds)
         message.correlationData = address.correlation
