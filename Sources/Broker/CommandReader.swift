@@ -4,7 +4,7 @@ import JSONBytes
 /// Reads messages of the broker as commands. It decides nothing by the state of Ladle: the API does, when the command
 /// is carried out.
 package struct CommandReader: Sendable {
-    private enum Door {
+    private enum Kind {
         case sendText(session: Substring?), sendJSON, abort, retry, decide, denyAll, session
 
         var verb: BrokerCommand.Verb {
@@ -64,14 +64,14 @@ package struct CommandReader: Sendable {
         let isAllowed = message.responseTopic.map { topics.allowsResponse(to: $0, below: responsePrefix) } ?? true
         let topic = (isAllowed ? message.responseTopic : nil) ?? topics.results
         var id: String?
-        let door = Self.door(rest)
+        let kind = Self.kind(rest)
         do throws(BrokerRefusal) {
-            guard let door else { throw Self.noSuchVerb(rest) }
+            guard let kind else { throw Self.noSuchVerb(rest) }
             guard !message.isRetained else { throw Self.retained }
-            guard scopes.contains(door.scope) else {
+            guard scopes.contains(kind.scope) else {
                 throw BrokerRefusal(
                     .missingScope,
-                    "Commands of this topic need the scope \(door.scope.names.joined()).",
+                    "Commands of this topic need the scope \(kind.scope.names.joined()).",
                     hint: "Add it to mqtt.scopes."
                 )
             }
@@ -82,7 +82,7 @@ package struct CommandReader: Sendable {
                     hint: "Name a topic of your own\(responsePrefix.map { " below \($0)/" } ?? ""), or none."
                 )
             }
-            if case .sendText(let session) = door {
+            if case .sendText(let session) = kind {
                 let address = ResultAddress(topic: topic, correlation: message.correlation, id: nil)
                 return .command(try sendText(message, session, address))
             }
@@ -90,10 +90,10 @@ package struct CommandReader: Sendable {
             // The id of a decision is the approval's, and is repeated as well.
             id = root["id"]?.string.flatMap { $0.utf8.count <= 256 ? $0 : nil }
             let address = ResultAddress(topic: topic, correlation: message.correlation, id: id)
-            return .command(try command(door, CommandBody(root), message, address, now))
+            return .command(try command(kind, CommandBody(root), message, address, now))
         } catch {
             let address = ResultAddress(topic: topic, correlation: message.correlation, id: id)
-            return .refused(error, verb: door?.verb, address)
+            return .refused(error, verb: kind?.verb, address)
         }
     }
 
@@ -105,7 +105,7 @@ package struct CommandReader: Sendable {
         hint: "Publish it without the retain flag, and an empty retained message once to delete this one."
     )
 
-    private static func door(_ rest: [Substring]) -> Door? {
+    private static func kind(_ rest: [Substring]) -> Kind? {
         if rest[0] == "send" {
             if rest.count == 1 { return .sendText(session: nil) }
             return rest.count == 2 ? .sendText(session: rest[1]) : nil
@@ -202,13 +202,13 @@ package struct CommandReader: Sendable {
     }
 
     private func command(
-        _ door: Door,
+        _ kind: Kind,
         _ body: CommandBody,
         _ message: BrokerMessage,
         _ address: ResultAddress,
         _ now: Timestamp
     ) throws(BrokerRefusal) -> BrokerCommand {
-        if let at = try body.time("at"), door.agesOut,
+        if let at = try body.time("at"), kind.agesOut,
             now.milliseconds.subtractingReportingOverflow(at.milliseconds).partialValue > maxAgeMs
         {
             throw BrokerRefusal(
@@ -219,7 +219,7 @@ package struct CommandReader: Sendable {
         }
         var words: BrokerCommand.Message?
         let action: BrokerCommand.Action
-        switch door {
+        switch kind {
         case .sendText, .sendJSON:
             action = .request(.send(body: try body.send(expiry: message.expiry.map(Self.seconds))))
             words = .init(session: body.root["session"]?.string, text: body.root["text"]?.string ?? "")
@@ -231,12 +231,12 @@ package struct CommandReader: Sendable {
         }
         // The id of a decision is no key: another decision on the same approval is another command.
         var id: String?
-        if case .decide = door {} else { id = try body.string("id", limit: BrokerLimits.keyBytes) }
+        if case .decide = kind {} else { id = try body.string("id", limit: BrokerLimits.keyBytes) }
         return BrokerCommand(
-            verb: door.verb,
+            verb: kind.verb,
             action: action,
             key: try CommandKey.of(message, id: id),
-            waits: door.verb == .send ? try Self.waits(message, body) : false,
+            waits: kind.verb == .send ? try Self.waits(message, body) : false,
             message: words,
             address: address
         )

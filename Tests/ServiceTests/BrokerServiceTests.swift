@@ -225,6 +225,19 @@ struct BrokerServiceTests {
         }
     }
 
+    @Test func `a broker that closes every connection is not taken for one of 3_1_1`() async throws {
+        let broker = MemoryBroker()
+        broker.isMute = true
+        try await withServices(try Self.settings(broker)) { bench, loop in
+            for _ in 0..<4 {
+                broker.kill(on: loop)
+                try await bench.advance(8_000, on: loop)
+            }
+            let versions = broker.connects.map(\.version)
+            #expect(versions.prefix(4) == [.v5, .v5, .v311, .v5], "\(versions)")
+        }
+    }
+
     @Test func `two Ladles with one id do not throw each other out for ever`() async throws {
         try await withBroker { broker, bench, loop in
             for _ in 0..<20 {

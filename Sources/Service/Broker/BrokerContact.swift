@@ -251,8 +251,7 @@ final class BrokerContact: BrokerConnectionHandler {
         if let lasted {
             if lasted >= Self.goodNs { (retryMs, takenOverMs) = (Self.firstRetryMs, Self.takenOverMs) }
             briefConnections = lasted < Self.briefNs && end.cause == .closed ? briefConnections + 1 : 0
-            // Brokers of 3.1.1, and some of 5, throw a client out without a word.
-            if briefConnections >= Self.mostBrief { fault = .takenOver }
+            if briefConnections >= Self.mostBrief { fault = .closedAtOnce }
         }
         if settings.version == nil, version == .v5, knowsNo5(end) {
             version311Until = loop.now + Self.version311Ns
@@ -260,6 +259,8 @@ final class BrokerContact: BrokerConnectionHandler {
             log.info("mqtt.version", ["broker": .string(condition.broker), "version": "3.1.1"])
             return open(on: loop)
         }
+        // It closes connections of either version, so its silence says nothing about 5.
+        if version == .v311, end.cause == .closed, !end.wasConnected { version311Until = 0 }
         failed(fault, on: loop)
     }
 

@@ -35,6 +35,15 @@ struct BrokerFault: Equatable {
         retry: .afterTakeover
     )
 
+    /// Older brokers throw a client out without a word, so the reason is a guess.
+    static let closedAtOnce = BrokerFault(
+        "MQTT_TAKEN_OVER",
+        "The broker closed several connections seconds after it had let Ladle in, and did not say why. Perhaps another client "
+            + "has Ladle's client id.",
+        hint: "ladle serve --mqtt-client-id NAME",
+        retry: .afterTakeover
+    )
+
     init(_ failure: BrokerConnection.Failure) {
         switch failure {
         case .network(let reason):

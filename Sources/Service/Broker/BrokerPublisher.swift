@@ -87,8 +87,6 @@ final class BrokerPublisher {
     private var saved: Mark?
     /// On the loop's clock: since when an event waits.
     private var waitingSince: UInt64?
-    private(set) var published: UInt64 = 0
-    private(set) var acknowledged: UInt64 = 0
 
     init(
         _ reader: EventReader,
@@ -153,7 +151,6 @@ final class BrokerPublisher {
     func ended(_ token: UInt64, on loop: isolated EventLoop) {
         guard let index = sent.firstIndex(where: { $0.token == token }) else { return }
         sent[index].isOver = true
-        acknowledged += 1
         advance(on: loop)
         saveLater(on: loop)
         proceed(on: loop)
@@ -197,7 +194,6 @@ final class BrokerPublisher {
             advance(on: loop)
             page.removeFirst()
             read?.last = id
-            published += 1
         }
         readMore(on: loop)
     }

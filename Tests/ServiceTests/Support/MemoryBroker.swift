@@ -3,10 +3,14 @@ import MQTT
 import Outbound
 import Testing
 
-/// An MQTT broker in memory. It speaks through the codec, and a test decides what it takes, acknowledges and forgets. All on one loop.
+/// An MQTT broker in memory. It speaks through the codec, and a test decides what it takes, acknowledges and forgets.
+///
+/// Unchecked: a test makes it before its loop, and from then on only that loop uses it.
 final class MemoryBroker: @unchecked Sendable {
     /// Nobody answers at the address.
     var isAway = false
+    /// It takes connections and says nothing.
+    var isMute = false
     /// The code of CONNACK; 0 lets the client in.
     var connack: UInt8 = 0
     /// Properties of CONNACK.
@@ -77,7 +81,7 @@ final class MemoryBroker: @unchecked Sendable {
         switch packet {
         case .connect(let connect):
             connects.append(connect)
-            return [.connack(MQTTConnack(isSessionPresent: false, code: connack, properties: limits))]
+            return isMute ? [] : [.connack(MQTTConnack(isSessionPresent: false, code: connack, properties: limits))]
         case .subscribe(let subscribe):
             subscriptions = subscribe.subscriptions
             return [.suback(MQTTSuback(subscribe.identifier, subscribe.subscriptions.map { _ in MQTTReason(1) }))]
