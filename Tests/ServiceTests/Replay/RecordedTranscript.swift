@@ -111,6 +111,12 @@ struct RecordedTranscript: Sendable {
                     rows[place].vanishes = reset?.time ?? page.answered
                 }
             }
+            // A message stands in the transcript before its answer.
+            var latest = Int64.max
+            for place in transcript.order.reversed() {
+                if rows[place].vanishes == nil { latest = min(latest, rows[place].appears) }
+                if rows[place].role == "user" { rows[place].appears = min(rows[place].appears, latest) }
+            }
             let known = places.keys.map { String($0.prefix { $0 != " " }) }
             for row in unread(session, pages.map(\.answered), known: Set(known), sources) {
                 transcript.order.append(rows.count)

@@ -451,9 +451,6 @@ struct ReplayJudge {
         }
     }
 
-    /// A page is given to Ladle when it asks, and the recording dates it when it was answered.
-    private static let answerMs: Int64 = 10
-
     private mutating func judgeEntries() {
         for (place, entry) in account.entries.enumerated() {
             guard let entry, !account.unknown.contains(place) else { continue }
@@ -464,7 +461,7 @@ struct ReplayJudge {
                     shown["state"]?.string == "delivered"
                 else { continue }
                 let proof = recording.release == .v3 ? proof(among: place, toldAt: event.time) : own
-                if proof.map({ $0 > event.time + Self.answerMs }) ?? true {
+                if proof.map({ $0 > event.time }) ?? true {
                     let known = proof.map { "known only at \($0)" } ?? "never in the transcript"
                     find(.deliveredTooSoon, "“\(message.text.prefix(24))” delivered at \(event.time), \(known)")
                 }
