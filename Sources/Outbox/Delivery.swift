@@ -149,7 +149,12 @@ struct Delivery: Sendable {
         }
         // The answer to the frame on the wire no longer matters.
         if entry.state == .sending { endAttempt(&context) }
-        if decision.told?.kind == .unknown { facts.take(.told(Statement(.unknown), number: 1)) }
+        if decision.told?.kind == .unknown {
+            facts.take(.told(Statement(.unknown), number: 1))
+            // Nothing shows its run, so later messages do not wait for it.
+            run.ended()
+            context.ended(entry.upstreamKey, in: entry.session)
+        }
         writer.write(change, &context)
         return true
     }

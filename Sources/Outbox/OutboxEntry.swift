@@ -148,7 +148,7 @@ package struct OutboxEntry: Sendable, Equatable {
     var isLookedFor: Bool { [.accepted, .unconfirmed].contains(state) || wasRefused }
 
     /// Whether people were told that nothing shows what became of the message.
-    var isUnknown: Bool { fault?.code == OutboxFault.unknownCode }
+    package var isUnknown: Bool { fault?.code == OutboxFault.unknownCode }
 
     /// The facts that the entry's row in the database records about its message at the gateway. The row does not tell the
     /// connections of an earlier process apart, so they count as one; what follows a call without an answer counts as another.

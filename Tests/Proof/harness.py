@@ -363,7 +363,8 @@ class Serve(Program):
         return status["link"]["state"] == "online" and not status["outbox"]["pending"] and not status["runs"]["active"]
 
     def at_rest(self, seconds=60):
-        until(self.is_at_rest, seconds, 0.05, "an empty outbox and the end of all runs")
+        until(self.is_at_rest, seconds, 0.05, lambda: "an empty outbox and the end of all runs; there are "
+              f"{self.json('GET', '/v1/outbox?state=queued,sending,retrying,accepted,unconfirmed')[1]} and {self.json('GET', '/v1/activity')[1]}")
         return self
 
     def metric(self, name):

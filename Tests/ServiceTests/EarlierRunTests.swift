@@ -366,6 +366,23 @@ struct EarlierRunTests {
         }
     }
 
+    /// Ladle and the gateway were killed within two seconds of the gateway's start, so its next process may be the same one.
+    @Test func `a message of which nothing is seen does not hold up its session by its own run`() async throws {
+        try await withServices { bench, loop in
+            try await bench.open(on: loop)
+            let id = try #require(try await bench.accept("one", on: loop))
+            try await bench.kill(on: loop)
+            try await bench.open(on: loop)
+            try await bench.accept("two", on: loop)
+            #expect(!bench.gateway.sentTexts.contains("two"))
+            try await bench.advance(130_000, on: loop)
+            let entry = try await bench.entry(id)
+            #expect(entry.isUnknown)
+            #expect(bench.gateway.sentTexts.contains("two"))
+            #expect(!bench.services.runs.active.map(\.id).contains(id), "of its run nothing is shown either")
+        }
+    }
+
     @Test func `a run that goes on over a restart keeps its row and ends by its own event`() async throws {
         try await withLinkedServices { bench, loop in
             try await bench.event("agent", Frame.start("run-1"), on: loop)
