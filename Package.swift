@@ -116,7 +116,7 @@ let package = Package(
         // Requests to other servers and programs, for notifications.
         layer(
             "Outbound",
-            uses: ["Notifications", "MQTT", "EventLoops", "TLS", "HTTP1", "HTTPModel", "POSIX", "Basics"]
+            uses: ["Notifications", "MQTT", "WebSocket", "EventLoops", "TLS", "HTTP1", "HTTPModel", "POSIX", "Basics"]
         ),
         // Services.
         layer("Observability", uses: ["JSONBytes", "POSIX", "Basics"]),

@@ -1,46 +1,61 @@
 import Basics
 
-/// The address of a broker: `mqtt://HOST[:1883]` or `mqtts://HOST[:8883]`.
+/// The address of a broker: `mqtt://HOST[:1883]`, `mqtts://HOST[:8883]`, and over a WebSocket `ws://HOST[:80][/mqtt]` or
+/// `wss://HOST[:443][/mqtt]`.
 package struct BrokerAddress: Sendable, Equatable, CustomStringConvertible {
     package enum Problem: Error, Equatable, Sendable {
         case scheme
-        case webSocket
         case credentials
         case path
         case malformed
     }
 
+    private static let longestPath = 256
+
     package let isTLS: Bool
     /// In lower case, IPv6 without brackets.
     package let host: String
     package let port: UInt16
+    /// The path of the WebSocket; nil for MQTT over the bare connection.
+    package let path: String?
 
     package init(_ text: String) throws(Problem) {
         guard let end = text.firstRange(of: "://") else { throw .scheme }
+        let isWebSocket: Bool
         switch text[..<end.lowerBound].lowercased() {
-        case "mqtt", "tcp": isTLS = false
-        case "mqtts", "ssl", "tls": isTLS = true
-        case "ws", "wss": throw .webSocket
+        case "mqtt", "tcp": (isTLS, isWebSocket) = (false, false)
+        case "mqtts", "ssl", "tls": (isTLS, isWebSocket) = (true, false)
+        case "ws": (isTLS, isWebSocket) = (false, true)
+        case "wss": (isTLS, isWebSocket) = (true, true)
         default: throw .scheme
         }
-        var rest = text[end.upperBound...]
-        if rest.hasSuffix("/") { rest.removeLast() }
-        guard !rest.contains("@") else { throw .credentials }
-        guard !rest.contains(where: { $0 == "/" || $0 == "?" || $0 == "#" }) else { throw .path }
-        var (name, digits) = (rest, Substring())
-        if rest.hasPrefix("[") {
-            guard let bracket = rest.firstIndex(of: "]") else { throw .malformed }
-            name = rest[rest.index(after: rest.startIndex)..<bracket]
-            digits = rest[rest.index(after: bracket)...]
+        let rest = text[end.upperBound...]
+        let slash = rest.utf8.firstIndex(of: UInt8(ascii: "/")) ?? rest.endIndex
+        let (place, path) = (rest[..<slash], rest[slash...])
+        guard !place.contains("@") else { throw .credentials }
+        if isWebSocket {
+            let isPath = path.utf8.allSatisfy { (0x21...0x7E).contains($0) && !"?#\"<>\\^`{|}".utf8.contains($0) }
+            guard isPath, path.utf8.count <= Self.longestPath else { throw .path }
+            self.path = path.isEmpty || path == "/" ? "/mqtt" : String(path)
+        } else {
+            guard path.isEmpty || path == "/" else { throw .path }
+            self.path = nil
+        }
+        guard !place.contains(where: { $0 == "?" || $0 == "#" }) else { throw .path }
+        var (name, digits) = (place, Substring())
+        if place.hasPrefix("[") {
+            guard let bracket = place.firstIndex(of: "]") else { throw .malformed }
+            name = place[place.index(after: place.startIndex)..<bracket]
+            digits = place[place.index(after: bracket)...]
             guard NetworkAddress(String(name)) != nil, name.contains(":") else { throw .malformed }
-        } else if let colon = rest.firstIndex(of: ":") {
-            (name, digits) = (rest[..<colon], rest[colon...])
+        } else if let colon = place.firstIndex(of: ":") {
+            (name, digits) = (place[..<colon], place[colon...])
         }
         let isName = name.utf8.allSatisfy { $0.isASCIILetter || $0.isASCIIDigit || ".-_:".utf8.contains($0) }
         guard !name.isEmpty, name.utf8.count <= 253, isName else { throw .malformed }
         host = name.lowercased()
         guard !digits.isEmpty else {
-            port = isTLS ? 8883 : 1883
+            port = isWebSocket ? (isTLS ? 443 : 80) : isTLS ? 8883 : 1883
             return
         }
         guard digits.hasPrefix(":"), let number = UInt16(digits.dropFirst()), number > 0,
@@ -49,18 +64,19 @@ package struct BrokerAddress: Sendable, Equatable, CustomStringConvertible {
         port = number
     }
 
+    package var scheme: String { path == nil ? (isTLS ? "mqtts" : "mqtt") : isTLS ? "wss" : "ws" }
+
     package var description: String {
-        "\(isTLS ? "mqtts" : "mqtt")://\(host.contains(":") ? "[\(host)]" : host):\(port)"
+        "\(scheme)://\(host.contains(":") ? "[\(host)]" : host):\(port)\(path ?? "")"
     }
 }
 
 extension BrokerAddress.Problem: CustomStringConvertible {
     package var description: String {
         switch self {
-        case .scheme: "write mqtt://HOST or mqtts://HOST"
-        case .webSocket: "MQTT over a WebSocket is not supported; write mqtt://HOST or mqtts://HOST"
+        case .scheme: "write mqtt://HOST or mqtts://HOST, or for a WebSocket ws:// or wss://"
         case .credentials: "name and password do not stand in the address; use mqtt.username and mqtt.passwordFile"
-        case .path: "an address of a broker has no path"
+        case .path: "an address of a broker has no path, or for a WebSocket one such as /mqtt, without ? and #"
         case .malformed: "it is no address such as mqtt://192.168.1.10:1883"
         }
     }

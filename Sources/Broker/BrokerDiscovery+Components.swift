@@ -117,12 +117,12 @@ extension BrokerDiscovery {
         guard settings.scopes.contains(.control) else { return [] }
         var seen: Set<String> = []
         return settings.sessions.flatMap { session -> [DiscoveryComponent] in
-            let name = FNV1a.name(session.key.utf8)
-            guard seen.insert(name).inserted else { return [] }
+            let keys = keys(ofSession: session.key)
+            guard seen.insert(session.key).inserted else { return [] }
             return [
-                select("session_\(name)_model", "Model", session, "model", session.models, "brain", settings.topics),
+                select(keys[0], "Model", session, "model", session.models, "brain", settings.topics),
                 select(
-                    "session_\(name)_thinking",
+                    keys[1],
                     "Thinking",
                     session,
                     "thinking",
@@ -132,6 +132,12 @@ extension BrokerDiscovery {
                 ),
             ].compactMap { $0 }
         }
+    }
+
+    /// The keys of the entities for a conversation's model and thinking level.
+    package static func keys(ofSession session: String) -> [String] {
+        let name = FNV1a.name(session.utf8)
+        return ["session_\(name)_model", "session_\(name)_thinking"]
     }
 
     private static func select(

@@ -21,8 +21,13 @@ package struct MQTTClient: Sendable {
         let deadline: Int64
     }
 
+    private struct Unsubscribing: Sendable {
+        let identifier: UInt16
+        let deadline: Int64
+    }
+
     private enum Limit {
-        /// For CONNACK, SUBACK and the answer to a ping.
+        /// For CONNACK, SUBACK, UNSUBACK and the answer to a ping.
         static let answerMs: Int64 = 10_000
         /// For one packet from its first byte to its last.
         static let packetMs: Int64 = 60_000
@@ -50,6 +55,7 @@ package struct MQTTClient: Sendable {
     private var deliveries: [UInt64: UInt16] = [:]
     private var deliveryNumber: UInt64 = 0
     private var subscribing: Subscribing?
+    private var unsubscribing: Unsubscribing?
     private var packetDeadline: Int64?
     private var isStallTold = false
 
@@ -73,8 +79,11 @@ package struct MQTTClient: Sendable {
         case .idle, .ended: nil
         case .connecting(let deadline): deadline
         case .online:
-            [subscribing?.deadline, packetDeadline, keepAlive.pingAt, keepAlive.answerDeadline, stallAt]
-                .compactMap(\.self).min()
+            [
+                subscribing?.deadline, unsubscribing?.deadline, packetDeadline, keepAlive.pingAt,
+                keepAlive.answerDeadline, stallAt,
+            ]
+            .compactMap(\.self).min()
         }
     }
 
@@ -138,6 +147,7 @@ package struct MQTTClient: Sendable {
         }
         if let deadline = keepAlive.answerDeadline, deadline <= now { return end(.timedOut(.ping)) }
         if let deadline = subscribing?.deadline, deadline <= now { return end(.timedOut(.suback)) }
+        if let deadline = unsubscribing?.deadline, deadline <= now { return end(.timedOut(.unsuback)) }
         if let deadline = packetDeadline, deadline <= now { return end(.timedOut(.packet)) }
         let events = stall(now)
         let asksForStall = stallAt.map { $0 <= now } ?? false
@@ -185,7 +195,7 @@ package struct MQTTClient: Sendable {
         if !limits.isRetainAvailable { publish.message.retain = false }
         if publish.message.qos == .atLeastOnce {
             guard inFlight.count < limits.window else { throw .windowFull }
-            publish.identifier = inFlight.next(except: subscribing?.identifier)
+            publish.identifier = inFlight.next(except: usedIdentifiers)
         }
         do throws(MQTTFormatError) {
             try write(.publish(publish), now)
@@ -231,6 +241,11 @@ package struct MQTTClient: Sendable {
             }
             return [.acknowledged(token: token, puback.reason)]
         case .suback(let suback): return try subscribed(suback)
+        case .unsuback(let unsuback):
+            guard unsuback.identifier == unsubscribing?.identifier else { throw .wrongAnswer }
+            // A refusal leaves a subscription whose messages nobody takes.
+            unsubscribing = nil
+            return []
         case .pingresp: return []
         default: throw .unexpectedPacket(type: packet.type)
         }
@@ -250,8 +265,24 @@ package struct MQTTClient: Sendable {
             limits: limits,
             text: Self.line(connack.properties.text(.reasonString) ?? "")
         )
+        if connack.isSessionPresent { unsubscribe(now) }
         return [.connected(connected)] + subscribe(limits, now)
     }
+
+    /// An earlier configuration may have asked for more.
+    private mutating func unsubscribe(_ now: Int64) {
+        guard !settings.unwantedFilters.isEmpty else { return }
+        let identifier = inFlight.next(except: usedIdentifiers)
+        let packet = MQTTPacket.unsubscribe(MQTTUnsubscribe(identifier, settings.unwantedFilters))
+        do throws(MQTTFormatError) {
+            try write(packet, now)
+            unsubscribing = Unsubscribing(identifier: identifier, deadline: now.later(Limit.answerMs))
+        } catch {
+            // It is larger than the broker takes, and nothing depends on it.
+        }
+    }
+
+    private var usedIdentifiers: [UInt16] { [subscribing?.identifier, unsubscribing?.identifier].compactMap(\.self) }
 
     /// Also in a session that the broker kept: it may have lost a subscription.
     private mutating func subscribe(_ limits: MQTTBrokerLimits, _ now: Int64) -> [MQTTEvent] {
@@ -263,7 +294,7 @@ package struct MQTTClient: Sendable {
         }
         let asked = zip(settings.subscriptions, refusals).filter { $0.1 == nil }.map(\.0)
         if !asked.isEmpty {
-            let identifier = inFlight.next(except: nil)
+            let identifier = inFlight.next(except: usedIdentifiers)
             do throws(MQTTFormatError) {
                 try write(.subscribe(MQTTSubscribe(identifier, asked)), now)
                 let deadline = now.later(Limit.answerMs)
@@ -354,7 +385,7 @@ package struct MQTTClient: Sendable {
         phase = .ended
         inFlight = MQTTInFlight()
         deliveries = [:]
-        subscribing = nil
+        (subscribing, unsubscribing) = (nil, nil)
         return [.ended(end)]
     }
 

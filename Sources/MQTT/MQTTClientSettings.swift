@@ -17,6 +17,8 @@ package struct MQTTClientSettings: Sendable {
     /// How many messages with QoS 1 we send at most before one is acknowledged.
     package var window = 64
     package var subscriptions: [MQTTSubscription] = []
+    /// Filters that a session kept by the broker may still have.
+    package var unwantedFilters: [String] = []
     /// MQTT 5: in CONNECT.
     package var userProperties: [MQTTUserProperty] = []
     /// 3.1.1: the largest packet that we send, because such a broker cannot say it.

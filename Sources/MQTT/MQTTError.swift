@@ -27,7 +27,7 @@ package enum MQTTError: Error, Equatable, Sendable {
     case noReasonCodes
     case wrongProtocol
     case protocolLevel(UInt8)
-    /// SUBACK for a SUBSCRIBE that was never sent, or with another number of codes.
+    /// SUBACK or UNSUBACK for a packet that was never sent, or with another number of codes.
     case wrongAnswer
     /// The peer sent more messages than we announced to hold without an acknowledgement.
     case tooManyDeliveries

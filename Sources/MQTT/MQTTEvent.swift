@@ -76,6 +76,7 @@ package struct MQTTEnd: Sendable, Equatable {
     package enum Wait: Sendable {
         case connack
         case suback
+        case unsuback
         case ping
         /// The rest of a packet.
         case packet

@@ -7,11 +7,11 @@ struct MQTTInFlight: Sendable {
 
     var count: Int { tokens.count }
 
-    /// An identifier that neither a message nor a SUBSCRIBE uses. The window leaves many of them free.
-    mutating func next(except used: UInt16?) -> UInt16 {
+    /// An identifier that neither a message nor one of the `used` packets has. The window leaves many of them free.
+    mutating func next(except used: [UInt16]) -> UInt16 {
         repeat {
             last = last == .max ? 1 : last + 1
-        } while tokens[last] != nil || last == used
+        } while tokens[last] != nil || used.contains(last)
         return last
     }
 

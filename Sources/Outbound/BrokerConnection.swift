@@ -8,7 +8,7 @@ package import TLS
 package protocol BrokerConnectionHandler: AnyObject {
     /// After `ended` nothing more is reported.
     func brokerReported(_ event: MQTTEvent, on loop: isolated EventLoop)
-    /// There is no connection, so there is no session; the last call.
+    /// The connection could not be opened, or broke below MQTT; the last call.
     func brokerUnreachable(_ failure: BrokerConnection.Failure, on loop: isolated EventLoop)
     /// Bytes that waited have gone, so more may be published.
     func brokerHasRoom(on loop: isolated EventLoop)
@@ -31,12 +31,20 @@ package protocol BrokerLine: AnyObject {
 package struct BrokerTarget: Sendable {
     package var host: String
     package var port: UInt16
+    /// The path of the WebSocket; nil without one.
+    package var path: String?
     /// Nil without TLS.
     package var trust: TLSTrust?
     package var identity: TLSIdentity?
 
-    package init(host: String, port: UInt16, trust: TLSTrust?, identity: TLSIdentity?) {
-        (self.host, self.port, self.trust, self.identity) = (host, port, trust, identity)
+    package init(host: String, port: UInt16, path: String?, trust: TLSTrust?, identity: TLSIdentity?) {
+        (self.host, self.port, self.path, self.trust, self.identity) = (host, port, path, trust, identity)
+    }
+
+    /// As in the `Host` field.
+    fileprivate var authority: String {
+        let name = host.contains(":") ? "[\(host)]" : host
+        return port == (trust == nil ? 80 : 443) ? name : "\(name):\(port)"
     }
 }
 
@@ -45,21 +53,27 @@ package final class BrokerConnection: BrokerLine, StreamHandler {
     package enum Failure: Sendable, Equatable {
         case network(String)
         case tls(String)
+        case webSocket(String)
     }
 
-    /// The look-up, all addresses and the handshake together.
+    /// The look-up, all addresses and the handshakes together.
     private static let connectMs: Int64 = 10_000
     /// Beyond what the window holds: acknowledgements and pings.
     private static let sendLimit = 4 << 20
     /// Above this, nothing more is published until the kernel has taken it.
     private static let mostWaiting = 1 << 20
     private static let farewellMs: Int64 = 2_000
+    /// One message of a WebSocket may have several packets, the last of them large.
+    private static let webSocketSlack = 1 << 20
 
     private let target: BrokerTarget
     private var client: MQTTClient
     private weak var handler: (any BrokerConnectionHandler)?
     private var addresses: [SocketAddress] = []
     private var stream: StreamConnection?
+    private var webSocket: BrokerWebSocket?
+    /// The stream is open, with TLS where it is used.
+    private var isStreamOpen = false
     private var connectTimer: TimerID?
     private var timer: (id: TimerID, at: Int64)?
     private var lastFailure = Failure.network("the name is not known")
@@ -68,6 +82,10 @@ package final class BrokerConnection: BrokerLine, StreamHandler {
 
     package init(_ target: BrokerTarget, _ client: MQTTClient, _ handler: any BrokerConnectionHandler) {
         (self.target, self.client, self.handler) = (target, client, handler)
+        webSocket = target.path.map { path in
+            let limit = client.settings.maximumIncomingPacket + Self.webSocketSlack
+            return BrokerWebSocket(host: target.authority, path: path, limit: limit)
+        }
     }
 
     package func open(on loop: isolated EventLoop) {
@@ -111,7 +129,11 @@ package final class BrokerConnection: BrokerLine, StreamHandler {
 
     private func session() throws(TLSError) -> TLSSession? {
         guard let trust = target.trust else { return nil }
-        let context = try TLSClientContext(trust: trust, protocols: ["mqtt"], identity: target.identity)
+        let context = try TLSClientContext(
+            trust: trust,
+            protocols: [target.path == nil ? "mqtt" : "http/1.1"],
+            identity: target.identity
+        )
         return try context.makeSession(host: target.host)
     }
 
@@ -143,7 +165,7 @@ package final class BrokerConnection: BrokerLine, StreamHandler {
         handler = nil
         _ = client.stop(final: message, now: Self.time(loop))
         if let stream, stream.isOpen {
-            _ = stream.send(client.takeOutput(), on: loop)
+            _ = stream.send(framed(client.takeOutput()) + closing(), on: loop)
             stream.closeWhenSent(on: loop)
             loop.after(milliseconds: Self.farewellMs) { [weak stream] in stream?.close(on: loop) }
         } else {
@@ -155,6 +177,13 @@ package final class BrokerConnection: BrokerLine, StreamHandler {
     // MARK: The stream
 
     package func connected(on loop: isolated EventLoop) {
+        isStreamOpen = true
+        guard let webSocket else { return opened(on: loop) }
+        _ = stream?.send(webSocket.request, on: loop)
+    }
+
+    /// Packets may go.
+    private func opened(on loop: isolated EventLoop) {
         if let connectTimer { loop.cancel(connectTimer) }
         connectTimer = nil
         report(client.opened(now: Self.time(loop)), on: loop)
@@ -162,10 +191,34 @@ package final class BrokerConnection: BrokerLine, StreamHandler {
 
     package func received(_ bytes: Span<UInt8>, on loop: isolated EventLoop) {
         guard !isOver else { return }
+        if webSocket != nil { return unwrap(bytes, on: loop) }
         report(client.receive(bytes, now: Self.time(loop)), on: loop)
     }
 
-    package func receivedEnd(on loop: isolated EventLoop) { report(client.closed(), on: loop) }
+    private func unwrap(_ bytes: Span<UInt8>, on loop: isolated EventLoop) {
+        var received = BrokerWebSocket.Received()
+        do throws(BrokerWebSocket.Failure) {
+            if let found = try webSocket?.receive(bytes) { received = found }
+        } catch {
+            return fail(.webSocket("\(error)"), on: loop)
+        }
+        if !received.answers.isEmpty { _ = stream?.send(received.answers, on: loop) }
+        if received.isOpened { opened(on: loop) }
+        for payload in received.payloads where !isOver {
+            report(client.receive(payload.span, now: Self.time(loop)), on: loop)
+        }
+        if received.isClosed { report(client.closed(), on: loop) }
+    }
+
+    package func receivedEnd(on loop: isolated EventLoop) { gone(on: loop) }
+
+    /// The broker closed the open stream.
+    private func gone(on loop: isolated EventLoop) {
+        guard connectTimer == nil else {
+            return fail(.webSocket("the server closed the connection before the WebSocket was open"), on: loop)
+        }
+        report(client.closed(), on: loop)
+    }
 
     package func drained(on loop: isolated EventLoop) {
         if !isOver { handler?.brokerHasRoom(on: loop) }
@@ -178,18 +231,18 @@ package final class BrokerConnection: BrokerLine, StreamHandler {
             loop.after(milliseconds: 0) { self.closed(reason, on: loop) }
             return
         }
-        let wasConnected = connectTimer == nil
+        let wasOpen = isStreamOpen
         let hasSpoken = target.trust != nil && (stream?.takenBytes ?? 0) > 0
         stream = nil
         switch reason {
         // The name's other addresses have the same certificate.
         case .tls(let error): fail(.tls(error.reasons.first ?? error.operation), on: loop)
         // The handshake had begun, so something listens there.
-        case .lost(let error) where !wasConnected && hasSpoken: fail(.tls(error.reason), on: loop)
-        case .lost(let error) where !wasConnected:
+        case .lost(let error) where !wasOpen && hasSpoken: fail(.tls(error.reason), on: loop)
+        case .lost(let error) where !wasOpen:
             lastFailure = .network(error.reason)
             connectNext(on: loop)
-        case .lost, .closedHere: report(client.closed(), on: loop)
+        case .lost, .closedHere: gone(on: loop)
         }
     }
 
@@ -202,6 +255,8 @@ package final class BrokerConnection: BrokerLine, StreamHandler {
             if case .ended = event {
                 let (owner, last) = (handler, stream)
                 end(on: loop)
+                let farewell = closing()
+                if !farewell.isEmpty, last?.waitingBytes == 0 { _ = last?.send(farewell, on: loop) }
                 // Bytes that wait show that the broker has stopped reading.
                 if last?.waitingBytes == 0 { last?.closeWhenSent(on: loop) } else { last?.close(on: loop) }
                 owner?.brokerReported(event, on: loop)
@@ -215,11 +270,15 @@ package final class BrokerConnection: BrokerLine, StreamHandler {
         let bytes = client.takeOutput()
         if !bytes.isEmpty, let stream {
             isSending = true
-            _ = stream.send(bytes, on: loop)
+            _ = stream.send(framed(bytes), on: loop)
             isSending = false
         }
         armTimer(on: loop)
     }
+
+    private func framed(_ bytes: [UInt8]) -> [UInt8] { webSocket?.frame(bytes) ?? bytes }
+
+    private func closing() -> [UInt8] { webSocket?.closing() ?? [] }
 
     private static func time(_ loop: isolated EventLoop) -> Int64 { Int64(loop.now / 1_000_000) }
 

@@ -298,7 +298,9 @@ package final class Services: ServiceEventReceiver {
                 runs: runs,
                 outbox: outbox,
                 approvals: approvals,
-                model: sessionModel
+                model: sessionModel,
+                models: models,
+                usage: usage
             )
             broker = BrokerService(settings, feed: feed, reader: eventReader, board: board, log: log)
         } else {

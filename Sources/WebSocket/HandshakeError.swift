@@ -12,6 +12,8 @@ package enum HandshakeError: Error, Equatable, Sendable {
     case wrongAccept
     /// The server chose an extension or subprotocol that was not offered.
     case notOffered(String)
+    /// The server did not agree to the subprotocol.
+    case notSpoken(String)
     case methodNotAllowed(String)
     case missingHost
     case missingKey

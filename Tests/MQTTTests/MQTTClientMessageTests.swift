@@ -31,11 +31,11 @@ struct MQTTClientMessageTests {
 
     @Test func `an identifier is not used again before its acknowledgement`() {
         var inFlight = MQTTInFlight()
-        #expect(inFlight.next(except: nil) == 1)
+        #expect(inFlight.next(except: []) == 1)
         inFlight.add(1, token: 7, now: 0)
         var seen: Set<UInt16> = []
         for round in 0..<70_000 {
-            let identifier = inFlight.next(except: 500)
+            let identifier = inFlight.next(except: [500])
             inFlight.add(identifier, token: 0, now: 0)
             seen.insert(identifier)
             if round >= 60 { _ = inFlight.remove(identifier, now: 0) }

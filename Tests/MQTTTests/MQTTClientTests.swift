@@ -83,6 +83,42 @@ struct MQTTClientTests {
         #expect(script.pass(seconds: 5).end?.cause == .timedOut(.packet))
     }
 
+    @Test(arguments: [MQTTVersion.v5, .v311])
+    func `what an earlier configuration subscribed to in a kept session is ended`(_ version: MQTTVersion) throws {
+        let settings = MQTTScript.settings(version) {
+            $0.subscriptions = [MQTTSubscription("a")]
+            $0.unwantedFilters = ["b", "c/#"]
+        }
+        for isKept in [true, false] {
+            var script = MQTTScript(settings)
+            _ = script.client.opened(now: script.now)
+            _ = script.sent()
+            _ = script.broker(.connack(MQTTConnack(isSessionPresent: isKept)))
+            let sent = script.sent()
+            let ended = sent.compactMap { packet -> MQTTUnsubscribe? in
+                if case .unsubscribe(let unsubscribe) = packet { unsubscribe } else { nil }
+            }
+            #expect(ended.map(\.filters) == (isKept ? [["b", "c/#"]] : []))
+            guard let ended = ended.first else { continue }
+            // Neither the subscription nor a message has its identifier.
+            #expect(
+                sent.contains { if case .subscribe(let one) = $0 { one.identifier != ended.identifier } else { false } }
+            )
+            _ = script.broker(.suback(MQTTSuback(2, [MQTTReason(1)])))
+            _ = try script.client.publish(MQTTMessage(topic: "t", payload: []), token: 1, now: script.now)
+            #expect(
+                script.sent().allSatisfy {
+                    if case .publish(let one) = $0 { one.identifier != ended.identifier } else { true }
+                }
+            )
+            var silent = script
+            #expect(silent.pass(seconds: 10).end?.cause == .timedOut(.unsuback))
+            let reasons = version == .v5 ? [MQTTReason(0x11), .notAuthorized] : []
+            #expect(script.broker(.unsuback(MQTTSuback(ended.identifier, reasons))).isEmpty)
+            #expect(script.broker(.unsuback(MQTTSuback(ended.identifier, reasons))).end?.cause == .broken(.wrongAnswer))
+        }
+    }
+
     @Test func `a takeover ends with its code, once`() {
         var script = MQTTScript.online()
         let properties = MQTTProperties([(.reasonString, .text(String(repeating: "é", count: 500)))])

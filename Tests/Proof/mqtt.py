@@ -22,7 +22,7 @@ import traceback
 
 import raw_mqtt
 from follower import cursor, place
-from harness import (DemoGateway, FaultyGateway, NotStarted, Serve, Tally, free_port, json_lines, options, scratch, until)
+from harness import (DemoGateway, FaultyGateway, NotStarted, Serve, Tally, free_port, json_lines, options, run_ladle, scratch, until)
 from raw_http import certificate, pin_of
 from raw_mqtt import CORRELATION, EXPIRY, RESPONSE, USER, Chain, Client, Mosquitto, Watcher, retained
 
@@ -291,6 +291,9 @@ def read_only():
     Client(broker.port).publish(f"{P}/send", "echo nobody hears")
     say(server, "a moment later")
     check(not entries(server, "echo nobody hears"), "a command for a scope that is gone is not done")
+    gone = broker.output.rpartition("UNSUBSCRIBE from one-ladle")[2]
+    check(all(f"{P}/{name}\n" in gone.split("UNSUBACK")[0] + "\n" for name in ("send", "send/+", "cmd/send")),
+          f"the subscriptions of a scope that is gone are ended: {gone[:300]}")
     # Its will.
     server.kill()
     began = time.monotonic()
@@ -314,7 +317,7 @@ def refused():
     server.process.send_signal(signal.SIGHUP)
     is_at(server, "online")
     # Configurations that cannot be.
-    for arguments, words in ((["--mqtt-url", "mqtt://user:pass@127.0.0.1:1"], "user"), (["--mqtt-url", "wss://127.0.0.1:1"], "mqtt"),
+    for arguments, words in ((["--mqtt-url", "mqtt://user:pass@127.0.0.1:1"], "user"), (["--mqtt-url", "wss://127.0.0.1:1/mqtt?token=x"], "path"), (["--mqtt-url", "ws://192.0.2.1"], "wss"),
                              (["--mqtt-url", "mqtt://192.0.2.1"], "mqtts"),
                              (["--mqtt-url", "mqtt://127.0.0.1:1", "--mqtt-scopes", "read,admin"], "scopes"),
                              (["--mqtt-url", "mqtt://127.0.0.1:1", "--mqtt-name", "a/#"], "mqtt.name")):
@@ -466,19 +469,29 @@ def sizes():
 
 def renamed():
     broker = Mosquitto()
+    watcher = Watcher(broker.port, "#")
     server = ladle(broker, "--mqtt-discovery").linked()
     is_at(server, "online")
     say(server, "one")
     until(lambda: f"{P}/reply" in retained(broker.port), what="retained topics")
     until(lambda: any(t.startswith("homeassistant/") for t in retained(broker.port)), what="a device")
     server.stop()
-    other = ladle(broker, "--mqtt-name", "pantry", state=server.state).linked()
+    other = ladle(broker, "--mqtt-name", "pantry", "--mqtt-discovery", state=server.state).linked()
     is_at(other, "online")
     until(lambda: "ladle/pantry/reply" in retained(broker.port), what="the new name")
     with contextlib.suppress(TimeoutError):
-        until(lambda: not any(t.startswith((f"{P}/", "homeassistant/")) for t in retained(broker.port)), 5, what="")
-    left = [topic for topic in retained(broker.port) if topic.startswith((f"{P}/", "homeassistant/"))]
+        until(lambda: not any(t.startswith(f"{P}/") for t in retained(broker.port)), 8, what="")
+    left = [topic for topic in retained(broker.port) if topic.startswith(f"{P}/")]
     check(not left, f"what the old name left is taken back: {left}")
+    told = ["device" if m.topic.endswith("/config") and b"ladle/pantry" in m.payload else "removal" for m in watcher.messages
+            if m.topic.endswith("/config") and b"ladle/pantry" in m.payload or m.topic.startswith(f"{P}/") and not m.payload]
+    check(told[:2] == ["device", "removal"], f"Home Assistant is told of the new topics before the old ones are empty: {told}")
+    other.stop()
+    other = ladle(broker, "--mqtt-name", "pantry", state=server.state).linked()
+    is_at(other, "online")
+    with contextlib.suppress(TimeoutError):
+        until(lambda: not any(t.startswith("homeassistant/") for t in retained(broker.port)), 8, what="")
+    check(not any(t.startswith("homeassistant/") for t in retained(broker.port)), "a device that is switched off goes")
     other.stop()
     other = ladle(broker, "--mqtt-name", "pantry", state=server.state, env={"LADLE_MQTT_RETAIN": "false"}).linked()
     is_at(other, "online")
@@ -505,6 +518,102 @@ def sessions():
     check(own and own[-1].json["key"] == "agent:main:kitchen" and own[-1].topic.count("/") == 3, f"its topic: {own[-1:]}")
     theirs = [m for m in watcher.messages if b"attic" in m.payload and not m.topic.startswith((f"{P}/cmd/", f"{P}/results"))]
     check(not theirs, f"no other session is published: {theirs[:2]}")
+
+
+def choices():
+    """Selects for the model and thinking level of a session that is named, and numbers of usage."""
+    gateway, broker = DemoGateway(), Mosquitto()
+    watcher = Watcher(broker.port, "#")
+    server = ladle(broker, "--mqtt-sessions", "agent:main:kitchen", "--mqtt-scopes", "read,send,control", "--mqtt-discovery", "--mqtt-usage",
+                   gateway=gateway.url).linked()
+    is_at(server, "online")
+    device = lambda: ([m.json["cmps"] for m in watcher.messages if m.topic.endswith("/config") and m.payload] or [{}])[-1]
+    selects = lambda: {key: one for key, one in device().items() if key.startswith("session_")}
+    topic = f"{P}/sessions/agent:main:kitchen"
+    check(not selects() and topic not in retained(broker.port), "nothing of a session that does not exist")
+    say(server, "mine")
+    until(lambda: len(selects()) == 2, 15, what=lambda: f"two selects; there are {list(device())}")
+    models = {one["id"] for one in server.json("GET", "/v1/models")[1]["models"]}
+    for key, one in selects().items():
+        member = key.rpartition("_")[2]
+        current = lambda: retained(broker.port)[topic].json[member]
+        until(lambda: current() in one["ops"], 8, what=lambda: f"{member}: {current()} is one of {one['ops']}")
+        check(member != "model" or models <= set(one["ops"]), f"the models of the API: {models} {one['ops']}")
+        other = next(option for option in one["ops"] if option != current())
+        command = one["cmd_tpl"].replace("{{ ", "").replace(" | to_json }}", "").replace("value", repr(other))
+        Client(broker.port).publish(one["cmd_t"], json.dumps(eval(command)))
+        until(lambda: current() == other, 10, what=lambda: f"{member} is {other} after {command}: {watcher.newest(f'{P}/results')}")
+    usage = until(lambda: (said := watcher.newest(f"{P}/usage")) and said.get("date") and said, 10, what="usage in numbers")
+    truth = server.json("GET", "/v1/usage")[1]
+    check(usage["tokens"] == truth["today"]["tokens"] and usage["costUsd"] == truth["today"].get("costUsd"), f"usage: {usage} {truth['today']}")
+    shares = [window.get("usedPercent") for provider in truth["providers"] for window in provider["windows"]]
+    check(usage["usedPercent"] == max((share for share in shares if share is not None), default=None), f"the limit that is reached first: {usage}")
+    check({"cost_today", "quota_used", "tokens_today"} <= set(device()), f"entities of usage: {list(device())}")
+    # The selects stay over a restart of everything: what is not known yet is not gone.
+    seen = len(watcher.messages)
+    server.kill()
+    server = server.again().linked()
+    is_at(server, "online")
+    until(lambda: any(m.topic.endswith("/config") for m in watcher.messages[seen:]), what="the device again")
+    until(lambda: len(selects()) == 2, 15, what="the selects again")
+    removed = [m for m in watcher.messages[seen:] if m.topic.endswith("/config") and any("stat_t" not in one and "cmd_t" not in one
+                                                                                        for one in m.json["cmps"].values())]
+    check(not removed, f"no entity goes at a restart: {[list(m.json['cmps']) for m in removed]}")
+    status, answer = server.json("DELETE", "/v1/sessions/agent:main:kitchen", headers={"If-Match": "*"})
+    check(status < 300, f"the session is deleted: {status} {answer}")
+    until(lambda: topic not in retained(broker.port), 10, what="the end of its topic")
+    until(lambda: selects() and all(set(one) == {"p"} for one in selects().values()), 10, what=lambda: f"the end of the selects: {selects()}")
+    left = [m.topic for m in watcher.messages if m.topic == topic and not m.payload or m.topic.endswith("/config") and b"session_" in m.payload]
+    check(left and left[-1] == topic, f"the selects go before their topic is empty: {left[-3:]}")
+
+
+def ask_doctor(server, url, *more):
+    """What `ladle doctor` says, with the settings of a Ladle beside the broker."""
+    return run_ladle("doctor", "--state", server.state, "--mqtt-url", url, "--mqtt-name", "kitchen", "--mqtt-username", "ladle",
+                     "--mqtt-password-file", f"{server.state}/broker-password", *more, timeout=60).stdout
+
+
+def web_sockets():
+    folder = scratch()
+    certificate(folder, "localhost")
+    for scheme, lines in (("ws", []), ("wss", [f"certfile {folder}/cert.pem", f"keyfile {folder}/key.pem"])):
+        port = free_port()
+        broker = Mosquitto(f"listener {port} 127.0.0.1", "protocol websockets", *lines, acl=RIGHTS)
+        watcher = Watcher(broker.port, "#")
+        trust = ["--mqtt-ca", f"{folder}/cert.pem"] if lines else []
+        server = ladle(port, *trust, "--mqtt-scopes", "read,send", scheme=scheme, host="localhost").linked()
+        said = is_at(server, "online")
+        check(said["broker"] == f"{scheme}://localhost:{port}/mqtt" and str(said["protocol"]) == "5", f"over {scheme}: {said}")
+        base = cursor(server)
+        state_is_whole(broker.port, server, f"over {scheme}")
+        Client(broker.port).publish(f"{P}/cmd/send", {"id": "one", "text": "echo " + "x" * 20_000})
+        check(result(watcher, "one")["status"] == 202, f"a command over {scheme}")
+        for number in range(3):
+            say(server, f"number {number}")
+        caught_up(server)
+        broker.kill()
+        is_at(server, "offline")
+        say(server, "meanwhile")
+        broker = broker.again()
+        until(lambda: watcher.is_connected, what="the subscriber")
+        caught_up(server)
+        said = ask_doctor(server, f"{scheme}://localhost:{port}", *trust)
+        check("came back from" in said, f"the doctor over {scheme}: {said}")
+        time.sleep(0.3)
+        Chain(P, watcher.messages).judge(tally, server, TYPES, base, f"a subscriber beside {scheme}", may_miss=100, may_repeat=64)
+        server.kill()
+        broker.kill()
+    # Servers that speak no MQTT there.
+    plain = Mosquitto()
+    server = ladle(plain, scheme="ws")
+    said = with_code(server, "MQTT_WEBSOCKET", 30)
+    check("mqtt.url" in said["hint"], f"a broker without WebSockets: {said}")
+    server.kill()
+    other = Serve(gateway=DemoGateway().url)
+    server = ladle(other.port, scheme="ws")
+    said = with_code(server, "MQTT_WEBSOCKET", 30)
+    check(re.search(r"answers 4\d\d", said["detail"]), f"an HTTP server: {said}")
+    server.kill()
 
 
 def approvals():
@@ -856,7 +965,7 @@ if not raw_mqtt.MOSQUITTO:
     tally.end()
 # They mostly wait.
 with concurrent.futures.ThreadPoolExecutor(3) as pool:
-    list(pool.map(scene, (everyday, deaths, takeover, read_only, old, secure, refused, denied, renamed, sizes, approvals, sessions)))
+    list(pool.map(scene, (everyday, deaths, takeover, read_only, old, secure, refused, denied, renamed, sizes, approvals, sessions, choices, web_sockets)))
 if OPTIONS.rounds:
     print(f"mqtt: seed {SEED}", flush=True)
     scene(loop)

@@ -2,6 +2,7 @@ import Basics
 import Broker
 import EventLoops
 import EventStream
+import Gateway
 import JSONBytes
 import MQTT
 import TestSupport
@@ -280,6 +281,7 @@ struct BrokerServiceTests {
             broker.forget()
             broker.kill(on: loop)
             try await bench.restart(without: { $0.broker?.discovery = nil }, on: loop)
+            try await bench.advance(3_000, on: loop)
             #expect(broker.texts(topic) == [""])
         }
     }
@@ -298,6 +300,123 @@ struct BrokerServiceTests {
             try await bench.advance(2_000, on: loop)
             #expect(broker.events.map(\.topic) == ["\(Self.root)/events/run.ended"])
             #expect(broker.last("\(Self.root)/reply")?.contains(#""short":"Other.""#) == true)
+        }
+    }
+
+    // MARK: What the gateway is asked for
+
+    private static let den = "agent:main:den"
+    private static let topic = "ladle/den/sessions/agent:main:den"
+    private static let device = "homeassistant/device/ladle_01234567/config"
+    private static let models = ok(#"{"models":[{"id":"m-1","provider":"p"},{"id":"m-2","provider":"p"}]}"#)
+
+    private static func list(_ rows: String) -> CallOutcome { ok("{\"sessions\":[\(rows)]}") }
+
+    private static let row =
+        #"{"key":"agent:main:den","sessionId":"s","modelProvider":"p","model":"m-1","thinkingLevel":"low","thinkingLevels":["off","low"]}"#
+
+    private static func choosing(_ broker: MemoryBroker) throws -> ServiceSettings {
+        try settings(broker) {
+            $0.discovery = "Ladle"
+            $0.scopes = [.read, .control]
+            $0.shownSessions = [den]
+        }
+    }
+
+    @Test func `a session's model and thinking level can be chosen once the gateway has told of them`() async throws {
+        let broker = MemoryBroker()
+        try await withServices(try Self.choosing(broker)) { bench, loop in
+            try await bench.advance(6_000, on: loop)
+            #expect(broker.last(Self.topic) == nil, "nothing is known of the session")
+            bench.gateway.next("models.list", Self.models, Self.models, Self.models)
+            bench.gateway.next("sessions.list", Self.list(Self.row), Self.list(Self.row), Self.list(Self.row))
+            try await bench.open(methods: ["models.list"], on: loop)
+            try await bench.advance(12_000, on: loop)
+            let payload = try #require(broker.last(Self.device))
+            #expect(payload.contains(#""ops":["p/m-1","p/m-2"]"#) && payload.contains(#""ops":["off","low"]"#))
+            #expect(broker.last(Self.topic)?.contains(#""model":"p/m-1","thinking":"low""#) == true)
+            // A Ladle that does not know yet takes no entity away.
+            broker.forget()
+            broker.kill(on: loop)
+            try await bench.restart(on: loop)
+            try await bench.advance(3_000, on: loop)
+            let again = try #require(broker.last(Self.device))
+            #expect(!again.contains("session_"), "\(again)")
+        }
+    }
+
+    @Test func `a deleted session's topic is emptied, and its entities go`() async throws {
+        let broker = MemoryBroker()
+        try await withServices(try Self.choosing(broker)) { bench, loop in
+            bench.gateway.next("models.list", Self.models)
+            bench.gateway.next("sessions.list", Self.list(Self.row), Self.list(""), Self.list(""), Self.list(""))
+            try await bench.open(methods: ["models.list"], on: loop)
+            try await bench.advance(12_000, on: loop)
+            #expect(broker.last(Self.topic)?.isEmpty == false)
+            broker.forget()
+            bench.services.sessionModel.read(refresh: true, on: loop) { _ in }
+            try await bench.advance(12_000, on: loop)
+            #expect(broker.texts(Self.topic) == [""])
+            #expect(broker.last(Self.device)?.contains(#"_model":{"p":"select"}"#) == true)
+            let order = broker.published.map(\.topic).filter { [Self.topic, Self.device].contains($0) }
+            #expect(order.first == Self.device, "Home Assistant is told first: \(order)")
+        }
+    }
+
+    @Test func `usage is published in numbers, as far as it is known`() async throws {
+        let broker = MemoryBroker()
+        let settings = try Self.settings(broker) {
+            $0.discovery = "Ladle"
+            $0.showsUsage = true
+        }
+        try await withServices(settings) { bench, loop in
+            try await bench.advance(1_000, on: loop)
+            #expect(broker.last("\(Self.root)/usage")?.contains(#""tokens":null"#) == true)
+            #expect(broker.last(Self.device)?.contains("quota_used") == true)
+            bench.gateway.next(
+                "usage.status",
+                ok(
+                    #"{"providers":[{"provider":"a","windows":[{"label":"Week","usedPercent":63.4},{"label":"5h","usedPercent":71.6}]}]}"#
+                )
+            )
+            try await bench.open(methods: ["usage.status"], on: loop)
+            try await bench.advance(70_000, on: loop)
+            #expect(broker.last("\(Self.root)/usage")?.contains(#""usedPercent":71.6"#) == true)
+        }
+    }
+
+    @Test func `another name is told to Home Assistant before the old topics are emptied`() async throws {
+        let broker = MemoryBroker()
+        try await withServices(try Self.settings(broker) { $0.discovery = "Ladle" }) { bench, loop in
+            try await bench.open(on: loop)
+            broker.forget()
+            broker.kill(on: loop)
+            let topics = try BrokerTopics(prefix: "ladle", name: "attic")
+            try await bench.restart(without: { $0.broker?.topics = topics }, on: loop)
+            #expect(broker.texts("\(Self.root)/reply").isEmpty)
+            #expect(broker.last(Self.device)?.contains("ladle/attic/") == true)
+            try await bench.advance(3_000, on: loop)
+            #expect(broker.texts("\(Self.root)/reply") == [""])
+            #expect(broker.last("ladle/attic/reply")?.isEmpty == false)
+        }
+    }
+
+    @Test func `over 3_1_1 a message that is too large ends the session, and not every connection`() async throws {
+        let broker = MemoryBroker()
+        try await withServices(
+            try Self.settings(broker) {
+                $0.version = .v311
+                $0.scopes = [.read, .send]
+            }
+        ) { bench, loop in
+            try await bench.settle(on: loop)
+            let large = MQTTMessage(topic: "\(Self.root)/send", payload: [UInt8](repeating: 0x61, count: 2 << 20))
+            broker.deliver(large, on: loop)
+            try await bench.advance(2_000, on: loop)
+            #expect(broker.connects.map(\.isCleanStart) == [false, true])
+            broker.kill(on: loop)
+            try await bench.advance(3_000, on: loop)
+            #expect(broker.connects.last?.isCleanStart == false)
         }
     }
 }

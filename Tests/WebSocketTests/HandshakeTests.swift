@@ -99,6 +99,21 @@ struct HandshakeTests {
         #expect(throws: test.error, "\(test.name)") { _ = try client.receive(test.bytes.span) }
     }
 
+    @Test func `a subprotocol is offered, and the server has to agree`() throws {
+        func client() -> ClientHandshake {
+            ClientHandshake(host: "h", path: "/mqtt", subprotocol: "mqtt", userAgent: "u", nonce: Self.nonce)
+        }
+        #expect(String(decoding: client().request, as: UTF8.self).contains("\r\nSec-WebSocket-Protocol: mqtt\r\n"))
+        var agreed = client()
+        let answer = Self.answer(["Sec-WebSocket-Protocol: mqtt"])
+        #expect(try agreed.receive(answer.span) == answer.count)
+        for other in [[], ["Sec-WebSocket-Protocol: stomp"]] {
+            var refused = client()
+            let answer = Self.answer(other)
+            #expect(throws: HandshakeError.notSpoken("mqtt")) { _ = try refused.receive(answer.span) }
+        }
+    }
+
     static let requests: [(String, HandshakeError)] = [
         ("POST / HTTP/1.1\r\nHost: a", .methodNotAllowed("POST")),
         ("GET / HTTP/1.1", .missingHost),

@@ -77,7 +77,10 @@ extension ConfigurationKey {
     // MARK: MQTT
 
     package static let mqttURL = ConfigurationKey("mqtt.url", .text)
-        .means("MQTT broker to publish to: mqtt://HOST[:1883] or mqtts://HOST[:8883]. Without it there is no MQTT")
+        .means(
+            "MQTT broker to publish to: mqtt://HOST[:1883], mqtts://HOST[:8883], or over a WebSocket ws:// or wss://HOST[:443][/mqtt]. "
+                + "Without it there is no MQTT"
+        )
     package static let mqttUsername = ConfigurationKey("mqtt.username", .text)
         .means("Name under which Ladle signs in at the broker")
     package static let mqttPasswordFile = ConfigurationKey("mqtt.passwordFile", .secretFile)
@@ -88,7 +91,7 @@ extension ConfigurationKey {
         .means("Certificate with which Ladle shows the broker who it is, PEM; needs mqtt.key")
     package static let mqttKey = ConfigurationKey("mqtt.key", .secretFile).means("Private key of mqtt.cert, PEM")
     package static let mqttPin = ConfigurationKey("mqtt.pin", .text)
-        .means("SHA-256 of the broker's certificate in hexadecimal; only with mqtts://")
+        .means("SHA-256 of the broker's certificate in hexadecimal; only with mqtts:// or wss://")
     package static let mqttClientID = ConfigurationKey("mqtt.clientId", .text)
         .means("Client id at the broker, at most 64 characters. Default ladle and 16 digits of this installation")
     package static let mqttPrefix = ConfigurationKey("mqtt.prefix", .text, default: "ladle")
@@ -115,6 +118,10 @@ extension ConfigurationKey {
         )
     package static let mqttRetain = ConfigurationKey("mqtt.retain", .bool, default: "true")
         .means("Let the broker keep the state topics for whoever comes later")
+    package static let mqttUsage = ConfigurationKey("mqtt.usage", .bool, default: "false")
+        .means(
+            "Publish how much of the subscriptions is used, and today's tokens and cost; the gateway is asked every five minutes"
+        )
     package static let mqttDiscovery = ConfigurationKey("mqtt.discovery", .bool, default: "false")
         .means("Show a device in Home Assistant by itself")
     package static let mqttDiscoveryPrefix = ConfigurationKey("mqtt.discoveryPrefix", .text, default: "homeassistant")
@@ -471,7 +478,7 @@ extension ConfigurationKey {
         gatewayClientName, approvalsLinks, nodesAllow, openAIEnabled, openAIActivity, openAIThinking, openAISessions,
         openAIAnyModel, openAIOnDisconnect,
         mqttURL, mqttUsername, mqttPasswordFile, mqttCA, mqttCertificate, mqttKey, mqttPin, mqttClientID, mqttPrefix,
-        mqttName, mqttVersion, mqttScopes, mqttSessions, mqttEvents, mqttText, mqttRetain, mqttDiscovery,
+        mqttName, mqttVersion, mqttScopes, mqttSessions, mqttEvents, mqttText, mqttRetain, mqttUsage, mqttDiscovery,
         mqttDiscoveryPrefix, mqttDiscoveryName, mqttKeepAlive, mqttSessionExpiry, mqttWindow, mqttResponsePrefix,
         mqttMaxAge,
         notificationsSinks, notificationsAllowHosts, notificationsPublicURL, listen,

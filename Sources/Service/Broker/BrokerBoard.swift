@@ -16,6 +16,8 @@ final class BrokerBoard {
     private let outbox: OutboxService
     private let approvals: ApprovalService
     private let model: SessionModel
+    private let models: ModelService
+    private let usage: UsageService
 
     private var activity: BrokerActivity?
     private var reply: BrokerReply?
@@ -24,6 +26,12 @@ final class BrokerBoard {
     /// Runs that have ended and whose event is still on its way to the disk.
     private var ended: [String: Run] = [:]
     private static let mostEnded = 64
+    private var spent: (figures: BrokerUsage, at: UInt64)?
+    /// The names of the models that a session can have; nil before the gateway has told.
+    private var modelNames: [String]?
+    private static let usageNs: UInt64 = 60_000_000_000
+    /// An older answer about subscriptions says little about now.
+    private static let longestUsageAgeMs: UInt64 = 3_600_000
     /// For as long as there is no link to the gateway.
     var sawApprovals = false
     /// Approvals that were seen to wait.
@@ -35,10 +43,12 @@ final class BrokerBoard {
         runs: RunService,
         outbox: OutboxService,
         approvals: ApprovalService,
-        model: SessionModel
+        model: SessionModel,
+        models: ModelService,
+        usage: UsageService
     ) {
         (self.settings, self.gateway, self.runs, self.outbox) = (settings, gateway, runs, outbox)
-        (self.approvals, self.model) = (approvals, model)
+        (self.approvals, self.model, self.models, self.usage) = (approvals, model, models, usage)
     }
 
     private func mayShow(_ session: String?) -> Bool {
@@ -59,7 +69,11 @@ final class BrokerBoard {
             (names.outbox, entries(on: loop).payload),
         ]
         if seesApprovals { list.append((names.approvals, pendingApprovals)) }
-        for session in settings.shownSessions { list.append((names.session(session), shown(session).payload)) }
+        if settings.showsUsage { list.append((names.usage, newestUsage(on: loop).payload)) }
+        // Before the first list nothing is known of a session, and the broker keeps what it has.
+        for session in settings.shownSessions where model.wasListed || model[session] != nil {
+            list.append((names.session(session), isGone(session) ? BrokerSession.deleted : shown(session).payload))
+        }
         return list
     }
 
@@ -119,16 +133,99 @@ final class BrokerBoard {
 
     private func shown(_ session: String) -> BrokerSession {
         let active = runs.runs(activeOnly: true, session: session)
-        let info = model.info(named: SessionKey(canonical: session))
+        let info = model[session]
         return BrokerSession(
             key: session,
             label: model.title(of: session),
             active: !active.isEmpty,
             headline: active.isEmpty ? nil : ActivityView(active).headline,
             lastReplyAt: repliedAt[session],
-            model: info.model,
-            thinking: info.thinking
+            model: info.flatMap(modelName),
+            thinking: info?.thinking
         )
+    }
+
+    /// The name that lists of models have.
+    private func modelName(_ info: SessionInfo) -> String? {
+        guard let model = info.model, let provider = info.provider, !model.hasPrefix(provider + "/") else {
+            return info.model
+        }
+        return "\(provider)/\(model)"
+    }
+
+    /// Whether the gateway's whole list does not have the session.
+    private func isGone(_ session: String) -> Bool {
+        model.wasListed && model[session] == nil && model.sessions.count < SessionModel.mostSessions
+    }
+
+    // MARK: What the gateway is asked for
+
+    /// Asks for what comes without an event. The services answer from memory most of the time.
+    func ask(on loop: isolated EventLoop) {
+        if !settings.shownSessions.isEmpty, !model.wasListed, gateway.isOnline { model.read(on: loop) { _ in } }
+        if settings.showsUsage { usage.glanced(on: loop) }
+        guard offersChoices, gateway.isOnline, models.isSupported else { return }
+        models.read(nil, on: loop) { [weak self] result in
+            guard case .success(let answer) = result else { return }
+            self?.modelNames = answer.value.filter { $0.isAvailable != false }.map(\.id)
+        }
+    }
+
+    private var offersChoices: Bool {
+        settings.discovery != nil && settings.scopes.contains(.control) && !settings.shownSessions.isEmpty
+    }
+
+    /// The sessions whose model and thinking level can be chosen, and those of which that is not known yet.
+    var choices: (known: [BrokerDiscovery.Session], unknown: [String]) {
+        guard offersChoices else { return ([], []) }
+        var (known, unknown): ([BrokerDiscovery.Session], [String]) = ([], [])
+        for session in settings.shownSessions where !isGone(session) {
+            guard let info = model[session], let modelNames else {
+                unknown.append(session)
+                continue
+            }
+            let choice = BrokerDiscovery.Session(
+                key: session,
+                label: model.title(of: session) ?? session,
+                models: Self.options(modelNames, modelName(info)),
+                thinkingLevels: Self.options(info.thinkingLevels, info.thinking)
+            )
+            known.append(choice)
+        }
+        return (known, unknown)
+    }
+
+    /// Home Assistant shows only a state that is among the options.
+    private static func options(_ offered: [String], _ current: String?) -> [String] {
+        guard let current, !offered.isEmpty, !offered.contains(current) else { return offered }
+        return [current] + offered
+    }
+
+    /// At most once a minute, unless nothing was known.
+    private func newestUsage(on loop: isolated EventLoop) -> BrokerUsage {
+        if let spent, loop.now - spent.at < Self.usageNs, spent.figures.date != nil { return spent.figures }
+        let answer = usage.latest(on: loop)
+        let isRecent = answer.ageMs.map { $0 < Self.longestUsageAgeMs } ?? false
+        let figures = BrokerUsage(
+            date: answer.today?.date.iso,
+            tokens: answer.today?.figures.tokens,
+            costUSD: answer.today.flatMap { $0.figures.knownCost },
+            costIsLowerBound: answer.today.map { $0.figures.unpriced > 0 || !$0.isComplete } ?? false,
+            windows: !isRecent
+                ? []
+                : answer.providers.flatMap { provider in
+                    provider.windows.map { window in
+                        BrokerUsage.Window(
+                            provider: provider.name,
+                            name: window.name,
+                            usedPercent: window.percent(now: answer.now),
+                            resetsAt: window.resetsAt
+                        )
+                    }
+                }
+        )
+        spent = (figures, loop.now)
+        return figures
     }
 
     // MARK: Changes

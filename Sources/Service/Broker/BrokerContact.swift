@@ -55,6 +55,8 @@ final class BrokerContact: BrokerConnectionHandler {
     private var silentCloses = 0
     private var version311Until: UInt64 = 0
     private var version = MQTTVersion.v5
+    /// The broker's session begins with a message that ends each connection.
+    private var dropsSession = false
     private(set) var connections: UInt64 = 0
 
     /// - Parameter farewell: what the broker publishes when Ladle is gone.
@@ -146,14 +148,8 @@ final class BrokerContact: BrokerConnectionHandler {
         case .success(let secrets):
             number += 1
             version = settings.version ?? (loop.now < version311Until ? .v311 : .v5)
-            let target = BrokerTarget(
-                host: settings.address.host,
-                port: settings.address.port,
-                trust: secrets.trust,
-                identity: secrets.identity
-            )
             let client = MQTTClient(clientSettings(secrets), connection: number)
-            let connection = settings.connect(target, client, self)
+            let connection = settings.connect(settings.target(secrets), client, self)
             self.connection = connection
             connection.open(on: loop)
         }
@@ -169,11 +165,13 @@ final class BrokerContact: BrokerConnectionHandler {
         client.sessionExpirySeconds =
             settings.sessionExpirySeconds
             ?? (takesCommands ? Self.commandExpirySeconds : Self.ordinaryExpirySeconds)
-        client.isCleanStart = version == .v311 && !takesCommands
+        client.isCleanStart = (version == .v311 && !takesCommands) || dropsSession
         client.will = MQTTWill(farewell, delaySeconds: Self.willDelaySeconds)
         client.window = settings.window
         client.userProperties = [MQTTUserProperty("ladle", settings.release)]
-        client.subscriptions = settings.topics.filters(settings.scopes, isDiscovering: settings.discovery != nil).map {
+        let isDiscovering = settings.discovery != nil
+        client.unwantedFilters = settings.topics.unwantedFilters(settings.scopes, isDiscovering: isDiscovering)
+        client.subscriptions = settings.topics.filters(settings.scopes, isDiscovering: isDiscovering).map {
             MQTTSubscription(
                 $0,
                 noLocal: $0 != settings.topics.discoveryStatus,
@@ -191,7 +189,7 @@ final class BrokerContact: BrokerConnectionHandler {
         case .connected:
             connections += 1
             linkedAt = loop.now
-            silentCloses = 0
+            (silentCloses, dropsSession) = (0, false)
             condition.version = version == .v5 ? "5" : "3.1.1"
             show(.online, nil, nil, nil, on: loop)
             if let limits = connection?.limits { tell(limits, on: loop) }
@@ -235,6 +233,10 @@ final class BrokerContact: BrokerConnectionHandler {
 
     func brokerUnreachable(_ failure: BrokerConnection.Failure, on loop: isolated EventLoop) {
         connection = nil
+        if linkedAt != nil {
+            linkedAt = nil
+            owner?.unlinked(on: loop)
+        }
         failed(BrokerFault(failure), on: loop)
     }
 
@@ -258,6 +260,11 @@ final class BrokerContact: BrokerConnectionHandler {
             retryMs = Self.firstRetryMs
             log.info("mqtt.version", ["broker": .string(condition.broker), "version": "3.1.1"])
             return open(on: loop)
+        }
+        // 3.1.1 cannot tell the broker how much Ladle takes, so the same message would come again and again.
+        if version == .v311, case .broken(.packetTooLarge) = end.cause {
+            dropsSession = true
+            fault = .tooLargeForUs
         }
         // It closes connections of either version, so its silence says nothing about 5.
         if version == .v311, end.cause == .closed, !end.wasConnected { version311Until = 0 }

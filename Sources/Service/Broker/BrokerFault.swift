@@ -44,6 +44,13 @@ struct BrokerFault: Equatable {
         retry: .afterTakeover
     )
 
+    /// MQTT 3.1.1 only. The session goes, with all that the broker kept for Ladle in it.
+    static let tooLargeForUs = BrokerFault(
+        "MQTT_MESSAGE_TOO_LARGE",
+        "The broker has a message for Ladle of more than 1 MiB. Ladle begins a new session, without the messages that the broker kept.",
+        hint: "send at most 64 KiB of text, or mqtt.version=5 where the broker knows it"
+    )
+
     init(_ failure: BrokerConnection.Failure) {
         switch failure {
         case .network(let reason):
@@ -65,6 +72,12 @@ struct BrokerFault: Equatable {
                 hint: hint,
                 state: .refused,
                 retry: .late
+            )
+        case .webSocket(let reason):
+            self.init(
+                "MQTT_WEBSOCKET",
+                "There is no WebSocket with the broker: \(reason).",
+                hint: "check port and path of mqtt.url, and that the broker has a listener for WebSockets there"
             )
         }
     }
@@ -134,6 +147,7 @@ struct BrokerFault: Equatable {
                 switch wait {
                 case .connack: "the connection"
                 case .suback: "the subscription"
+                case .unsuback: "the end of a subscription"
                 case .ping: "a ping"
                 case .packet: "the rest of a packet"
                 }

@@ -25,78 +25,31 @@ package final class BrokerService: ServiceEventReceiver, BrokerContactOwner, Bro
         package var lag = 0
     }
 
-    /// A message that the broker has not acknowledged.
-    private struct Pending {
-        let topic: String
-        /// Stands for a large event that the broker turns out not to take.
-        let stub: [UInt8]?
-    }
-
-    /// A message that waits for room.
-    private struct Waiting {
-        var message: MQTTMessage
-        let until: Timestamp
-
-        init(_ message: MQTTMessage, on loop: isolated EventLoop) {
-            self.message = message
-            until = loop.wallClock.adding(milliseconds: Int64(message.expirySeconds ?? 0) * 1000)
-        }
-    }
-
-    private static let space = "mqtt"
-    private static let keptName = "retained"
     /// Home automation keeps each change of a state for days, so there is at most one a second.
     private static let boardMs: Int64 = 1_000
     private static let lookMs: Int64 = 5_000
-    private static let homeMs: Int64 = 2_000
-    private static let deniedNs: UInt64 = 600_000_000_000
-    private static let mostDenied = 64
-    /// Bytes of results and moments that wait.
-    private static let mostWaitingBytes = 1 << 20
     private static let momentSeconds: UInt32 = 300
     private static let resultSeconds: UInt32 = 600
-    private static let eventSeconds: UInt32 = 7 * 86_400
-    /// No broker is known that takes less.
-    private static let smallEvent = 4 << 10
-    /// Marks tokens that are no sequence numbers of events.
-    private static let ownToken: UInt64 = 1 << 63
 
     package let settings: BrokerSettings
     private let feed: EventFeed
     private let board: BrokerBoard
     private let contact: BrokerContact
+    private let sender: BrokerSender
+    private let shelf: BrokerShelf
     private let publisher: BrokerPublisher?
     package weak var commands: (any BrokerCommandTaker)?
-
-    /// The values that the broker has, by topic.
-    private var shown: [String: [UInt8]] = [:]
     private var boardTimer: TimerID?
     private var lookTimer: TimerID?
-    /// The broker had no room for all of the board.
-    private var isBoardOpen = false
-    private var startedAt = Timestamp(milliseconds: 0)
-    private var lastToken: UInt64 = 0
-    private var unacknowledged: [UInt64: Pending] = [:]
-    /// Topics that the broker does not let Ladle write to, and until when they are left out.
-    private var denied: [String: UInt64] = [:]
-    /// Results and moments, the oldest first, and before them what a new connection begins with.
-    private var waiting: ArraySlice<Waiting> = []
-    private var waitingBytes = 0
-    /// Keys of the entities that Home Assistant was told of, by this process and earlier ones.
-    private var announced: Set<String> = []
-    /// Topics of which the broker keeps a value, also of other settings.
-    private var kept: Set<String> = []
     private var isStopped = false
-    private var tallies = Counters()
 
     init(_ settings: BrokerSettings, feed: EventFeed, reader: EventReader, board: BrokerBoard, log: Log) {
         (self.settings, self.feed, self.board) = (settings, feed, board)
-        let farewell = Self.retained(
-            settings.topics.status,
-            BrokerStatus.offline(version: settings.release).payload,
-            settings
-        )
+        let offline = BrokerStatus.offline(version: settings.release).payload
+        let farewell = MQTTMessage.state(settings.topics.status, offline, retain: settings.retains)
         contact = BrokerContact(settings, farewell: farewell, log: log)
+        sender = BrokerSender(settings.topics, contact)
+        shelf = BrokerShelf(settings, feed: feed, board: board, contact: contact, sender: sender)
         publisher = settings.events.map { filter in
             BrokerPublisher(reader, feed: feed, filter: filter, sessions: settings.sessions, name: settings.place)
         }
@@ -109,7 +62,7 @@ package final class BrokerService: ServiceEventReceiver, BrokerContactOwner, Bro
     }
 
     package var counters: Counters {
-        var counters = tallies
+        var counters = sender.tallies
         counters.connections = contact.connections
         counters.lag = publisher?.lagEvents ?? 0
         return counters
@@ -119,31 +72,26 @@ package final class BrokerService: ServiceEventReceiver, BrokerContactOwner, Bro
 
     /// Connects once the disk has told what the broker has.
     func start(on loop: isolated EventLoop) {
-        startedAt = loop.wallClock
-        contact.condition.since = startedAt
+        contact.condition.since = loop.wallClock
         contact.owner = self
         publisher?.owner = self
-        let place = settings.discoveryPlace
+        let (space, place, kept) = (BrokerShelf.space, settings.discoveryPlace, BrokerShelf.keptName)
         feed.readSaved("mqtt", on: loop) { tables in
             (
-                try tables.values.get(space: Self.space, name: place)?.bytes,
-                try tables.values.get(space: Self.space, name: Self.keptName)?.bytes,
+                BrokerShelf.Memory(
+                    announced: try tables.values.get(space: space, name: place)?.bytes,
+                    kept: try tables.values.get(space: space, name: kept)?.bytes
+                ),
                 try RunArchive.lastReply(in: tables)
             )
         } failed: { _ in
-        } completion: { [weak self] (keys, kept, reply) in
+        } completion: { [weak self] (memory, reply) in
             guard let self else { return }
-            self.announced = Self.names(keys)
-            self.kept = Self.names(kept)
-            self.board.sawApprovals = self.announced.contains("approvals")
+            self.shelf.load(memory, on: loop)
             if let reply { self.board.load(reply) }
             guard let publisher = self.publisher else { return self.contact.open(on: loop) }
             publisher.load(on: loop) { self.contact.open(on: loop) }
         }
-    }
-
-    private static func names(_ bytes: [UInt8]?) -> Set<String> {
-        Set(String(decoding: bytes ?? [], as: UTF8.self).split(separator: "\n").map(String.init))
     }
 
     /// Secrets may have changed.
@@ -155,6 +103,30 @@ package final class BrokerService: ServiceEventReceiver, BrokerContactOwner, Bro
         isStopped = true
         publisher?.save(on: loop)
         contact.stop(on: loop)
+    }
+
+    // MARK: The connection
+
+    func linked(on loop: isolated EventLoop) {
+        sender.linked()
+        shelf.begin(on: loop)
+        publisher?.connected(on: loop)
+        look(on: loop)
+    }
+
+    func unlinked(on loop: isolated EventLoop) {
+        sender.unlinked()
+        publisher?.disconnected(on: loop)
+    }
+
+    func hasRoom(on loop: isolated EventLoop) {
+        sender.flush(on: loop)
+        shelf.hasRoom(on: loop)
+        publisher?.proceed(on: loop)
+    }
+
+    func acknowledged(_ token: UInt64, _ reason: MQTTReason, on loop: isolated EventLoop) {
+        if let event = sender.acknowledged(token, reason, on: loop) { publisher?.ended(event, on: loop) }
     }
 
     // MARK: What happens
@@ -182,337 +154,43 @@ package final class BrokerService: ServiceEventReceiver, BrokerContactOwner, Bro
             changed(on: loop)
         case .linkOpened:
             board.loadApprovals(on: loop)
-            announceChanges(on: loop)
+            board.ask(on: loop)
             changed(on: loop)
         case .entryAccepted, .sessionsListed, .runBegan: changed(on: loop)
         default: break
         }
     }
 
-    func linked(on loop: isolated EventLoop) {
-        (unacknowledged, denied) = ([:], [:])
-        begin(on: loop)
-        publisher?.connected(on: loop)
-        look(on: loop)
-    }
-
-    /// Some states settle without an event: lists that the gateway is asked for, what ends with time alone.
-    private func look(on loop: isolated EventLoop) {
-        guard lookTimer == nil, contact.isLinked else { return }
-        lookTimer = loop.after(milliseconds: Self.lookMs) { [weak self] in
-            guard let self else { return }
-            self.lookTimer = nil
-            self.showBoard(on: loop)
-            self.look(on: loop)
-        }
-    }
-
-    func unlinked(on loop: isolated EventLoop) {
-        unacknowledged = [:]
-        publisher?.disconnected(on: loop)
-    }
-
-    func hasRoom(on loop: isolated EventLoop) {
-        flush(on: loop)
-        if isBoardOpen { showBoard(on: loop) }
-        publisher?.proceed(on: loop)
-    }
-
-    func acknowledged(_ token: UInt64, _ reason: MQTTReason, on loop: isolated EventLoop) {
-        guard let pending = unacknowledged.removeValue(forKey: token) else { return }
-        if !reason.isFailure {
-            tallies.acknowledged += 1
-        } else if reason.kind == .quota || reason.kind == .unavailable {
-            // The event is published again over the next connection.
-            let detail = "The broker takes no more messages for the moment (\(reason.words))."
-            return contact.giveUp(BrokerFault("MQTT_BUSY", detail), on: loop)
-        } else if reason.kind == .tooLarge, let stub = pending.stub {
-            say(Self.message(pending.topic, stub, seconds: Self.eventSeconds), on: loop)
-            flush(on: loop)
-        } else {
-            refused(pending.topic, reason, on: loop)
-        }
-        if token & Self.ownToken == 0 { publisher?.ended(token, on: loop) }
-    }
-
-    /// The message is over: it would be refused again.
-    private func refused(_ topic: String, _ reason: MQTTReason, on loop: isolated EventLoop) {
-        tallies.refused += 1
-        let isDenied = reason.kind == .authentication
-        if isDenied, denied.count < Self.mostDenied { denied[topic] = loop.now + Self.deniedNs }
-        contact.degrade(
-            isDenied ? "MQTT_PUBLISH_DENIED" : "MQTT_PUBLISH_REFUSED",
-            isDenied
-                ? "The broker does not let Ladle write to \(topic) (\(reason.words)). Messages for it are left out for ten minutes."
-                : "The broker did not take a message for \(topic) (\(reason.words)).",
-            hint: "give Ladle's user the right to write below \(settings.topics.root)/ at the broker",
-            on: loop
-        )
-    }
-
-    private func isDenied(_ topic: String, on loop: isolated EventLoop) -> Bool {
-        guard let until = denied[topic] else { return false }
-        if until > loop.now { return true }
-        denied[topic] = nil
-        if denied.isEmpty { contact.recover(on: loop) }
-        return false
-    }
-
-    func received(_ delivery: MQTTDelivery, on loop: isolated EventLoop) {
-        if delivery.message.topic == settings.topics.discoveryStatus {
-            if let id = delivery.id { contact.acknowledge(id, .success, on: loop) }
-            guard delivery.message.payload == Array("online".utf8) else { return }
-            // Home Assistant has started. Devices that all answer at once would flood it.
-            loop.after(milliseconds: .random(in: 1_000...5_000)) { [weak self] in self?.begin(on: loop) }
-            return
-        }
-        if let commands { return commands.take(delivery, on: loop) }
-        if let id = delivery.id { acknowledge(id, .unspecified, on: loop) }
-    }
-
-    // MARK: Commands
-
-    package func acknowledge(_ delivery: MQTTDelivery.ID, _ reason: MQTTReason, on loop: isolated EventLoop) {
-        contact.acknowledge(delivery, reason, on: loop)
-    }
-
-    /// A message could not be written to disk, so it is not acknowledged.
-    package func couldNotKeep(on loop: isolated EventLoop) {
-        let detail = "A message could not be written to disk. The broker keeps it until the next connection."
-        flush(on: loop)
-        contact.giveUp(BrokerFault("MQTT_NOT_KEPT", detail, hint: "ladle doctor"), on: loop)
-    }
-
-    package func answer(_ address: ResultAddress, _ payload: [UInt8], on loop: isolated EventLoop) {
-        var message = Self.message(address.topic, payload, seconds: Self.resultSeconds)
-        message.correlationData = address.correlation
-        enqueue(message, on: loop)
-    }
-
-    // MARK: State
-
-    /// Publishes that Ladle is there, the device, and all state: a broker may have kept nothing, or something old.
-    private func begin(on loop: isolated EventLoop) {
-        guard contact.isLinked else { return }
-        shown = [:]
-        // Each is put before what waits already, so the last comes first: removals, the device, and that Ladle is there.
-        sayStatus(on: loop)
-        announce(on: loop)
-        tidy(on: loop)
-        flush(on: loop)
-        showBoard(on: loop)
-        showAgain(on: loop)
-    }
-
-    private func sayStatus(on loop: isolated EventLoop) {
-        let status = BrokerStatus.online(version: settings.release, since: startedAt)
-        say(Self.retained(settings.topics.status, status.payload, settings), on: loop)
-        note(kept: settings.topics.status, on: loop)
-    }
-
-    /// A broker that keeps nothing gives Home Assistant only what comes after it has read of the device.
-    private func showAgain(on loop: isolated EventLoop) {
-        guard settings.discovery != nil, !settings.retains || !contact.keepsMessages else { return }
-        loop.after(milliseconds: Self.homeMs) { [weak self] in
-            guard let self, self.contact.isLinked else { return }
-            self.shown = [:]
-            self.sayStatus(on: loop)
-            self.flush(on: loop)
-            self.showBoard(on: loop)
-        }
-    }
-
-    /// Tells Home Assistant of the device.
-    private func announce(on loop: isolated EventLoop) {
-        guard let name = settings.discovery else { return }
-        let discovery = BrokerDiscovery(
-            BrokerDiscovery.Settings(
-                id: settings.deviceID,
-                name: name,
-                version: settings.release,
-                topics: settings.topics,
-                scopes: settings.scopes,
-                session: settings.messageSession,
-                text: settings.text,
-                hasApprovals: board.seesApprovals
-            )
-        )
-        let keys = Set(discovery.keys)
-        say(Self.retained(discovery.topic, discovery.payload(tombstones: Array(announced)), settings), on: loop)
-        note(kept: discovery.topic, on: loop)
-        guard announced != keys else { return }
-        announced = keys
-        save(keys, as: settings.discoveryPlace, on: loop)
-    }
-
-    /// Another scope of the link gives the device other entities.
-    private func announceChanges(on loop: isolated EventLoop) {
-        guard settings.discovery != nil, contact.isLinked, announced.contains("approvals") != board.seesApprovals else {
-            return
-        }
-        announce(on: loop)
-        flush(on: loop)
-    }
-
-    /// The broker keeps a value of this topic. Ladle remembers it, to take it back once the topic has another name.
-    private func note(kept topic: String, on loop: isolated EventLoop) {
-        guard settings.retains, kept.insert(topic).inserted else { return }
-        save(kept, as: Self.keptName, on: loop)
-    }
-
-    /// Empties topics that other settings had filled.
-    private func tidy(on loop: isolated EventLoop) {
-        let wanted = settings.retains ? Set(ownTopics) : []
-        let gone = kept.subtracting(wanted)
-        guard !gone.isEmpty else { return }
-        // The last comes first: Home Assistant forgets the device before its topics are empty.
-        let device = settings.topics.discovery(settings.deviceID)
-        for topic in gone.sorted(by: { ($0 == device ? 1 : 0, $0) < ($1 == device ? 1 : 0, $1) }) {
-            say(MQTTMessage(topic: topic, payload: [], retain: true), on: loop)
-        }
-        kept.formIntersection(wanted)
-        save(kept, as: Self.keptName, on: loop)
-    }
-
-    private var ownTopics: [String] {
-        let names = settings.topics
-        let device = settings.discovery == nil ? [] : [names.discovery(settings.deviceID)]
-        let states = [
-            names.status, names.link, names.activity, names.reply, names.error, names.outbox, names.approvals,
-        ]
-        return device + states + settings.shownSessions.map(names.session)
-    }
-
-    private func save(_ names: Set<String>, as place: String, on loop: isolated EventLoop) {
-        let bytes = Array(names.sorted().joined(separator: "\n").utf8)
-        feed.journal.cache { transaction in
-            try transaction.values.set(bytes, space: Self.space, name: place, at: transaction.now)
-        }
+    /// A moment for Home Assistant.
+    private func tell(_ topic: String, _ payload: [UInt8], on loop: isolated EventLoop) {
+        guard settings.discovery != nil else { return }
+        sender.enqueue(.moment(topic, payload, seconds: Self.momentSeconds), on: loop)
     }
 
     /// The first change after a pause is published at once, and those of the next second at its end.
     private func changed(on loop: isolated EventLoop) {
         guard boardTimer == nil, contact.isLinked else { return }
-        showBoard(on: loop)
+        shelf.show(on: loop)
         boardTimer = loop.after(milliseconds: Self.boardMs) { [weak self] in
             guard let self else { return }
             self.boardTimer = nil
-            self.showBoard(on: loop)
+            self.shelf.show(on: loop)
         }
     }
 
-    private func showBoard(on loop: isolated EventLoop) {
-        guard contact.isLinked else { return }
-        isBoardOpen = false
-        for (topic, payload) in board.topics(on: loop) where shown[topic] != payload {
-            guard contact.hasRoom else {
-                isBoardOpen = true
-                return
-            }
-            publish(Self.retained(topic, payload, settings), on: loop)
-            shown[topic] = payload
-            note(kept: topic, on: loop)
+    /// Some states settle without an event: lists that the gateway is asked for, what ends with time alone.
+    private func look(on loop: isolated EventLoop) {
+        guard lookTimer == nil, contact.isLinked else { return }
+        board.ask(on: loop)
+        lookTimer = loop.after(milliseconds: Self.lookMs) { [weak self] in
+            guard let self else { return }
+            self.lookTimer = nil
+            self.shelf.show(on: loop)
+            self.look(on: loop)
         }
     }
 
-    private static func retained(_ topic: String, _ payload: [UInt8], _ settings: BrokerSettings) -> MQTTMessage {
-        MQTTMessage(
-            topic: topic,
-            payload: payload,
-            retain: settings.retains,
-            contentType: "application/json",
-            isText: true
-        )
-    }
-
-    private static func message(_ topic: String, _ payload: [UInt8], seconds: UInt32) -> MQTTMessage {
-        MQTTMessage(
-            topic: topic,
-            payload: payload,
-            expirySeconds: seconds,
-            contentType: "application/json",
-            isText: true
-        )
-    }
-
-    // MARK: Moments and results
-
-    /// A moment for Home Assistant.
-    private func tell(_ topic: String, _ payload: [UInt8], on loop: isolated EventLoop) {
-        guard settings.discovery != nil else { return }
-        enqueue(Self.message(topic, payload, seconds: Self.momentSeconds), on: loop)
-    }
-
-    private func enqueue(_ message: MQTTMessage, on loop: isolated EventLoop) {
-        waiting.append(Waiting(message, on: loop))
-        waitingBytes += message.payload.count
-        while waitingBytes > Self.mostWaitingBytes, waiting.count > 1 {
-            waitingBytes -= waiting.removeFirst().message.payload.count
-            tallies.dropped += 1
-        }
-        flush(on: loop)
-    }
-
-    /// Puts a message before all others that wait.
-    private func say(_ message: MQTTMessage, on loop: isolated EventLoop) {
-        waiting.insert(Waiting(message, on: loop), at: waiting.startIndex)
-        waitingBytes += message.payload.count
-    }
-
-    private func flush(on loop: isolated EventLoop) {
-        while contact.hasRoom, var next = waiting.popFirst() {
-            waitingBytes -= next.message.payload.count
-            if next.message.expirySeconds != nil {
-                let left = (next.until.milliseconds - loop.wallClock.milliseconds) / 1000
-                guard left > 0 else {
-                    tallies.dropped += 1
-                    continue
-                }
-                next.message.expirySeconds = UInt32(clamping: left)
-            }
-            publish(next.message, on: loop)
-        }
-    }
-
-    // MARK: Publishing
-
-    /// For a broker that has room.
-    private func publish(_ message: MQTTMessage, on loop: isolated EventLoop) {
-        lastToken += 1
-        _ = send(message, token: Self.ownToken | lastToken, on: loop)
-    }
-
-    private func send(
-        _ message: MQTTMessage,
-        stub: [UInt8]? = nil,
-        token: UInt64,
-        on loop: isolated EventLoop
-    ) -> BrokerPublisher.Outcome {
-        if isDenied(message.topic, on: loop) { return .over }
-        do throws(MQTTRefusal) {
-            let qos = try contact.publish(message, token: token, on: loop)
-            tallies.published += 1
-            guard qos == .atLeastOnce else { return .over }
-            unacknowledged[token] = Pending(topic: message.topic, stub: stub)
-            return .sent
-        } catch {
-            switch error {
-            case .notConnected, .windowFull, .outputFull: return .full
-            case .tooLarge(_, let limit):
-                tallies.dropped += 1
-                contact.degrade(
-                    "MQTT_PACKET_LIMIT",
-                    "The broker takes packets of at most \(limit) bytes, so messages for \(message.topic) are left out.",
-                    hint: "raise the broker's limit to 128 KiB or more",
-                    on: loop
-                )
-                return .over
-            case .unusable:
-                tallies.dropped += 1
-                return .over
-            }
-        }
-    }
+    // MARK: Events of the log
 
     func publish(
         _ event: StreamEvent,
@@ -520,23 +198,7 @@ package final class BrokerService: ServiceEventReceiver, BrokerContactOwner, Bro
         token: UInt64,
         on loop: isolated EventLoop
     ) -> BrokerPublisher.Outcome {
-        guard contact.hasRoom else { return .full }
-        guard let id = event.id else { return .over }
-        let shape = BrokerEvent(
-            type: event.type,
-            id: id.text,
-            prev: previous?.text,
-            at: loop.wallClock,
-            data: event.data
-        )
-        var message = Self.message(
-            settings.topics.event(event.type),
-            shape.payload(limit: contact.largestPayload),
-            seconds: Self.eventSeconds
-        )
-        message.userProperties = [MQTTUserProperty("ladle-id", id.text)]
-        let stub = message.payload.count > Self.smallEvent ? shape.stub : nil
-        return send(message, stub: stub, token: token, on: loop)
+        sender.publish(event, after: previous, token: token, on: loop)
     }
 
     func lostPlace(_ bounds: EventLogBounds, requested: EventID?, on loop: isolated EventLoop) {
@@ -546,6 +208,37 @@ package final class BrokerService: ServiceEventReceiver, BrokerContactOwner, Bro
             oldest: bounds.oldest?.text,
             newest: bounds.newest.text
         )
-        enqueue(Self.message(settings.topics.eventsReset, payload, seconds: Self.eventSeconds), on: loop)
+        sender.publishReset(payload, on: loop)
+    }
+
+    // MARK: Commands
+
+    func received(_ delivery: MQTTDelivery, on loop: isolated EventLoop) {
+        if delivery.message.topic == settings.topics.discoveryStatus {
+            if let id = delivery.id { contact.acknowledge(id, .success, on: loop) }
+            guard delivery.message.payload == Array("online".utf8) else { return }
+            // Home Assistant has started. Devices that all answer at once would flood it.
+            loop.after(milliseconds: .random(in: 1_000...5_000)) { [weak self] in self?.shelf.begin(on: loop) }
+            return
+        }
+        if let commands { return commands.take(delivery, on: loop) }
+        if let id = delivery.id { acknowledge(id, .unspecified, on: loop) }
+    }
+
+    package func acknowledge(_ delivery: MQTTDelivery.ID, _ reason: MQTTReason, on loop: isolated EventLoop) {
+        contact.acknowledge(delivery, reason, on: loop)
+    }
+
+    /// A message could not be written to disk, so it is not acknowledged.
+    package func couldNotKeep(on loop: isolated EventLoop) {
+        let detail = "A message could not be written to disk. The broker keeps it until the next connection."
+        sender.flush(on: loop)
+        contact.giveUp(BrokerFault("MQTT_NOT_KEPT", detail, hint: "ladle doctor"), on: loop)
+    }
+
+    package func answer(_ address: ResultAddress, _ payload: [UInt8], on loop: isolated EventLoop) {
+        var message = MQTTMessage.moment(address.topic, payload, seconds: Self.resultSeconds)
+        message.correlationData = address.correlation
+        sender.enqueue(message, on: loop)
     }
 }

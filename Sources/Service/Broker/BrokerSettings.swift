@@ -49,6 +49,8 @@ package struct BrokerSettings: Sendable {
     package var events: EventFilter? = .everything
     package var text = BrokerText.short
     package var retains = true
+    /// Publishes what the agent has used of its subscriptions, which the gateway is asked for every five minutes.
+    package var showsUsage = false
     /// The name of the device in Home Assistant; nil for no device.
     package var discovery: String?
     /// The device's id there, for ever.
@@ -63,6 +65,17 @@ package struct BrokerSettings: Sendable {
 
     /// The session that gets texts without one; nil for the main session, if it may be written to.
     package var messageSession: String?
+
+    /// The way to the broker, with secrets that were just read.
+    package func target(_ secrets: Secrets) -> BrokerTarget {
+        BrokerTarget(
+            host: address.host,
+            port: address.port,
+            path: address.path,
+            trust: secrets.trust,
+            identity: secrets.identity
+        )
+    }
 
     /// Names this broker and topic on disk: another one begins anew.
     var place: String { FNV1a.name("\(address.host):\(address.port) \(topics.root)".utf8) }

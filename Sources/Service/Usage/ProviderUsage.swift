@@ -93,9 +93,11 @@ extension UsageFigures: JSONWritable {
         writeCost(to: &writer)
     }
 
-    /// Writes the cost, unless no price is known.
+    /// In dollars, to a millionth; nil if no price is known.
+    var knownCost: Double? { cost > 0 || unpriced == 0 ? (cost * 1_000_000).rounded() / 1_000_000 : nil }
+
     func writeCost(to writer: inout JSONWriter) {
-        if cost > 0 || unpriced == 0 { writer.member("costUsd", (cost * 1_000_000).rounded() / 1_000_000) }
+        writer.member("costUsd", knownCost)
         writer.member("costIsLowerBound", unpriced > 0)
     }
 

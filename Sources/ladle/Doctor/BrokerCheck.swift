@@ -98,13 +98,7 @@ private final class BrokerProbe: BrokerConnectionHandler {
         client.password = secrets.password
         client.isCleanStart = true
         client.subscriptions = [MQTTSubscription(Self.topic(broker))]
-        let target = BrokerTarget(
-            host: broker.address.host,
-            port: broker.address.port,
-            trust: secrets.trust,
-            identity: secrets.identity
-        )
-        let connection = BrokerConnection(target, MQTTClient(client, connection: 1), self)
+        let connection = BrokerConnection(broker.target(secrets), MQTTClient(client, connection: 1), self)
         self.connection = connection
         connection.open(on: loop)
         loop.after(milliseconds: Self.patienceMs) {
@@ -138,6 +132,7 @@ private final class BrokerProbe: BrokerConnectionHandler {
         switch failure {
         case .network(let reason): end(.failed("the broker cannot be reached: \(reason)"), on: loop)
         case .tls(let reason): end(.failed("there is no TLS with the broker: \(reason)"), on: loop)
+        case .webSocket(let reason): end(.failed("there is no WebSocket with the broker: \(reason)"), on: loop)
         }
     }
 

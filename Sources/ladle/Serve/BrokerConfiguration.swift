@@ -44,8 +44,8 @@ struct BrokerConfiguration: Sendable {
         if !address.isTLS, GatewayURL.hostClass(of: address.host) == .other, !settings.bool(.insecureLAN) {
             throw failure(
                 .mqttURL,
-                "\(address.host) is neither this machine nor in the tailnet, and mqtt:// would send messages and password "
-                    + "readable; write mqtts://, or set insecureLan"
+                "\(address.host) is neither this machine nor in the tailnet, and \(address.scheme):// would send messages and password "
+                    + "readable; write \(address.path == nil ? "mqtts" : "wss")://, or set insecureLan"
             )
         }
         let name = settings.text(.mqttName) ?? BrokerTopics.defaultName(host: HostName.current)
@@ -122,6 +122,7 @@ struct BrokerConfiguration: Sendable {
         broker.events = events
         broker.text = settings.text(.mqttText).flatMap(BrokerText.init(rawValue:)) ?? .short
         broker.retains = settings.bool(.mqttRetain)
+        broker.showsUsage = settings.bool(.mqttUsage)
         if settings.bool(.mqttDiscovery) {
             broker.discovery = settings.text(.mqttDiscoveryName) ?? "Ladle"
         }
@@ -155,7 +156,10 @@ private struct BrokerFiles: Sendable {
         }
         let isForTLS = authorities != nil || certificate != nil || settings.text(.mqttPin) != nil
         guard isTLS || !isForTLS else {
-            throw StartFailure(message: "mqtt.url: certificates and pins need mqtts://", status: .configuration)
+            throw StartFailure(
+                message: "mqtt.url: certificates and pins need mqtts:// or wss://",
+                status: .configuration
+            )
         }
         pin = try settings.text(.mqttPin).map { text throws(StartFailure) in
             guard let bytes = Hex.decode(text.lowercased().filter { $0 != ":" }), bytes.count == 32 else {
