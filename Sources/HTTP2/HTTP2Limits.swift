@@ -21,6 +21,8 @@ package struct HTTP2Limits: Sendable {
     package var streamWindow: UInt32 = 256 * 1024
     /// The same for all streams together: the most memory that the unread bodies of a connection can take.
     package var connectionWindow: Int32 = 1024 * 1024
+    /// Bytes of a body that are thrown away behind a complete answer, before the stream is reset.
+    package var lingerBytes = 64 << 20
     /// A waiting stream has made progress once its peer takes this many bytes. A peer that opens the window byte by
     /// byte therefore counts as stalled.
     var stallProgressBytes = 4 * 1024

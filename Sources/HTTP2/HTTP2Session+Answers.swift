@@ -68,6 +68,19 @@ extension HTTP2Session {
         handle.reset(stream, code)
     }
 
+    /// Resets the streams that have their whole answer, and whose request has not brought this many bytes since the last call.
+    package func endLingering(below bytes: Int) {
+        for state in streams.all where state.lingering != nil && !state.condemned {
+            guard state.lingered < bytes else {
+                state.lingered = 0
+                continue
+            }
+            state.condemned = true
+            state.resetByUs = true
+            handle.reset(state.id, .noError)
+        }
+    }
+
     /// Streams that the peer's windows have stalled for at least `nanoseconds`. The caller resets them or closes.
     package func stalledStreams(for nanoseconds: UInt64, now: UInt64) -> [HTTP2StreamID] {
         guard waiting > 0 else { return [] }

@@ -40,12 +40,18 @@ extension HTTP2Session {
     }
 
     func gotData(_ stream: HTTP2StreamID, _ bytes: [UInt8]) {
-        guard let state = streams.find(stream), state.announced, !state.condemned, !state.discardsBody else {
-            afterwards.append(.consume(bytes.count))
-            return
+        guard let state = streams.find(stream), state.announced, !state.condemned else {
+            return afterwards.append(.consumeForConnection(bytes.count))
         }
-        state.unconsumed += bytes.count
-        events.append(.data(stream, bytes))
+        guard state.discardsBody else {
+            state.unconsumed += bytes.count
+            return events.append(.data(stream, bytes))
+        }
+        afterwards.append(.consume(stream, bytes.count))
+        guard let left = state.lingering else { return }
+        state.lingering = left - bytes.count
+        state.lingered += bytes.count
+        if bytes.count > left { letGo(state) }
     }
 
     func requestEnded(_ stream: HTTP2StreamID) {
@@ -81,14 +87,21 @@ extension HTTP2Session {
         return (count, isLast)
     }
 
-    /// RFC 9113 §8.1: after a complete answer the server resets the stream if the request is still arriving.
+    /// After a complete answer the server may reset the stream if the request is still arriving (RFC 9113 §8.1). But curl and others lose
+    /// the answer then, if they are in the middle of a large body. So the rest of the body is taken, for a while, and thrown away.
     func responseEnded(_ stream: HTTP2StreamID) {
-        guard let state = streams.find(stream) else { return }
-        if !state.requestEnded {
-            state.resetByUs = true
-            state.condemned = true
-            afterwards.append(.reset(stream, .noError))
-        }
+        guard let state = streams.find(stream), !state.requestEnded, !state.condemned else { return }
+        state.discardsBody = true
+        state.lingering = limits.lingerBytes
+        if state.unconsumed > 0 { afterwards.append(.consume(stream, state.unconsumed)) }
+        state.unconsumed = 0
+    }
+
+    /// The rest of the body is not waited for.
+    func letGo(_ state: StreamState) {
+        state.resetByUs = true
+        state.condemned = true
+        afterwards.append(.reset(state.id, .noError))
     }
 
     func sentReset(_ stream: HTTP2StreamID, _ code: HTTP2ErrorCode) {
@@ -105,7 +118,7 @@ extension HTTP2Session {
         guard let state = streams.remove(stream) else { return }
         if !state.pending.isEmpty { waiting -= 1 }
         waitingBytes -= state.pending.count
-        if state.unconsumed > 0 { afterwards.append(.consume(state.unconsumed)) }
+        if state.unconsumed > 0 { afterwards.append(.consumeForConnection(state.unconsumed)) }
         if state.announced { events.append(.closed(stream, code)) }
     }
 

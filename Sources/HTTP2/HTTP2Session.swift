@@ -7,7 +7,9 @@ import Basics
 package final class HTTP2Session {
     enum Afterwards {
         case reset(HTTP2StreamID, HTTP2ErrorCode)
-        case consume(Int)
+        case consume(HTTP2StreamID, Int)
+        /// For a stream that is gone or goes.
+        case consumeForConnection(Int)
     }
 
     let handle: SessionHandle
@@ -165,7 +167,8 @@ package final class HTTP2Session {
             for action in actions {
                 switch action {
                 case .reset(let stream, let code): handle.reset(stream, code)
-                case .consume(let count): handle.consumeForConnection(count)
+                case .consume(let stream, let count): handle.consume(stream, count)
+                case .consumeForConnection(let count): handle.consumeForConnection(count)
                 }
             }
         }

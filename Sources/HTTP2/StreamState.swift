@@ -11,6 +11,10 @@ final class StreamState {
     var discardsBody = false
     var trailerBytes = 0
     var requestEnded = false
+    /// The answer is complete and the request is not. So many more bytes of its body are taken, and thrown away; nil before that.
+    var lingering: Int?
+    /// Bytes of the body since the last look.
+    var lingered = 0
     var responseStarted = false
     /// Body bytes that the application has received but not yet consumed.
     var unconsumed = 0

@@ -323,6 +323,7 @@ final class HTTP2Connection: WireProtocol, YieldedWork {
                 session.reset(id, .enhanceYourCalm)
             }
             for stream in streams { stream.checkBody(on: loop) }
+            session.endLingering(below: server.limits.bodyBytesPerSecond * Int(server.limits.stallMilliseconds / 1000))
         }
         work(on: loop)
         updateDeadline(on: loop)

@@ -103,7 +103,7 @@ final class HTTP2Stream: ExchangeSink {
     // MARK: ExchangeSink
 
     func send(_ response: Response, for exchange: Exchange, on loop: isolated EventLoop) {
-        // After the answer the session itself tells the peer that the rest of the body is not wanted (RFC 9113 §8.1).
+        // After the answer the session itself throws the rest of the body away.
         isBodyWanted = false
         connection.send(response, to: exchange, on: id, loop: loop)
         finished(exchange, on: loop)

@@ -9,6 +9,7 @@ import select
 import socket
 import ssl
 import struct
+import subprocess
 import time
 
 import hpack
@@ -431,7 +432,7 @@ def run(server, witness, case):
     if "early" in more:
         # Refused at its head, before its body.
         peer.send(peer.request(1, "/v1/status", end=False, method="PATCH"))
-        tally.check(peer.until(lambda: 1 in peer.resets) and peer.resets.pop(1) == NO_ERROR, f"{name}: {peer.said()}")
+        tally.check(peer.until(lambda: 1 in peer.ended) and 1 not in peer.resets, f"{name}: {peer.said()}")
     if "settle" in more:
         peer.send(peer.request(1))
         peer.until(lambda: 1 in peer.ended)
@@ -622,6 +623,22 @@ def drain(server):
 
 
 
+def refused_uploads(server):
+    """curl has the answer to an upload that is refused while it sends."""
+    size = 33 << 20
+    body = os.path.join(scratch(), "body")
+    with open(body, "wb") as file:
+        file.truncate(size)
+    wrong = ["-H", "Authorization: Bearer wrong"]
+    for path, more, status in (("/v1/messages", [], 413), ("/v1/tokens", [], 413), ("/v1/messages", wrong, 401)):
+        address = f"{'https' if server.tls else 'http'}://localhost:{server.port}{path}"
+        said = subprocess.run(["curl", "-sSk", "--http2" if server.tls else "--http2-prior-knowledge", "-o", "/dev/null", "-w", "%{http_code} %{http_version}",
+                               "-H", "Content-Type: application/json", *more, "--data-binary", f"@{body}", address],
+                              capture_output=True, text=True, timeout=60)
+        tally.check(said.stdout == f"{status} 2" and said.returncode == 0,
+                    f"{server.kind} curl sends {size >> 20} MiB to {path}: exit {said.returncode}, {said.stdout} {said.stderr}")
+
+
 def ask(server, path):
     """The body of an answer over HTTP/2."""
     peer = Peer(server)
@@ -642,6 +659,7 @@ for server in (plain, secure):
             slowest, witness = witness.slowest, Witness(server)
             witness.slowest = slowest
     speaking(server)
+    refused_uploads(server)
     page = ask(server, "/metrics")
     counted = sum(float(line.split()[-1]) for line in page.splitlines() if line.startswith("ladle_http_refusals_total"))
     broken = sum(case[3][0] in ("connection", "stream", "closed") for case in cases)
