@@ -29,7 +29,10 @@ package struct Words: Sendable, Hashable {
 
     private init(_ text: String, isCut: Bool) {
         let whole = Self.form(InboundEnvelope.stripped(text))
-        let end = whole.index(whole.startIndex, offsetBy: Self.mostCharacters, limitedBy: whole.endIndex)
+        // A character has at least one byte.
+        let end =
+            whole.utf8.count <= Self.mostCharacters
+            ? nil : whole.index(whole.startIndex, offsetBy: Self.mostCharacters, limitedBy: whole.endIndex)
         self.text = end.map { String(whole[..<$0]) } ?? whole
         rest = end.map { whole[$0...].hashValue } ?? 0
         self.isCut = isCut
@@ -40,23 +43,46 @@ package struct Words: Sendable, Hashable {
         InboundEnvelope.joined(row.text)?.map { Words($0) } ?? [Words(row)]
     }
 
+    private enum Part {
+        case letter
+        case blank
+        /// Left out.
+        case control
+    }
+
+    private static func part(_ scalar: Unicode.Scalar) -> Part {
+        switch scalar.value {
+        case 0x09, 0x0A, 0x0D, 0x20, 0xFEFF: .blank
+        case 0x21...0x7E: .letter
+        case ..<0xA0: .control
+        default: scalar.properties.isWhitespace ? .blank : .letter
+        }
+    }
+
     private static func form(_ text: String) -> String {
-        var form = String.UnicodeScalarView()
+        var form: [UInt8] = []
+        form.reserveCapacity(text.utf8.count)
         var isBlankDue = false
         for scalar in text.unicodeScalars {
-            if scalar == "\n" || scalar == "\r" || scalar == "\t" || scalar == "\u{feff}" {
-                isBlankDue = true
-            } else if scalar.properties.generalCategory == .control {
-                continue
-            } else if scalar.properties.isWhitespace {
-                isBlankDue = true
-            } else {
-                if isBlankDue, !form.isEmpty { form.append(" ") }
+            switch part(scalar) {
+            case .blank: isBlankDue = true
+            case .control: continue
+            case .letter:
+                if isBlankDue, !form.isEmpty { form.append(UInt8(ascii: " ")) }
                 isBlankDue = false
-                form.append(scalar)
+                if scalar.isASCII {
+                    form.append(UInt8(truncatingIfNeeded: scalar.value))
+                } else {
+                    form.append(contentsOf: UTF8.encode(scalar) ?? UTF8.encodedReplacementCharacter)
+                }
             }
         }
-        return String(form)
+        return String(decoding: form, as: UTF8.self)
+    }
+
+    /// Whether a text has any words; cheaper than forming them.
+    package static func areIn(_ text: String) -> Bool {
+        InboundEnvelope.stripped(text).unicodeScalars.contains { part($0) == .letter }
     }
 
     /// A message of pictures alone has no words, and a row that the gateway left out shows none.

@@ -42,6 +42,19 @@ struct WordsTests {
         #expect(Words(try row(shown)).show(Words("what now")))
     }
 
+    /// The same answers as Unicode's own tables give.
+    @Test func `every character is a letter, a blank or left out`() {
+        for value in UInt32(0)...0x2FFFF {
+            guard let scalar = Unicode.Scalar(value) else { continue }
+            let isBlank = "\n\r\t\u{feff}".unicodeScalars.contains(scalar)
+            let isControl = !isBlank && scalar.properties.generalCategory == .control
+            let form = Words("a\(scalar)b").text
+            let wanted = isControl ? "ab" : isBlank || scalar.properties.isWhitespace ? "a b" : "a\(scalar)b"
+            if form != wanted { Issue.record("U+\(String(value, radix: 16)): \(form)") }
+            if Words.areIn("\(scalar)") == Words("\(scalar)").isEmpty { Issue.record("U+\(String(value, radix: 16))") }
+        }
+    }
+
     @Test func `letters count, and nothing is shown by a row without words`() throws {
         #expect(!Words(try row("What now")).show(Words("what now")))
         #expect(!Words(try row("")).show(Words("")))

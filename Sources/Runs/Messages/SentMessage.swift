@@ -7,7 +7,7 @@ package struct SentMessage: Sendable {
     package var id: String
     /// The keys with which the message was sent, and the id of the run that answers it.
     package var keys: [String]
-    package var text: String?
+    package let text: String?
     package var attachments: [MessageAttachment]
     /// The gateway wrote the message's row between these times of its clock; nil for a message that was not sent yet.
     package var written: ClockWindow?
@@ -19,6 +19,7 @@ package struct SentMessage: Sendable {
     package var failure: String?
     /// False if the outbox has forgotten the message or another Ladle sent it. Then the message's id comes from its key alone.
     package var isKept: Bool
+    private let words: Words?
 
     package init(
         id: String,
@@ -40,6 +41,7 @@ package struct SentMessage: Sendable {
         self.isToBeSent = isToBeSent
         self.failure = failure
         self.isKept = isKept
+        words = text.map { Words($0) }
     }
 
     /// Whether a key is one of this message's. After a refusal the outbox sends the message again with the entry's id, `-r` and a
@@ -53,8 +55,6 @@ package struct SentMessage: Sendable {
         message.written = nil
         return message
     }
-
-    private var words: Words? { text.map { Words($0) } }
 
     fileprivate var claimant: Attribution.Claimant {
         Attribution.Claimant(id, keys: keys, words: words, written: written) { [self] name in owns(name) || name == row

@@ -44,7 +44,7 @@ struct SentEntries: Sendable {
     mutating func readRowless(_ tables: StoreTables) throws {
         for entry in entries where entry.kind == .message && entry.state == .delivered {
             let state = try tables.runs.state(id: entry.run)
-            let hasWords = entry.text.map { !Words($0).isEmpty } ?? true
+            let hasWords = entry.text.map { Words.areIn($0) } ?? true
             if state == .aborted || state == .failed || !hasWords { rowless.insert(entry.id) }
         }
     }
