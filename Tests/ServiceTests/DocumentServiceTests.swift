@@ -65,6 +65,22 @@ struct DocumentServiceTests {
         }
     }
 
+    @Test func `while the gateway stalls the copy stands in after two seconds`() async throws {
+        try await withFile { bench, loop in
+            try await bench.advance(6_000, on: loop)
+            bench.gateway.silent = ["agents.files.get"]
+            let name = DocumentService.Name(agent: "main", kind: .identity)
+            var copy: DocumentService.Copy?
+            loop.start { [services = bench.services] in
+                copy = try? await services.documents.read(name, refresh: false, on: loop)
+            }
+            try await bench.advance(1_999, on: loop)
+            #expect(copy == nil)
+            try await bench.advance(1, on: loop)
+            #expect(Self.text(copy) == Self.file && copy?.isFresh == false)
+        }
+    }
+
     @Test func `a file that was never read cannot be answered while the gateway is away`() async throws {
         try await withServices { bench, loop in
             try await bench.drop(on: loop)

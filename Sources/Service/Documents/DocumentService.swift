@@ -44,6 +44,8 @@ package final class DocumentService {
 
     /// The time for which a fresh copy is used without asking the gateway.
     private static let freshMilliseconds: Int64 = 5000
+    /// A gateway that stalls must not stall its readers.
+    private static let patienceMilliseconds: Int64 = 2000
     /// The most files kept in memory; a gateway has a handful of agents.
     private static let mostCopies = 256
     private static let mostFormer = 8
@@ -146,16 +148,30 @@ package final class DocumentService {
     /// The last seen bytes of the file, without asking; nil if it was never read or is missing.
     func known(_ name: Name) -> [UInt8]? { copies[name].flatMap { $0.isMissing ? nil : $0.bytes } }
 
-    /// The current file, or the last seen copy if the gateway cannot be asked.
+    /// The current file, or the last seen copy if the gateway cannot be asked or, for a reader that did not ask for a new one, does not
+    /// answer in time.
     package func read(
         _ name: Name,
         refresh: Bool,
         on loop: isolated EventLoop
     ) async throws(DocumentFault) -> Copy {
-        if let copy = copies[name] {
-            let age = loop.wallClock.milliseconds - copy.asOf.milliseconds
-            if !gateway.isOnline || (!refresh && copy.isFresh && age < Self.freshMilliseconds) { return copy }
+        guard var copy = copies[name] else { return try await readNow(name, on: loop) }
+        let age = loop.wallClock.milliseconds - copy.asOf.milliseconds
+        if !gateway.isOnline || (!refresh && copy.isFresh && age < Self.freshMilliseconds) { return copy }
+        if refresh { return try await readNow(name, on: loop) }
+        let answer = await loop.within(milliseconds: Self.patienceMilliseconds) { [self] in
+            do throws(DocumentFault) {
+                return Result<Copy, DocumentFault>.success(try await readNow(name, on: loop))
+            } catch {
+                return .failure(error)
+            }
         }
+        if let answer { return try answer.get() }
+        copy.isFresh = false
+        return copy
+    }
+
+    private func readNow(_ name: Name, on loop: isolated EventLoop) async throws(DocumentFault) -> Copy {
         await turns.begin(name, on: loop)
         defer { turns.end(name) }
         do throws(DocumentFault) {
