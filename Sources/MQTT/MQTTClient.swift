@@ -70,6 +70,7 @@ package struct MQTTClient: Sendable {
 
     package var isOnline: Bool { phase == .online }
     package var inFlightCount: Int { inFlight.count }
+    package var isSubscribing: Bool { subscribing != nil }
     /// How many messages with QoS 1 can be published now.
     package var freeWindow: Int { isOnline ? (limits?.window ?? 0) - inFlight.count : 0 }
 

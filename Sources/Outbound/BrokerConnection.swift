@@ -19,6 +19,8 @@ package protocol BrokerLine: AnyObject {
     var limits: MQTTBrokerLimits? { get }
     /// Whether another message of QoS 1 may be published now.
     var hasRoom: Bool { get }
+    /// The broker has not answered the subscriptions yet.
+    var isSubscribing: Bool { get }
     func open(on loop: isolated EventLoop)
     /// - Returns: the QoS with which it went.
     func publish(_ message: MQTTMessage, token: UInt64, on loop: isolated EventLoop) throws(MQTTRefusal) -> MQTTQoS
@@ -140,6 +142,8 @@ package final class BrokerConnection: BrokerLine, StreamHandler {
     // MARK: Commands
 
     package var limits: MQTTBrokerLimits? { client.limits }
+
+    package var isSubscribing: Bool { client.isSubscribing }
 
     package var hasRoom: Bool {
         client.freeWindow > 0 && (stream?.waitingBytes ?? Self.mostWaiting) < Self.mostWaiting

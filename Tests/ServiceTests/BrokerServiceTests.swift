@@ -251,6 +251,29 @@ struct BrokerServiceTests {
         }
     }
 
+    /// RabbitMQ closes the connection where a right is missing.
+    @Test func `a broker that closes at one point is not taken for another Ladle`() async throws {
+        let broker = MemoryBroker()
+        broker.closesAt = { if case .subscribe = $0 { true } else { false } }
+        try await withServices(
+            try Self.settings(broker) {
+                $0.version = .v311
+                $0.scopes = [.read, .send]
+            }
+        ) { bench, loop in
+            try await bench.advance(20_000, on: loop)
+            let seen8 = try condition(bench, on: loop)
+            #expect(seen8.code == "MQTT_SUBSCRIBE_DENIED" && broker.connects.count > 3)
+            let topic = "\(Self.root)/reply"
+            broker.closesAt = { if case .publish(let publish) = $0 { publish.message.topic == topic } else { false } }
+            broker.refusals[topic] = .success
+            broker.acknowledges = false
+            try await bench.advance(200_000, on: loop)
+            let seen9 = try condition(bench, on: loop)
+            #expect(seen9.code == "MQTT_CLOSED" && seen9.detail?.contains("message to") == true)
+        }
+    }
+
     @Test func `an orderly stop says offline itself`() async throws {
         try await withBroker { broker, bench, loop in
             bench.services.broker?.stop(on: loop)

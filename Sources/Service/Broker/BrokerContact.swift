@@ -8,7 +8,9 @@ import Outbound
 /// The part of Ladle behind the connection to the broker.
 protocol BrokerContactOwner: AnyObject {
     func linked(on loop: isolated EventLoop)
-    func unlinked(on loop: isolated EventLoop)
+    /// - Returns: the topic of the oldest message that the broker has not acknowledged.
+    @discardableResult
+    func unlinked(on loop: isolated EventLoop) -> String?
     func acknowledged(_ token: UInt64, _ reason: MQTTReason, on loop: isolated EventLoop)
     func received(_ delivery: MQTTDelivery, on loop: isolated EventLoop)
     /// More may be published.
@@ -51,7 +53,9 @@ final class BrokerContact: BrokerConnectionHandler {
     private var timer: TimerID?
     private var isOpening = false
     private var linkedAt: UInt64?
-    private var briefConnections = 0
+    /// The broker's closes soon after it had let Ladle in, one after the other at the same point.
+    private var briefCloses: (point: BrokerFault.Point, count: Int) = (.quiet, 0)
+    private var isSubscribing = false
     private var silentCloses = 0
     private var version311Until: UInt64 = 0
     private var version = MQTTVersion.v5
@@ -190,11 +194,13 @@ final class BrokerContact: BrokerConnectionHandler {
             connections += 1
             linkedAt = loop.now
             (silentCloses, dropsSession) = (0, false)
+            isSubscribing = connection?.isSubscribing ?? false
             condition.version = version == .v5 ? "5" : "3.1.1"
             show(.online, nil, nil, nil, on: loop)
             if let limits = connection?.limits { tell(limits, on: loop) }
             owner?.linked(on: loop)
         case .subscribed(let grants):
+            isSubscribing = false
             let refused = grants.filter { !$0.isGranted }
             guard let first = refused.first else { return }
             degrade(
@@ -245,15 +251,18 @@ final class BrokerContact: BrokerConnectionHandler {
     private func ended(_ end: MQTTEnd, on loop: isolated EventLoop) {
         connection = nil
         let lasted = linkedAt.map { loop.now - $0 }
+        var unanswered: String?
         if linkedAt != nil {
             linkedAt = nil
-            owner?.unlinked(on: loop)
+            unanswered = owner?.unlinked(on: loop)
         }
         var fault = BrokerFault(end)
         if let lasted {
             if lasted >= Self.goodNs { (retryMs, takenOverMs) = (Self.firstRetryMs, Self.takenOverMs) }
-            briefConnections = lasted < Self.briefNs && end.cause == .closed ? briefConnections + 1 : 0
-            if briefConnections >= Self.mostBrief { fault = .closedAtOnce }
+            let point = isSubscribing ? .subscribing : unanswered.map(BrokerFault.Point.writing) ?? .quiet
+            let isBrief = lasted < Self.briefNs && end.cause == .closed
+            briefCloses = (point, isBrief ? (briefCloses.point == point ? briefCloses.count + 1 : 1) : 0)
+            if briefCloses.count >= Self.mostBrief { fault = BrokerFault(closedAt: point, root: settings.topics.root) }
         }
         if settings.version == nil, version == .v5, knowsNo5(end) {
             version311Until = loop.now + Self.version311Ns
@@ -291,7 +300,7 @@ final class BrokerContact: BrokerConnectionHandler {
         case .afterTakeover:
             wait = takenOverMs
             takenOverMs = min(takenOverMs * 2, Self.longestTakenOverMs)
-            briefConnections = 0
+            briefCloses.count = 0
         }
         timer = loop.after(milliseconds: wait) { [weak self] in
             guard let self else { return }

@@ -35,8 +35,38 @@ struct BrokerFault: Equatable {
         retry: .afterTakeover
     )
 
+    /// The moment at which a broker closes the connection without a word.
+    enum Point: Equatable {
+        case subscribing
+        /// It has not acknowledged a message to this topic.
+        case writing(String)
+        case quiet
+    }
+
+    /// Brokers of 3.1.1 cannot say why they close, so the reason is a guess.
+    init(closedAt point: Point, root: String) {
+        let closes =
+            "The broker closed several connections seconds after it had let Ladle in, and did not say why"
+        switch point {
+        case .quiet: self = .closedAtOnce
+        case .subscribing:
+            self.init(
+                "MQTT_SUBSCRIBE_DENIED",
+                closes + ": each time when Ladle asked for commands. Perhaps Ladle's user may not read there.",
+                hint: "give Ladle's user the right to read below \(root)/ at the broker"
+            )
+        case .writing(let topic):
+            self.init(
+                "MQTT_CLOSED",
+                closes + ": each time after a message to \(topic). Perhaps Ladle's user may not write there, or "
+                    + "another client has Ladle's client id.",
+                hint: "give Ladle's user the right to write below \(root)/ at the broker"
+            )
+        }
+    }
+
     /// Older brokers throw a client out without a word, so the reason is a guess.
-    static let closedAtOnce = BrokerFault(
+    private static let closedAtOnce = BrokerFault(
         "MQTT_TAKEN_OVER",
         "The broker closed several connections seconds after it had let Ladle in, and did not say why. Perhaps another client "
             + "has Ladle's client id.",

@@ -9,6 +9,7 @@ import MQTT
 final class BrokerSender {
     /// A message that the broker has not acknowledged.
     private struct Pending {
+        let number: UInt64
         let topic: String
         /// Stands for a large event that the broker turns out not to take.
         let stub: [UInt8]?
@@ -38,6 +39,7 @@ final class BrokerSender {
     private let topics: BrokerTopics
     private let contact: BrokerContact
     private var lastToken: UInt64 = 0
+    private var sent: UInt64 = 0
     private var unacknowledged: [UInt64: Pending] = [:]
     /// Topics that the broker does not let Ladle write to, and until when they are left out.
     private var denied: [String: UInt64] = [:]
@@ -50,7 +52,11 @@ final class BrokerSender {
 
     func linked() { (unacknowledged, denied) = ([:], [:]) }
 
-    func unlinked() { unacknowledged = [:] }
+    /// - Returns: the topic of the oldest message that the broker has not acknowledged.
+    func unlinked() -> String? {
+        defer { unacknowledged = [:] }
+        return unacknowledged.values.min { $0.number < $1.number }?.topic
+    }
 
     // MARK: What waits
 
@@ -133,7 +139,8 @@ final class BrokerSender {
             let qos = try contact.publish(message, token: token, on: loop)
             tallies.published += 1
             guard qos == .atLeastOnce else { return .over }
-            unacknowledged[token] = Pending(topic: message.topic, stub: stub)
+            sent += 1
+            unacknowledged[token] = Pending(number: sent, topic: message.topic, stub: stub)
             return .sent
         } catch {
             switch error {

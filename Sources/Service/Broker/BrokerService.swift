@@ -114,9 +114,9 @@ package final class BrokerService: ServiceEventReceiver, BrokerContactOwner, Bro
         look(on: loop)
     }
 
-    func unlinked(on loop: isolated EventLoop) {
-        sender.unlinked()
+    func unlinked(on loop: isolated EventLoop) -> String? {
         publisher?.disconnected(on: loop)
+        return sender.unlinked()
     }
 
     func hasRoom(on loop: isolated EventLoop) {

@@ -11,6 +11,8 @@ final class MemoryBroker: @unchecked Sendable {
     var isAway = false
     /// It takes connections and says nothing.
     var isMute = false
+    /// It closes the connection at the packets for which this is true, without a word.
+    var closesAt: (MQTTPacket) -> Bool = { _ in false }
     /// The code of CONNACK; 0 lets the client in.
     var connack: UInt8 = 0
     /// Properties of CONNACK.
@@ -125,6 +127,7 @@ private final class MemoryLine: BrokerLine {
 
     var limits: MQTTBrokerLimits? { client.limits }
     var hasRoom: Bool { !isOver && client.freeWindow > 0 }
+    var isSubscribing: Bool { client.isSubscribing }
 
     func open(on loop: isolated EventLoop) {
         loop.after(milliseconds: 0) {
@@ -195,8 +198,14 @@ private final class MemoryLine: BrokerLine {
         } catch {
             Issue.record("\(error)")
         }
-        let answers = packets.flatMap { broker.answers(to: $0) }
+        let taken = packets.prefix { !broker.closesAt($0) }
+        let answers = taken.flatMap { broker.answers(to: $0) }
         isPumping = false
+        if taken.count < packets.count {
+            say(answers, on: loop)
+            loop.after(milliseconds: 0) { self.die(on: loop) }
+            return
+        }
         if !answers.isEmpty { say(answers, on: loop) }
     }
 
