@@ -28,6 +28,10 @@ for page in PAGES:
                 marks = {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
                 tally.check(anchor in marks, f"{page.name} links to {target}")
 
+    # An option of curl that many systems' own does not have.
+    if any("curl" in line and " --json " in line for line in page.read_text().splitlines() if not line.startswith("$ ladle")):
+        tally.check("curl 7.82" in page.read_text(), f"{page.name} uses curl --json and does not say of which version it is")
+
 # The table of exit codes is the program's own.
 helped = run_ladle("help", check=True).stdout
 codes = re.findall(r"^  (\d+) +(\S.*)$", helped.split("Exit codes:")[1], re.MULTILINE)

@@ -66,7 +66,7 @@ HOME_ASSISTANT = {
     "notify": [{
         **HTTP, "platform!": ("rest",), "name": TEXT, "resource!": TEXT, "method": ("GET", "POST", "POST_JSON"), "params": {"*": TEXT},
         "message_param_name": TEXT, "title_param_name": TEXT, "target_param_name": TEXT, "data": dict, "data_template": dict}],
-    "automation": [{
+    "automation ladle": [{
         "alias": TEXT, "id": TEXT, "description": TEXT, "mode": ("single", "restart", "queued", "parallel"), "conditions": list,
         "max_exceeded": ("silent", "warning", "error", "critical"),
         "triggers!": [by("trigger", {
@@ -86,7 +86,8 @@ WAYBAR = {"*": {
 NODE = {"id!": TEXT, "type!": TEXT, "z!": TEXT, "name": TEXT, "x": Number, "y": Number, "wires!": [[TEXT]]}
 # nodered.org/docs/user-guide/nodes, and what its editor exports.
 NODE_RED = [by("type", {
-    "tab": {"id!": TEXT, "type!": TEXT, "label!": TEXT, "disabled": FLAG, "info": TEXT},
+    "tab": {"id!": TEXT, "type!": TEXT, "label!": TEXT, "disabled": FLAG, "info": TEXT,
+            "env": [{"name!": TEXT, "value!": TEXT, "type!": ("str", "num", "bool", "json", "env", "cred")}]},
     "inject": {**NODE, "props!": [{"p!": TEXT, "v": TEXT, "vt": TEXT}], "repeat": TEXT, "crontab": TEXT, "once": FLAG, "onceDelay": Number,
                "topic": TEXT, "payload": TEXT, "payloadType": ("str", "num", "json", "date", "bool")},
     "function": {**NODE, "func!": TEXT, "outputs!": Number, "timeout": Number, "noerr": Number, "initialize": TEXT, "finalize": TEXT, "libs": list},

@@ -1,14 +1,15 @@
-"""Every recipe of docs/recipes.md, docs/apps.md and docs/events.md is executed: the blocks marked `<!-- file: NAME -->` are written out and
-run against a demo server that is killed and started again meanwhile. Where an application is not here (Home Assistant,
+"""Every recipe of docs/recipes.md, docs/apps.md and docs/events.md is executed: the blocks marked `<!-- file: NAME -->` and the files of
+docs/recipes are run against a demo server that is killed and started again meanwhile. Where an application is not here (Home Assistant,
 Node-RED, n8n, Scriptable), the form of its file is held against what its documentation says of it (recipe_files.py), and what it
-would ask for is asked for; `home_assistant.py` runs that of Home
-Assistant. Go and promtool come from Debian and are LONG."""
+would ask for is asked for; `home_assistant.py` and `flows.py` run those of Home Assistant and Node-RED. What docs/recipes.md says of curl
+at a break is tried. Go and promtool come from Debian and are LONG."""
 
 import json
 import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -40,6 +41,8 @@ for page in ("events.md", "recipes.md", "apps.md"):
     text = (ROOT / "docs" / page).read_text()
     for name, body in re.findall(r"<!-- file: (\S+) -->\n```\w+\n(.*?)^```$", text, re.DOTALL | re.MULTILINE):
         (here / name).write_text(body.replace("http://127.0.0.1:18780", serve.url).replace("TOKEN", TOKEN))
+for path in (ROOT / "docs/recipes").iterdir():
+    (here / path.name).write_text(path.read_text().replace("http://127.0.0.1:18780", serve.url).replace('"TOKEN"', f'"{TOKEN}"'))
 done = set()
 
 
@@ -176,7 +179,7 @@ def home_assistant():
         with urllib.request.urlopen(request, timeout=20) as answer:
             return json.load(answer)
 
-    automation = {entry["alias"]: entry for entry in package["automation"]}
+    automation = {entry["alias"]: entry for entry in package["automation ladle"]}
     (send,) = automation["Ask about the day"]["actions"]
     entry = ask(package["rest_command"][send["action"].split(".")[1]], **send["data"])
     tally.check(entry["session"] == "agent:main:home" and entry["text"] == send["data"]["text"], f"rest_command: {entry}")
@@ -186,8 +189,12 @@ def home_assistant():
 
     until(lambda: now()["state"] == "delivered", what=lambda: f"the end of {now()}")
     until(lambda: serve.json("GET", f"/v1/runs/{entry['id']}")[1].get("endedAt"), what="its run")
-    (activity,) = package["rest"]
-    tally.check(show(activity["sensor"][0]["value_template"], value_json=ask(activity)) == "idle", "the sensor of the activity")
+    (rest,) = package["rest"]
+    told = ask(rest)
+    sensors = [show(sensor["value_template"], value_json=told) for sensor in rest["sensor"]]
+    tally.check(sensors == ["idle", "idle", "0"], f"the sensors: {sensors}")
+    known = {"at", "link", "headline", "state", "active", "attention", "top", "outbox", "usage", "today", "agent", "unread", "rev"}
+    tally.check(set(rest["sensor"][0]["json_attributes"]) <= known and "headline" in told, "their attributes")
     (helper,) = package["input_text"]
     states, shown = {f"input_text.{helper}": "unknown"}, []
 
@@ -231,10 +238,11 @@ def home_assistant():
 
 
 # Runs the body of a function node as Node-RED does.
-FUNCTION = """const [body, state, msg] = JSON.parse(process.argv[1]);
+FUNCTION = """const [body, state, values, msg] = JSON.parse(process.argv[1]);
 const flow = {get: (name) => state[name], set: (name, value) => { state[name] = value; }};
-const out = new Function('msg', 'flow', body)(msg, flow);
-console.log(JSON.stringify([out, state]));"""
+const env = {get: (name) => values[name]}, errors = [], node = {status: () => {}, error: (text) => errors.push(text)};
+const out = new Function('msg', 'flow', 'env', 'node', body)(msg, flow, env, node);
+console.log(JSON.stringify([out ?? null, state, errors]));"""
 
 
 def node_red():
@@ -243,26 +251,35 @@ def node_red():
     nodes = {node["id"]: node for node in flow}
     wires = {target for node in nodes.values() for port in node.get("wires", []) for target in port}
     tally.check(wires <= set(nodes), f"wires that lead nowhere: {wires - set(nodes)}")
-    state = {}
+    values, state, errors = {one["name"]: one["value"] for one in flow[0]["env"]}, {}, []
 
     def function(name, msg):
-        nonlocal state
-        out, state = json.loads(run(*NODE, "-e", FUNCTION, json.dumps([nodes[name]["func"], state, msg])))
+        nonlocal state, errors
+        out, state, errors = json.loads(run(*NODE, "-e", FUNCTION, json.dumps([nodes[name]["func"], state, values, msg])))
         return out
 
     def http(name, msg):
         status, payload = serve.json(nodes[name]["method"], msg["url"].removeprefix(serve.url), msg.get("payload"), msg["headers"])
         return {**msg, "statusCode": status, "payload": payload}
 
-    tally.check(http("send", function("message", {"payload": "echo red"}))["statusCode"] == 202, "Node-RED sends")
-    since = serve.json("GET", "/v1/events?poll=0")[1]["cursor"]
-    say("echo first red")
-    state["since"] = since
-    shown, further = function("take", http("poll", function("ask", {})))
-    tally.check(any(one["payload"] == "first red" for one in shown), f"Node-RED takes {shown}")
-    say("echo second red")
-    shown, further = function("take", http("poll", function("ask", further)))
-    tally.check([one["payload"] for one in shown] == ["second red"], f"Node-RED goes on: {shown}")
+    sent = [http("send", function("message", {"payload": "echo red", "_msgid": "one"})) for _ in range(2)]
+    tally.check(function("answer", sent[0])["payload"] == "red", f"Node-RED sends: {sent[0]}")
+    tally.check(sent[0]["payload"]["entry"]["id"] == sent[1]["payload"]["entry"]["id"], "a message that is tried again is one message")
+    function("answer", http("send", function("message", {"payload": "", "_msgid": "two"})))
+    tally.check(errors and ": " in errors[0], f"Node-RED says what was refused: {errors}")
+    shown, asked, further = function("take", http("poll", function("ask", {})))
+    tally.check(shown == [] and state["since"], f"Node-RED begins with what comes next: {shown}")
+    for text in ("first red", "second red"):
+        say(f"echo {text}")
+        shown, asked, further = function("take", http("poll", function("ask", further)))
+        tally.check([one["payload"] for one in shown] == [text] and asked == [], f"Node-RED goes on: {shown}")
+    ask("red")
+    until(lambda: serve.json("GET", "/v1/approvals")[1]["approvals"], what="an approval")
+    shown, asked, further = function("take", http("poll", function("ask", further)))
+    tally.check([one["payload"] for one in asked] == ["The agent asks: echo red"], f"Node-RED shows an approval: {asked}")
+    deny()
+    serve.at_rest()
+    tally.check(function("take", {"statusCode": 401, "payload": {}})[:2] == [None, None] and state["since"], "a refusal keeps the place")
 
 
 def n8n():
@@ -275,6 +292,30 @@ def n8n():
     status, answer = serve.json(asked["method"], asked["url"].removeprefix(serve.url), json.loads(asked["jsonBody"]),
                                 {"Authorization": f"Bearer {TOKEN}"})
     tally.check(status == 200 and "What is on today?" in answer["reply"], f"n8n: {answer}")
+
+
+def breaks():
+    """What the page says of curl: cut, it ends with 18; closed, with 0; and with --retry it begins anew."""
+    global serve
+    for ending, code in (("kill", 18), ("stop", 0)):
+        client = subprocess.Popen(["curl", "-sN", f"{serve.url}/v1/events"], stdout=subprocess.DEVNULL)
+        until(lambda: serve.status()["events"]["subscribers"] == 1, what="curl")
+        getattr(serve, ending)()
+        tally.check(client.wait(20) == code, f"curl after {ending}: {client.returncode}")
+        serve = serve.again().linked()
+    client = subprocess.Popen(["curl", "-sN", "--retry", "20", "--retry-all-errors", "--retry-delay", "1", f"{serve.url}/v1/events"],
+                              stdout=subprocess.PIPE, text=True)
+    until(lambda: serve.status()["events"]["subscribers"] == 1, what="curl")
+    # Stopped, so that it cannot be back before the message.
+    client.send_signal(signal.SIGSTOP)
+    serve.kill()
+    serve = serve.again().linked()
+    say("echo between")
+    client.send_signal(signal.SIGCONT)
+    until(lambda: serve.status()["events"]["subscribers"] == 1, what="curl again")
+    client.kill()
+    said = client.communicate()[0]
+    tally.check(said.count('"resume":"fresh"') == 2 and "between" not in said, f"curl --retry: {said}")
 
 
 def shortcuts():
@@ -314,20 +355,6 @@ def deny():
 
 
 def glance():
-    class Loader(yaml.SafeLoader):
-        pass
-
-    Loader.add_constructor("!secret", lambda loader, node: f"Bearer {TOKEN}")
-    package = yaml.load(pathlib.Path(file("home-assistant-glance.yaml")).read_text(), Loader)
-    formed("Home Assistant", package, recipe_files.HOME_ASSISTANT)
-    (rest,) = package["rest"]
-    status, told = serve.json("GET", rest["resource"].removeprefix(serve.url), headers=rest["headers"])
-    engine = jinja2.Environment(undefined=jinja2.StrictUndefined)
-    shown = [engine.from_string(sensor["value_template"]).render(value_json=told) for sensor in rest["sensor"]]
-    tally.check(status == 200 and shown == ["idle", "0"], f"the sensors of the glance: {shown}")
-    known = {"at", "link", "headline", "state", "active", "attention", "top", "outbox", "usage", "today", "agent", "unread", "rev"}
-    tally.check(set(rest["sensor"][0]["json_attributes"]) <= known and "headline" in told, "its attributes")
-
     bar = json.loads(pathlib.Path(file("waybar.json")).read_text())
     formed("Waybar", bar, recipe_files.WAYBAR)
     programs = here / "programs"
@@ -402,7 +429,7 @@ def prometheus():
 
 followers()
 asking()
-for recipe in (home_assistant, node_red, n8n, shortcuts, scriptable, glance, prometheus):
+for recipe in (home_assistant, node_red, n8n, breaks, shortcuts, scriptable, glance, prometheus):
     recipe()
 left = {path.name for path in here.iterdir() if path.suffix in {".sh", ".py", ".mjs", ".js", ".yaml", ".json", ".go", ".swift"}}
 left -= done | {"scriptable.mjs", "widget.mjs", "checked.yaml"} | (set() if chosen.long else {"follow.go", "follow.swift"})

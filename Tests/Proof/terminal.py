@@ -6,64 +6,12 @@ import re
 import socket
 import subprocess
 import threading
-import unicodedata
 
 from harness import LADLE, DemoGateway, Serve, Tally, on_terminal, options, run_ladle, scratch, until
+from screen import Screen
 
 options()
 tally = Tally()
-
-
-def wide(character):
-    return 2 if unicodedata.east_asian_width(character) in "WF" else 0 if unicodedata.combining(character) else 1
-
-
-class Screen:
-    """The rows that a terminal shows after these bytes. It knows the codes that Ladle uses, and refuses others."""
-
-    def __init__(self, columns, written):
-        self.columns, self.rows, self.row, self.column = columns, [[]], 0, 0
-        for code, character in re.findall(r"\x1b\[(\d*(?:;\d+)*[A-Za-z])|([\s\S])", written.decode()):
-            self.code(code) if code else self.put(character)
-
-    def put(self, character):
-        if character == "\r":
-            self.column = 0
-        elif character == "\n":
-            self.down()
-        else:
-            assert character != "\x1b", "a code that this screen does not know"
-            if self.column + wide(character) > self.columns:
-                self.down()
-                self.column = 0
-            row = self.rows[self.row]
-            row += [" "] * (self.column + 1 - len(row))
-            row[self.column] = character
-            self.column += wide(character)
-
-    def down(self):
-        self.row += 1
-        if self.row == len(self.rows):
-            self.rows.append([])
-
-    def code(self, code):
-        count = int(code[:-1] or 1) if code[:-1].isdigit() or len(code) == 1 else 0
-        if code == "2K":
-            self.rows[self.row] = []
-        elif code == "J":
-            del self.rows[self.row][self.column:]
-            del self.rows[self.row + 1:]
-        elif code[-1] == "A":
-            self.row -= count
-        elif code[-1] == "C":
-            self.column = min(self.column + count, self.columns - 1)
-        else:
-            assert code[-1] == "m", f"a code that this screen does not know: {code!r}"
-
-    @property
-    def lines(self):
-        return ["".join(row).rstrip() for row in self.rows]
-
 
 gateway = DemoGateway("--speed", "20")
 server = Serve(gateway=gateway.url).linked()
