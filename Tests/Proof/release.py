@@ -33,7 +33,7 @@ tally.check(made(program) == files, "one program, twice the same files")
 version = re.search(r'"(\d+\.\d+\.\d+)"', (ROOT / "Sources/ladle/Version.swift").read_text())[1]
 tally.check(all(version in name for name in files if name != "SHA256SUMS"), f"each name has the version: {sorted(files)}")
 endings = {name.split(version)[1].split(".", 1)[-1] for name in files if name != "SHA256SUMS"}
-wanted = {"tar.gz", "spdx.json"} | ({"deb"} if shutil.which("dpkg-deb") else set())
+wanted = {"tar.gz", "spdx.json"} | ({"deb"} if shutil.which("dpkg-deb") else set()) | ({"whl", "tgz"} if shutil.which("tsc") else set())
 tally.check(endings == wanted, f"what is published: {endings}")
 for line in files["SHA256SUMS"].decode().splitlines():
     digest, name = line.split()
@@ -56,7 +56,7 @@ if shutil.which("dpkg-query"):
 
 # An installation from the tarball, and its removal by its own list.
 place = pathlib.Path(scratch())
-archive = next(DIST / name for name in files if name.endswith(".tar.gz"))
+archive = next(DIST / name for name in files if name.endswith(".tar.gz") and "linux" in name)
 done = run("tar", "-C", place, "--strip-components=1", "-xzf", archive)
 tally.check(done.returncode == 0, f"tar: {done.stderr}")
 tally.check(run(place / "bin/ladle", "version").stdout == f"ladle {version}\n", "the program runs")
