@@ -1,7 +1,7 @@
 #include "copenapi.h"
 
 // `openapi/embed` makes openapi.json and the next line, the SHA-256 of the two files one after the other.
-// 6761058ae3c8f1cff8c58adb53e9a356e1548df9f2a454a81905a4a7b7f27794
+// d5608fa9fa36ec6dbcdf6aacfe37b3defd849c2d470d5967e5a7f091dbababb9
 
 static const uint8_t yaml[] = {
 #embed "../../openapi/openapi.yaml"

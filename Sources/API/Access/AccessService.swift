@@ -19,6 +19,8 @@ package final class AccessService {
     /// A token in constant use costs one row write a minute.
     private static let touchMilliseconds: Int64 = 60_000
     private static let firstRetryMs: Int64 = 1_000
+    /// A client whose token is gone hears so as soon as it comes back.
+    private static let refusedRetryMs: Int64 = 1_000
     private static let longestRetryMs: Int64 = 60_000
 
     package var authenticator: Authenticator
@@ -129,7 +131,7 @@ package final class AccessService {
 
     private func end(_ exchange: Exchange, reason: String, on loop: isolated EventLoop) {
         if let subscriber = exchange.notes as? Subscriber {
-            let event = StreamEvent.shutdown(reason: reason, retryMilliseconds: 60_000, at: loop.wallClock)
+            let event = StreamEvent.shutdown(reason: reason, retryMilliseconds: Self.refusedRetryMs, at: loop.wallClock)
             _ = exchange.write(subscriber.plan.format.encode(event), on: loop)
             hub.finish(subscriber, on: loop)
         } else {
@@ -261,7 +263,7 @@ package final class AccessService {
         open.tokenEnded(id, reason: reason, on: loop)
         hub.end(
             where: { $0.tokenID == id },
-            with: { StreamEvent.shutdown(reason: reason, retryMilliseconds: 60_000, at: loop.wallClock) },
+            with: { StreamEvent.shutdown(reason: reason, retryMilliseconds: Self.refusedRetryMs, at: loop.wallClock) },
             on: loop
         )
         for exchange in (underWay[id] ?? [:]).values where exchange !== asking {
