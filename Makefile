@@ -73,7 +73,7 @@ program: packages
 	@deploy/strip "$$($(RELEASE) --show-bin-path)/ladle" .build/ladle
 	@echo "release: .build/ladle, $$(wc -c < .build/ladle | tr -d ' ') bytes"
 
-# The files to publish, in .build/dist.
+# The files to publish, in .build/dist. SIGN_KEY=FINGERPRINT signs them.
 release: program
 	@deploy/release
 

@@ -1,6 +1,6 @@
-"""The container image: deploy/docker/Dockerfile as it is, built by buildah on a copy of this system (in which the compiler only
-hands out what `make program` has left, and what is installed is forgotten again). Then its configuration, and the program run as a
-daemon would run it: its files alone, its user, nothing writable but the volume, no capability."""
+"""The container images: deploy/docker/Dockerfile as it is, built by buildah on a copy of this system (in which the compiler only
+hands out what `make program` has left, and what is installed is forgotten again), and that of deploy/image. Then of each its
+configuration, and the program run as a daemon would run it: its files alone, its user, nothing writable but the volume, no capability."""
 
 import json
 import os
@@ -9,6 +9,7 @@ import re
 import shlex
 import shutil
 import subprocess
+import tarfile
 
 import yaml
 
@@ -67,82 +68,105 @@ buildah("bud", "--isolation", "chroot", "--format", "docker", "--from", "localho
         f"--volume={folder}/swift:/usr/local/bin/swift:ro", f"--volume={LADLE if os.path.isabs(LADLE) else ROOT / LADLE}:/built/ladle:ro",
         "-f", "deploy/docker/Dockerfile", "-t", "ladle", ".")
 
-image = json.loads(buildah("inspect", "--type", "image", "ladle"))["Docker"]["config"]
-environment = dict(pair.split("=", 1) for pair in image["Env"])
-(volume,) = image["Volumes"]
-uid = image["User"].split(":")[0]
-entry, health = image["Entrypoint"], image["Healthcheck"]["Test"]
-tally.check(image["StopSignal"] in ("SIGTERM", "15") and health[0] == "CMD" and int(uid) > 0 and "18780/tcp" in image["ExposedPorts"], f"the image: {image}")
-inside = pathlib.Path(buildah("mount", buildah("from", "localhost/ladle").strip()).strip())
-files = [file for file in inside.rglob("*") if file.is_file()]
-print(f"image: {len(files)} files, {sum(file.stat().st_size for file in files) >> 20} MiB")
-tally.check(not any(re.search(r"bin/(sh|bash|apt|dpkg)$", str(file)) for file in files), "no shell, no package manager")
-# What docker lays over it.
-for name in ("hosts", "resolv.conf"):
-    shutil.copy(f"/etc/{name}", inside / "etc" / name)
-gateway = DemoGateway()
-state = pathlib.Path(scratch())
-os.chown(state, int(uid), int(uid))
-token = inside / "run/secrets/gateway-token"
-token.write_text(gateway.token + "\n")
-token.chmod(0o400)
-os.chown(token, int(uid), int(uid))
 
+def check(name, image):
+    """An image of buildah's with these settings, as a daemon would run it. Its files, by their paths."""
+    environment = dict(pair.split("=", 1) for pair in image["Env"])
+    (volume,) = image["Volumes"]
+    uid = image["User"].split(":")[0]
+    entry, health = image["Entrypoint"], image["Healthcheck"]["Test"]
+    tally.check(image["StopSignal"] in ("SIGTERM", "15") and health[0] == "CMD" and int(uid) > 0 and "18780/tcp" in image["ExposedPorts"], f"the image: {image}")
+    inside = pathlib.Path(buildah("mount", buildah("from", name).strip()).strip())
+    files = [file for file in inside.rglob("*") if file.is_file()]
+    print(f"image: {name}: {len(files)} files, {sum(file.stat().st_size for file in files) >> 20} MiB")
+    tally.check(not any(re.search(r"bin/(sh|bash|apt|dpkg)$", str(file)) for file in files), "no shell, no package manager")
+    # What docker lays over it.
+    for laid in ("hosts", "resolv.conf"):
+        shutil.copy(f"/etc/{laid}", inside / "etc" / laid)
+    gateway = DemoGateway()
+    state = pathlib.Path(scratch())
+    os.chown(state, int(uid), int(uid))
+    token = inside / "run/secrets/gateway-token"
+    token.write_text(gateway.token + "\n")
+    token.chmod(0o400)
+    os.chown(token, int(uid), int(uid))
 
-def command(*words, network=()):
-    """As docker runs it: a mount namespace with a read-only root and the volume, another uid, no privilege to come."""
-    prepare = (f"mount --bind {inside} {inside} && mount --bind {state} {inside}{volume} && mkdir -p {inside}/proc && "
-               f"mount -t proc proc {inside}/proc && mount -o remount,bind,ro {inside} && "
-               f"exec setpriv --no-new-privs unshare --root={inside} --setuid={uid} --setgid={uid} --wd=/ " + shlex.join(words))
-    return [*network, "unshare", "--mount", "sh", "-c", prepare]
+    def command(*words, network=()):
+        """As docker runs it: a mount namespace with a read-only root and the volume, another uid, no privilege to come."""
+        prepare = (f"mount --bind {inside} {inside} && mount --bind {state} {inside}{volume} && mkdir -p {inside}/proc && "
+                   f"mount -t proc proc {inside}/proc && mount -o remount,bind,ro {inside} && "
+                   f"exec setpriv --no-new-privs unshare --root={inside} --setuid={uid} --setgid={uid} --wd=/ " + shlex.join(words))
+        return [*network, "unshare", "--mount", "sh", "-c", prepare]
 
-
-serving = subprocess.Popen(
-    command(*entry, "--listen", "127.0.0.1:0", "--gateway", gateway.url, "--token-file", "/run/secrets/gateway-token"),
-    env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-lines = []
-for line in serving.stdout:
-    lines.append(line)
-    if found := re.search(r"listening on http://127\.0\.0\.1:(\d+)", line):
-        break
-tally.check(found, f"the image serves: {''.join(lines)}")
-check = lambda: subprocess.run(command(*health[1:]), env=environment, capture_output=True, text=True, timeout=20)
-until(lambda: check().returncode == 0, what="a healthy container")
-online = until(lambda: "online" in subprocess.run(
-    command("/usr/bin/ladle", "status"), env=environment, capture_output=True, text=True).stdout, what="the link")
-tally.check(online, "linked, by the token of the secret")
-sent = subprocess.run(command("/usr/bin/ladle", "send", "--wait", "hello"), env=environment, capture_output=True, text=True)
-tally.check(sent.returncode == 0 and "hello" in sent.stdout, f"a message: {sent}")
-shown = {line.split(":")[0]: line.split() for line in pathlib.Path(f"/proc/{serving.pid}/status").read_text().splitlines()}
-tally.check(shown["Uid"][1:] == [uid] * 4 and shown["CapEff"][1] == "0" * 16 and shown["NoNewPrivs"][1] == "1", f"its rights: {shown}")
-serving.terminate()
-tally.check(serving.wait(20) == 0, "it stops when it is told to")
-tally.check(check().returncode == 69, "and is not healthy then")
-# As it comes, in a network of its own: what reaches the published port is answered. The token file is root's: it says what to type.
-if shutil.which("ip"):
-    holder = subprocess.Popen(["unshare", "--net", "sleep", "600"])
-    network = ["nsenter", f"--net=/proc/{holder.pid}/ns/net"]
-    own = os.stat("/proc/self/ns/net").st_ino
-    until(lambda: os.stat(f"/proc/{holder.pid}/ns/net").st_ino != own, what="a network")
-    subprocess.run([*network, "ip", "link", "set", "lo", "up"], check=True)
-    # Not of loopback, as docker's bridge is not.
-    subprocess.run([*network, "ip", "addr", "add", "172.17.0.2/32", "dev", "lo"], check=True)
-    serving = subprocess.Popen(command(*entry, "--demo", network=network), env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    ask = lambda path, *more: subprocess.run(
-        [*network, "curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", "--connect-to", "::172.17.0.2:", *more, f"http://127.0.0.1:18780{path}"],
-        capture_output=True, text=True).stdout
-    until(lambda: ask("/healthz") == "200", what="an answer of the published port")
-    made = subprocess.run(command("/usr/bin/ladle", "token", "create", "--name", "me", "--scopes", "read,send", network=network),
-                          env=environment, capture_output=True, text=True)
-    bearer = f"Authorization: Bearer {re.search(r'ldl_[0-9A-Za-z]+', made.stdout)[0]}"
-    tally.check((ask("/v1/status"), ask("/v1/status", "-H", bearer)) == ("401", "200"), f"a token opens it: {made}")
+    serving = subprocess.Popen(
+        command(*entry, "--listen", "127.0.0.1:0", "--gateway", gateway.url, "--token-file", "/run/secrets/gateway-token"),
+        env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    lines = []
+    for line in serving.stdout:
+        lines.append(line)
+        if found := re.search(r"listening on http://127\.0\.0\.1:(\d+)", line):
+            break
+    tally.check(found, f"the image serves: {''.join(lines)}")
+    healthy = lambda: subprocess.run(command(*health[1:]), env=environment, capture_output=True, text=True, timeout=20)
+    until(lambda: healthy().returncode == 0, what="a healthy container")
+    online = until(lambda: "online" in subprocess.run(
+        command("/usr/bin/ladle", "status"), env=environment, capture_output=True, text=True).stdout, what="the link")
+    tally.check(online, "linked, by the token of the secret")
+    sent = subprocess.run(command("/usr/bin/ladle", "send", "--wait", "hello"), env=environment, capture_output=True, text=True)
+    tally.check(sent.returncode == 0 and "hello" in sent.stdout, f"a message: {sent}")
+    shown = {line.split(":")[0]: line.split() for line in pathlib.Path(f"/proc/{serving.pid}/status").read_text().splitlines()}
+    tally.check(shown["Uid"][1:] == [uid] * 4 and shown["CapEff"][1] == "0" * 16 and shown["NoNewPrivs"][1] == "1", f"its rights: {shown}")
     serving.terminate()
-    serving.wait(20)
-    holder.kill()
-os.chown(token, 0, 0)
-refused = subprocess.run(command(*entry, "--listen", "127.0.0.1:0", "--gateway", gateway.url, "--token-file", "/run/secrets/gateway-token"),
-                         env=environment, capture_output=True, text=True, timeout=20)
-tally.check(refused.returncode and f"chown {uid} /run/secrets/gateway-token" in refused.stdout + refused.stderr, f"a secret of root: {refused}")
-# Certificates: whom a public name is trusted by is in the image.
-tally.check((inside / environment["SSL_CERT_FILE"].lstrip("/")).stat().st_size > 100_000, "the authorities are in it")
+    tally.check(serving.wait(20) == 0, "it stops when it is told to")
+    tally.check(healthy().returncode == 69, "and is not healthy then")
+    # As it comes, in a network of its own: what reaches the published port is answered. The token file is root's: it says what to type.
+    if shutil.which("ip"):
+        holder = subprocess.Popen(["unshare", "--net", "sleep", "600"])
+        network = ["nsenter", f"--net=/proc/{holder.pid}/ns/net"]
+        own = os.stat("/proc/self/ns/net").st_ino
+        until(lambda: os.stat(f"/proc/{holder.pid}/ns/net").st_ino != own, what="a network")
+        subprocess.run([*network, "ip", "link", "set", "lo", "up"], check=True)
+        # Not of loopback, as docker's bridge is not.
+        subprocess.run([*network, "ip", "addr", "add", "172.17.0.2/32", "dev", "lo"], check=True)
+        serving = subprocess.Popen(command(*entry, "--demo", network=network), env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        ask = lambda path, *more: subprocess.run(
+            [*network, "curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", "--connect-to", "::172.17.0.2:", *more, f"http://127.0.0.1:18780{path}"],
+            capture_output=True, text=True).stdout
+        until(lambda: ask("/healthz") == "200", what="an answer of the published port")
+        made = subprocess.run(command("/usr/bin/ladle", "token", "create", "--name", "me", "--scopes", "read,send", network=network),
+                              env=environment, capture_output=True, text=True)
+        bearer = f"Authorization: Bearer {re.search(r'ldl_[0-9A-Za-z]+', made.stdout)[0]}"
+        tally.check((ask("/v1/status"), ask("/v1/status", "-H", bearer)) == ("401", "200"), f"a token opens it: {made}")
+        serving.terminate()
+        serving.wait(20)
+        holder.kill()
+    os.chown(token, 0, 0)
+    refused = subprocess.run(command(*entry, "--listen", "127.0.0.1:0", "--gateway", gateway.url, "--token-file", "/run/secrets/gateway-token"),
+                             env=environment, capture_output=True, text=True, timeout=20)
+    tally.check(refused.returncode and f"chown {uid} /run/secrets/gateway-token" in refused.stdout + refused.stderr, f"a secret of root: {refused}")
+    # Certificates: whom a public name is trusted by is in the image.
+    tally.check((inside / environment["SSL_CERT_FILE"].lstrip("/")).stat().st_size > 100_000, "the authorities are in it")
+    return {str(file.relative_to(inside)) for file in files}
+
+
+first = json.loads(buildah("inspect", "--type", "image", "localhost/ladle"))["Docker"]["config"]
+files = check("localhost/ladle", first)
+
+# The released one, from the objects of `make program`: the same settings, and fewer libraries.
+program, image = folder / "static/ladle", folder / "image.oci.tar"
+program.parent.mkdir()
+for words in (["deploy/link", program, "ssl", "crypto", "nghttp2", "z", "sqlite3", "stdc++"], ["deploy/image", program, "0.0.0", image]):
+    made = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, env={**os.environ, "SOURCE_DATE_EPOCH": "0"})
+    tally.check(made.returncode == 0, f"{words}: {made}")
+with tarfile.open(image) as tar:
+    read = lambda path: json.load(tar.extractfile(path))
+    of = lambda descriptor: read("blobs/" + descriptor["digest"].replace(":", "/"))
+    second = of(of(read("index.json")["manifests"][0])["config"])["config"]
+for setting in ("User", "Env", "Entrypoint", "Volumes", "ExposedPorts", "StopSignal", "Healthcheck"):
+    tally.check(second[setting] == first[setting], f"{setting} of the Dockerfile: {second[setting]} {first[setting]}")
+buildah("pull", f"oci-archive:{image}")
+less = check("localhost/ladle:0.0.0", second)
+more = {file for file in less - files if not file.startswith("usr/share/doc/")}
+tally.check(not more, f"it has nothing that the other one has not: {more}")
+print(f"image: not in it: {' '.join(sorted(pathlib.Path(file).name for file in files - less))}")
 tally.end()
