@@ -20,7 +20,7 @@ package final class AccessService {
     private static let touchMilliseconds: Int64 = 60_000
     private static let firstRetryMs: Int64 = 1_000
     /// A client whose token is gone hears so as soon as it comes back.
-    private static let refusedRetryMs: Int64 = 1_000
+    private static let refusedRetryMs = 1_000
     private static let longestRetryMs: Int64 = 60_000
 
     package var authenticator: Authenticator
