@@ -1,6 +1,6 @@
 """Limits of the listeners, each set low and then overrun: the answer is a problem document where there can be one, the connection ends in
-time, and the next client is served; clients never take the descriptors of the link, nor another user the owner's place. Then the ways
-to stop: with thousands of streams, with peers that do not let go, at the second signal. Deadlines and sizes: `HTTP1ServerTests`."""
+time, and the next client is served; clients never take the descriptors of the link, nor another user the owner's place. What a message
+writes to the disk. Then the ways to stop: with thousands of streams, with peers that do not let go, at the second signal. Deadlines and sizes: `HTTP1ServerTests`."""
 
 import json
 import os
@@ -209,6 +209,42 @@ while time.monotonic() < end:
     over = crowded.metric("ladle_http_connections_over_limit.*")
     tally.check(over > 1000, f"a flood it was: {over}")
     tally.check(crowded.stop() == 0, "the flooded server ends as it should")
+
+# What a message writes to the disk: the threat model says some 300 KB, in a new session or an old one. From rest to rest, so with the
+# checkpoint; a file system in memory counts nothing.
+writer = Serve("--limits-sends-burst", "1000")
+
+
+def written():
+    counted = open(f"/proc/{writer.process.pid}/io").read()
+    return int(counted.split("\nwrite_bytes: ")[1].split()[0])
+
+
+def at_rest():
+    """What was written once nothing more is, for longer than a checkpoint waits."""
+    writer.at_rest()
+    last, since = written(), time.monotonic()
+
+    def is_still():
+        nonlocal last, since
+        if written() != last:
+            last, since = written(), time.monotonic()
+        return time.monotonic() - since > 2
+    until(is_still, 60, 0.1, "the end of all writing")
+    return last
+
+
+costs = {}
+for kind, sessions in {"an old session": ["old"] * 11, "a new session": [f"new{number}" for number in range(11)]}.items():
+    writer.json("POST", "/v1/messages?wait=20", {"text": "echo first", "session": sessions[0]})
+    start = at_rest()
+    for session in sessions[1:]:
+        writer.json("POST", "/v1/messages?wait=20", {"text": "echo again", "session": session})
+    costs[kind] = (at_rest() - start) / 10
+    print(f"disk: a message to {kind} writes {costs[kind] / 1000:.0f} kB")
+    tally.check(costs[kind] < 450_000, f"a message to {kind} writes {costs[kind] / 1000:.0f} kB")
+tally.check(costs["a new session"] <= costs["an old session"] * 1.4 + 20_000, f"a new session costs no more than an old one: {costs}")
+tally.check(writer.stop() == 0, "the writing server ends as it should")
 
 # Stopping: thousands of streams, some of which do not read, and a request that never ends
 many = Serve("--events-streams", "20000")

@@ -1,5 +1,6 @@
 """What a read costs that the gateway was asked for before: with a gateway that takes 100 ms for each answer, lists and messages are
-answered at once, nobody asks it again until something happens, and a request costs the server at most 1.5 times `/healthz`."""
+answered at once, nobody asks it again until something happens, and a request costs the server at most 1.5 times `/healthz`. What `limit`
+means where texts are long."""
 
 import json
 import subprocess
@@ -58,4 +59,27 @@ for path in PATHS:
 if chosen.long:
     for path, ratio in ratios.items():
         tally.check(ratio <= 1.5, f"{path} costs {ratio:.2f} times /healthz")
+
+# Long texts: `limit` counts rows, not bytes. Runs come whole, or in brief; messages go on with `before`, and none is left out.
+gateway.control("DELETE", "faults")
+long = [f"{number} " + "x" * 120_000 for number in range(7)]
+for text in long:
+    tally.check(ladle.json("POST", "/v1/messages?wait=30", {"text": f"echo {text}", "session": "long"})[0] == 200, "a long message")
+ladle.at_rest()
+status, _, whole = ladle.call("GET", "/v1/runs?limit=5")
+tally.check(status == 200 and len(json.loads(whole)["runs"]) == 5 and len(whole) > 5 * 120_000, f"runs are whole: {status}, {len(whole)} bytes")
+status, _, brief = ladle.call("GET", "/v1/runs?limit=5&brief=true")
+runs = json.loads(brief)["runs"]
+tally.check(status == 200 and len(runs) == 5 and len(brief) < 8_000, f"in brief they are small: {status}, {len(brief)} bytes")
+tally.check(all(run.get("truncated") and len(run["text"]) <= 200 and "steps" not in run for run in runs), f"and say so: {runs[0]}")
+print(f"five runs of 120,000 characters: {len(whole)} bytes, in brief {len(brief)}")
+found, before, pages = [], None, []
+while not pages or before:
+    page = ladle.json("GET", "/v1/messages?session=long&limit=5" + (f"&before={before}" if before else ""))[1]
+    pages.append(len(page["messages"]))
+    found = page["messages"] + found
+    before = page.get("before")
+tally.check(all(1 <= count <= 5 for count in pages) and len(pages) <= 14, f"pages of at most five: {pages}")
+tally.check([m["text"] for m in found] == [words for text in long for words in (f"echo {text}", text)] and not any(m.get("truncated") for m in found),
+            f"every message once, whole and in order: {[(m['role'], len(m['text'])) for m in found]}")
 tally.end()
