@@ -3,7 +3,7 @@ which a broker can refuse or die. Events are held against `GET /v1/events`: a su
 and asks for them. Brokers that mean harm: `mqtt_hostile.py`.
 
 The long form kills the broker, Ladle and a subscriber at random (200 rounds), while commands go through that are repeated until they are
-answered; each runs once. Where RabbitMQ is installed it also loses nodes of a cluster: three, because its MQTT plugin wants a majority."""
+answered; each runs once. A cluster of brokers: `mqtt_cluster.py`."""
 
 import collections
 import concurrent.futures
@@ -15,7 +15,6 @@ import random
 import re
 import signal
 import socket
-import subprocess
 import threading
 import time
 import traceback
@@ -827,128 +826,6 @@ def slow_subscriber():
     server.stop()
 
 
-class Proxy(threading.Thread):
-    """One address before several; the first that answers gets the connection."""
-
-    def __init__(self, ports):
-        super().__init__(daemon=True)
-        self.ports, self.listener = ports, socket.create_server(("127.0.0.1", 0))
-        self.port = self.listener.getsockname()[1]
-        self.start()
-
-    def run(self):
-        while True:
-            client, _ = self.listener.accept()
-            for port in self.ports:
-                with contextlib.suppress(OSError):
-                    server = socket.create_connection(("127.0.0.1", port), 2)
-                    server.settimeout(None)
-                    for pair in ((client, server), (server, client)):
-                        threading.Thread(target=self.pump, args=pair, daemon=True).start()
-                    break
-            else:
-                client.close()
-
-    @staticmethod
-    def pump(source, target):
-        with contextlib.suppress(OSError):
-            while piece := source.recv(1 << 16):
-                target.sendall(piece)
-        for one in (source, target):
-            with contextlib.suppress(OSError):
-                one.shutdown(socket.SHUT_RDWR)
-
-
-class Rabbit:
-    """One node of a cluster of RabbitMQ, as a process of this user; it speaks 3.1.1 at `port`."""
-
-    TOOLS = pathlib.Path("/usr/lib/rabbitmq/bin")
-
-    def __init__(self, number, folder):
-        self.name, self.port = f"ladle-proof-{number}@localhost", free_port()
-        home = folder / str(number)
-        home.mkdir()
-        (folder / ".erlang.cookie").exists() or (folder / ".erlang.cookie").write_text("ladleproof")
-        (folder / ".erlang.cookie").chmod(0o400)
-        (home / "rabbitmq.conf").write_text(f"mqtt.listeners.tcp.1 = 127.0.0.1:{self.port}\nmqtt.allow_anonymous = true\n"
-                                            "mqtt.default_user = guest\nmqtt.default_pass = guest\nloopback_users = none\n")
-        (home / "plugins").write_text("[rabbitmq_mqtt].\n")
-        self.environment = {
-            **os.environ, "HOME": str(folder), "RABBITMQ_NODENAME": self.name, "RABBITMQ_NODE_PORT": str(free_port()),
-            "RABBITMQ_NODE_IP_ADDRESS": "127.0.0.1", "RABBITMQ_DIST_PORT": str(free_port()), "RABBITMQ_MNESIA_BASE": str(home),
-            "RABBITMQ_LOG_BASE": str(home), "RABBITMQ_CONFIG_FILE": str(home / "rabbitmq"), "RABBITMQ_ENABLED_PLUGINS_FILE": str(home / "plugins")}
-        self.start()
-
-    def start(self):
-        self.process = subprocess.Popen([self.TOOLS / "rabbitmq-server"], env=self.environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                                        start_new_session=True)
-        self.control("await_startup", "--timeout", "90")
-
-    def control(self, *words):
-        return subprocess.run([self.TOOLS / "rabbitmqctl", "-n", self.name, *words], env=self.environment, check=True, capture_output=True, timeout=120)
-
-    def kill(self):
-        # The server is a child of a shell script.
-        os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait(20)
-
-
-def cluster():
-    if not (Rabbit.TOOLS / "rabbitmq-server").exists():
-        return print("left out: a cluster of RabbitMQ (rabbitmq-server is not installed)")
-    folder, nodes = pathlib.Path(scratch()), []
-    try:
-        for number in range(3):
-            nodes.append(Rabbit(number, folder))
-            if number:
-                for words in (("stop_app",), ("join_cluster", nodes[0].name), ("start_app",)):
-                    nodes[number].control(*words)
-        # A subscriber's queue is on all nodes.
-        nodes[0].control("set_policy", "all", "^mqtt-", '{"ha-mode":"all","ha-sync-mode":"automatic"}')
-        proxy = Proxy([node.port for node in nodes])
-        account = {"user": "guest", "password": "guest", "level": 4}
-        server = Serve("--mqtt-url", f"mqtt://127.0.0.1:{proxy.port}", "--mqtt-name", "kitchen", "--mqtt-scopes", "read,send", "--mqtt-username", "guest",
-                       "--mqtt-password-file", str(guest_password(folder)))
-        server.linked()
-        check(is_at(server, "online")["protocol"] == "3.1.1", f"RabbitMQ before 3.13 speaks 3.1.1: {mqtt(server)}")
-        base = cursor(server)
-        watcher = Watcher(nodes[2].port, f"{P}/#", name="watcher", **account)
-        for number in range(6):
-            victim = nodes[number % 2]
-            say(server, f"before {number}")
-            victim.kill()
-            for part in range(3):
-                say(server, f"without a node {number}.{part}")
-            is_at(server, "online")
-            me = Client(proxy.port, **account)
-            me.publish(f"{P}/cmd/send", {"id": f"cluster-{number}", "text": f"echo cluster {number}", "session": "kitchen"})
-            me.close()
-            check(result(watcher, f"cluster-{number}")["status"] == 202, "a command over another node")
-            # Retained messages are each node's own: all must be there again.
-            live = next(node for node in nodes if node is not victim)
-            kept = retained(live.port, f"{P}/+", seconds=1, **account)
-            check({f"{P}/{name}" for name in STATE} <= set(kept), f"state topics at the other node: {list(kept)}")
-            victim.start()
-        caught_up(server)
-        say(server, "the last")
-        caught_up(server)
-        time.sleep(1)
-        truth = Chain(P, watcher.messages).judge(tally, server, TYPES, base, "a subscriber of a cluster", may_miss=True, may_repeat=64 * 7)
-        print(f"mqtt: a cluster of 3 lost 6 nodes: {len(truth)} events")
-        server.stop()
-    finally:
-        for node in nodes:
-            with contextlib.suppress(OSError):
-                node.kill()
-
-
-def guest_password(folder):
-    file = folder / "guest-password"
-    file.write_text("guest\n")
-    file.chmod(0o600)
-    return file
-
-
 def scene(act):
     began = time.monotonic()
     try:
@@ -971,5 +848,4 @@ if OPTIONS.rounds:
     scene(loop)
 if OPTIONS.long:
     scene(slow_subscriber)
-    scene(cluster)
 tally.end()

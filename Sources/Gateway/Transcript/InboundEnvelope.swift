@@ -95,9 +95,12 @@ package enum InboundEnvelope {
         return rest
     }
 
+    /// In characters; texts without any line end are long.
+    private static let longestHeading = 256
+
     /// Skips `Conversation info (untrusted metadata):` and its fenced block.
     private static func withoutMetadata(_ text: Substring) -> Substring? {
-        guard let end = text.firstIndex(where: \.isNewline),
+        guard let end = text.prefix(longestHeading).firstIndex(where: \.isNewline),
             text[..<end].trimmingBlanks().hasSuffix("(untrusted metadata):")
         else {
             return nil
