@@ -238,6 +238,7 @@ class House:
         self.online()
         self.base, self.expected = cursor(self.server), None
         self.watchers = [Watcher(node.port, f"{self.prefix}/#", name=f"{name}-watched-{number}", level=4) for number, node in enumerate(nodes)]
+        self.earlier = len(self.ends)
         self.given, self.answers, self.repeats, self.lock, self.read = [], {}, 0, threading.Lock(), collections.Counter()
 
     @property
@@ -290,7 +291,7 @@ class House:
             name = message.topic.removeprefix(f"{self.prefix}/")
             if name in came and message.payload:
                 came[name].append(message.json)
-        return all(any(map(right[name], values)) for name, values in came.items() if values or self.ends or name == "reply")
+        return all(any(map(right[name], values)) for name, values in came.items() if values or len(self.ends) > self.earlier or name == "reply")
 
     def state_is_seen(self, messages, what):
         with contextlib.suppress(TimeoutError):
