@@ -1,52 +1,53 @@
-"""The recipe of docs/apps.md in Home Assistant itself: its commands and its sensor work, and it shows each reply once, also those of
-the time when Ladle or Home Assistant was away. Home Assistant 2024.3 is the newest for Python 3.11, that of Debian 12; the recipe is put
-into the spelling of that time. It comes from PyPI into an environment of its own, and installs there what its integrations need."""
+"""The recipe of docs/apps.md in Home Assistant itself, pasted whole behind a configuration that has automations of its own: it loads
+without a complaint, its commands and its sensors work, and it shows each reply once, also those of the time when Ladle or Home Assistant
+was away. Without a Home Assistant (see house.py) the check says so and is left out."""
 
-import asyncio
-import os
-import pathlib
+import json
 import re
-import subprocess
-import sys
+import signal
 import time
 import traceback
 
-from harness import ROOT, DemoGateway, Serve, Tally, options, scratch
+from harness import ROOT, DemoGateway, Serve, Tally, options, until
+from house import House, command, left_out
 
-VERSION = "2024.3.3"
-ENVIRONMENT = ROOT / ".build/home-assistant"
 ABSENCES = (0, 12)
+# Replies that Home Assistant's templates would take for a value of another kind.
+VALUES = ("42", "1.50", "+5", "1_000", "None", "True", "unknown", "[1, 2]", "{'a': 1}", "(1, 2)", "{{ 1 + 1 }}", "two\nlines", "\"'\\ <b>&amp;</b>", "ä😀" * 200)
+SENSORS = {"sensor.ladle": "idle", "sensor.ladle_activity": "idle", "sensor.ladle_approvals": "0"}
+# Who would complain about the recipe.
+WATCHED = re.compile(r"(WARNING|ERROR|CRITICAL) \([^)]*\) \[homeassistant\.(config|setup|bootstrap|core|exceptions|helpers|loader|components\."
+                     r"(rest|rest_command|notify|automation|script|input_text|sensor|template|persistent_notification|homeassistant))\b")
+# Voices want a compiler and more, and are no matter of the recipe.
+OTHERS = ("assist_", "ffmpeg", "FFmpeg", "Skipping pip installation")
+AWAY = re.compile(r"[Cc]onnect|[Tt]ime-?out|Client error|Error fetching|Response payload|Empty reply found")
+# Writes each notification into the log, also one that comes again.
+WITNESS = """- id: witness
+  alias: Witness
+  mode: queued
+  max: 1000
+  triggers:
+    - trigger: persistent_notification
+      update_type: [added, updated]
+  conditions: "{{ trigger.notification.title == 'The agent' }}"
+  actions:
+    - action: system_log.write
+      data: {level: critical, logger: shown, message: "shown {{ trigger.notification.message | to_json }}"}
+"""
 options()
 tally = Tally()
+check = tally.check
 
-if pathlib.Path(sys.prefix) != ENVIRONMENT:
-    python = ENVIRONMENT / "bin/python"
-    if not python.exists():
-        subprocess.run([sys.executable, "-m", "venv", ENVIRONMENT], check=True)
-    done = subprocess.run([python, "-m", "pip", "install", "-q", "--disable-pip-version-check", f"homeassistant=={VERSION}"])
-    if done.returncode:
-        print(f"left out: Home Assistant {VERSION} cannot be installed here")
-        tally.check(True, "")
-        tally.end()
-    # Its own installer is found by PATH.
-    os.environ["PATH"] = f"{ENVIRONMENT}/bin:{os.environ['PATH']}"
-    os.execv(python, [str(python), *sys.argv])
 
-from homeassistant import bootstrap, runner
+def recipe():
+    page = (ROOT / "docs/apps.md").read_text()
+    text = re.search(r"<!-- file: home-assistant.yaml -->\n```yaml\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)[1]
+    return text.replace("http://127.0.0.1:18780", serve.url)
 
-gateway = DemoGateway()
-SENDS = ("--limits-sends-burst", "100", "--limits-all-sends-burst", "1000")
-serve = Serve(*SENDS, gateway=gateway.url).linked()
-token = serve.make_token("house", "read", "send")["token"]
-recipe = re.search(r"<!-- file: home-assistant.yaml -->\n```yaml\n(.*?)^```$", (ROOT / "docs/apps.md").read_text(), re.DOTALL | re.MULTILINE)[1]
-recipe = recipe.replace("http://127.0.0.1:18780", serve.url)
-for now, then in (("triggers:", "trigger:"), ("actions:", "action:"), ("- trigger: ", "- platform: "), ("- action: ", "- service: ")):
-    recipe = re.sub(rf"^(\s+){now}", rf"\g<1>{then}", recipe, flags=re.MULTILINE)
-folder = pathlib.Path(scratch())
-(folder / "ladle.yaml").write_text(recipe)
-(folder / "secrets.yaml").write_text(f"ladle_authorization: Bearer {token}\n")
-(folder / "configuration.yaml").write_text(
-    "homeassistant:\n  packages:\n    ladle: !include ladle.yaml\nlogger:\n  default: critical\n")
+
+def shown():
+    """The replies it has shown, oldest first."""
+    return [json.loads(text) for text in re.findall(r"\[shown\] shown (\".*\")", house.said)]
 
 
 def say(*texts):
@@ -55,82 +56,152 @@ def say(*texts):
         assert status == 200, answer
 
 
-def away(seconds):
+def soon(condition, what, seconds=60):
+    try:
+        until(condition, seconds, 0.2)
+        check(True, "")
+    except TimeoutError:
+        check(False, what())
+
+
+def shows(more, what, session="main"):
+    """What it has shown so far, and these beside it, each once and behind the session's name."""
+    expected.extend(f"{session}: {text}".strip() for text in more)
+    soon(lambda: shown() == expected, lambda: f"{what}: {str(shown()[-len(more) - 2:])[:900]}, not {str(expected[-len(more):])[:900]}")
+    # A fault is told once.
+    expected[:] = shown()
+
+
+def is_quiet(what, may_be_away=False):
+    found = [one for one in house.complaints(WATCHED, OTHERS) if not (may_be_away and AWAY.search(one))]
+    check(not found, f"Home Assistant complains {what}: {len(found)}, {found[:4]}")
+
+
+def loads():
+    issues = [one for one in house.ask("repairs/list_issues")["issues"] if one["domain"] not in ("homeassistant", "http")]
+    check(not issues, f"nothing is to be repaired: {issues}")
+    checked = house.api("POST", "config/core/check_config")
+    check(checked["result"] == "valid" and not checked.get("warnings"), f"its own check of the configuration: {checked}")
+    soon(lambda: {name: house.says(name) for name in SENSORS} == SENSORS, lambda: f"the sensors: { {name: house.says(name) for name in SENSORS} }")
+    attributes = house.state("sensor.ladle")["attributes"]
+    check({"headline", "active", "attention", "outbox"} <= set(attributes), f"the attributes of the first: {attributes}")
+    automations = {one["entity_id"] for one in house.api("GET", "states") if one["entity_id"].startswith("automation.")}
+    check(automations == {"automation.ask_about_the_day", "automation.show_what_the_agent_said", "automation.witness"}, f"automations: {automations}")
+    # Its place is what the log stands at when it asks first.
+    soon(lambda: re.fullmatch(r"\w+\.\d+", house.says("input_text.ladle_place")), lambda: f"the first place: {house.says('input_text.ladle_place')!r}")
+    is_quiet("about the recipe")
+
+
+def commands():
+    say("one of two", "the other of two")
+    shows(["one of two", "the other of two"], "two quick runs")
+    house.act("rest_command.ladle_send", text="echo by a command")
+    shows(["by a command"], "rest_command")
+    house.act("rest_command.ladle_send", text="echo \"'\\ {{ 1 + 1 }}\nä😀", session="home")
+    shows(["\"'\\ {{ 1 + 1 }}\nä😀"], "rest_command with a text of all kinds", "home")
+    house.act("notify.ladle", message="echo notified")
+    shows(["notified"], "notify")
+    house.act("automation.trigger", "automation.ask_about_the_day")
+    soon(lambda: len(shown()) == len(expected) + 1 and "What is on today?" in shown()[-1], lambda: f"the question of the morning: {shown()[-2:]}")
+    expected[:] = shown()
+    is_quiet("about commands")
+
+
+def replies():
+    say(*VALUES)
+    shows(VALUES, "replies that look like something else")
+    # What has no reply is not shown, and does not hold up what follows.
+    for text in ("no_reply silent", "fail with 401"):
+        serve.json("POST", "/v1/messages?wait=20", {"text": text})
+    say("after silence")
+    shows(["after silence"], "runs without a reply")
+    is_quiet("about replies")
+
+
+def sensors():
+    serve.json("POST", "/v1/messages", {"text": "approve 25s echo it is asked"})
+    soon(lambda: (house.says("sensor.ladle"), house.says("sensor.ladle_approvals")) == ("attention", "1"),
+         lambda: f"an approval that waits: {house.says('sensor.ladle')}, {house.says('sensor.ladle_approvals')}")
+    serve.at_rest()
+    soon(lambda: {name: house.says(name) for name in SENSORS} == SENSORS, lambda: f"the sensors afterwards: { {name: house.says(name) for name in SENSORS} }")
+    say("behind the approval")
+    soon(lambda: shown()[-1] == "main: behind the approval", lambda: f"the reply behind it: {shown()[-3:]}")
+    expected[:] = shown()
+    is_quiet("about sensors")
+
+
+def absences():
     global serve
-    serve.kill()
-    time.sleep(seconds)
-    serve = Serve(*SENDS, gateway=gateway.url, state=serve.state, port=serve.port).linked()
-
-
-def aside(function, *arguments):
-    """Beside the loop of Home Assistant, which is to go on meanwhile."""
-    return asyncio.get_running_loop().run_in_executor(None, function, *arguments)
-
-
-async def soon(condition, seconds=90):
-    end = time.monotonic() + seconds
-    while not condition() and time.monotonic() < end:
-        await asyncio.sleep(0.2)
-    return condition()
-
-
-def shown(house):
-    """The replies it shows, oldest first."""
-    found = sorted(house.data.get("persistent_notification", {}).values(), key=lambda one: one["created_at"])
-    return [one["message"] for one in found if one["title"] == "The agent"]
-
-
-async def started():
-    house = await bootstrap.async_setup_hass(runner.RuntimeConfig(config_dir=str(folder)))
-    await house.async_start()
-    return house
-
-
-async def days():
-    house = await started()
-    print(f"Home Assistant {VERSION}: {sorted(state.entity_id for state in house.states.async_all())}", flush=True)
-    tally.check(await soon(lambda: house.states.get("sensor.ladle_activity").state == "idle"), "the sensor of the activity")
-    # Its place is what the stream stands at when it asks first.
-    await asyncio.sleep(8)
-    expected = ["one of two", "the other of two"]
-    await aside(say, *expected)
-    tally.check(await soon(lambda: shown(house) == expected), f"two quick runs: {shown(house)}")
-    await house.services.async_call("rest_command", "ladle_send", {"text": "echo by a command", "session": "home"}, blocking=True)
-    expected.append("by a command")
-    tally.check(await soon(lambda: shown(house) == expected), f"rest_command: {shown(house)}")
-    await house.services.async_call("notify", "ladle", {"message": "echo notified"}, blocking=True)
-    expected.append("notified")
-    tally.check(await soon(lambda: shown(house) == expected), f"notify: {shown(house)}")
     for seconds in ABSENCES:
-        await aside(away, seconds)
+        serve.kill()
+        time.sleep(seconds)
+        serve = serve.again().linked()
         said = [f"a reply after {seconds} s", f"another after {seconds} s"]
-        await aside(say, *said)
-        expected += said
-        tally.check(await soon(lambda: shown(house) == expected), f"after {seconds} s without Ladle: {shown(house)}")
-    await asyncio.sleep(6)
-    tally.check(shown(house) == expected, f"none comes again: {shown(house)}")
-    place = house.states.get("input_text.ladle_place").state
-    await house.async_stop(force=True)
-    return place
+        say(*said)
+        shows(said, f"after {seconds} s without Ladle")
+    soon(lambda: house.says("sensor.ladle") == "idle", lambda: f"the sensor after an absence: {house.state('sensor.ladle')}")
+    is_quiet("about Ladle's absence", may_be_away=True)
+    # Its own absence: its place outlives it.
+    house.stop()
+    say("while the house slept", "while it still slept")
+    house.start()
+    shows(["while the house slept", "while it still slept"], "after its own absence")
+    is_quiet("after its own absence", may_be_away=True)
+    # Both, and Ladle comes last.
+    house.stop()
+    say("before both slept")
+    serve.kill()
+    house.start()
+    time.sleep(6)
+    serve = serve.again().linked()
+    shows(["before both slept"], "after both were away")
+    # Another comes behind, so that one that is shown twice would be seen.
+    say("the last")
+    shows(["the last"], "none comes again")
+    is_quiet("after both were away", may_be_away=True)
+    # A place that this Ladle does not know, as after a new installation.
+    house.act("input_text.set_value", "input_text.ladle_place", value="abcdefghijkl.7")
+    soon(lambda: house.says("input_text.ladle_place") not in ("abcdefghijkl.7", None), lambda: "a place of another Ladle is left", 40)
+    time.sleep(1)
+    expected[:] = shown()
+    say("after the strange place")
+    shows(["after the strange place"], "after a place of another Ladle")
+    is_quiet("about a strange place")
 
 
-async def another_day(place):
-    """It was away itself; its place has outlived it."""
-    await aside(say, "while the house slept")
-    house = await started()
-    tally.check(await soon(lambda: shown(house) == ["while the house slept"]), f"after its own absence, from {place}: {shown(house)}")
-    await house.async_stop(force=True)
+def death():
+    """It is killed: its place is as old as its last save, up to 15 minutes, and replies since then are shown again, none is missing."""
+    say("before the death")
+    shows(["before the death"], "before its death")
+    house.stop(signal.SIGKILL)
+    say("while it was dead")
+    house.start()
+    soon(lambda: "main: while it was dead" in shown(), lambda: f"after its death: {shown()[-3:]}")
+    again = shown()[len(expected):]
+    print(f"shown after Home Assistant was killed: {again}", flush=True)
+    check(again[-1] == "main: while it was dead" and len(set(again)) == len(again) and again[:-1] == expected[len(expected) - len(again) + 1:],
+          f"in order, and none twice in one life: {again}")
 
 
+words = command()
+if not words:
+    left_out(tally)
+gateway = DemoGateway()
+serve = Serve("--limits-sends-burst", "100", "--limits-all-sends-burst", "1000", "--gateway-scopes", "read,write,approvals", gateway=gateway.url).linked()
+token, expected = serve.make_token("house", "read", "send")["token"], []
+house = House(words, "api:\nconfig:\nonboarding:\nrepairs:\nsystem_log:\nlogger:\n  default: warning\nautomation: !include automations.yaml\n" + recipe(),
+              automations=WITNESS, secrets=f"ladle_authorization: Bearer {token}\n")
 try:
-    asyncio.run(another_day(asyncio.run(days())))
+    house.start().move_in()
+    print(f"Home Assistant {house.version}", flush=True)
+    for scene in (loads, commands, replies, sensors, absences, death):
+        start = time.monotonic()
+        scene()
+        print(f"-- {scene.__name__}: {time.monotonic() - start:.0f} s", flush=True)
 except Exception:
-    # Home Assistant has its own hook for errors that nobody takes, which writes into its log.
-    tally.check(False, traceback.format_exc())
-serve.kill()
-gateway.kill()
-try:
-    tally.end()
-except SystemExit as end:
-    # Threads of Home Assistant outlive it.
-    os._exit(end.code)
+    check(False, traceback.format_exc())
+finally:
+    house.stop()
+    serve.kill()
+    gateway.kill()
+tally.end()

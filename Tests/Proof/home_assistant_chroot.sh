@@ -1,5 +1,5 @@
 #!/bin/sh
-# home_assistant_chroot.sh FOLDER: a Home Assistant of PyPI in a Debian of its own, for mqtt_home_assistant.py where no Python is new enough.
+# home_assistant_chroot.sh FOLDER: a Home Assistant of PyPI in a Debian of its own, for the checks that need one where no Python is new enough.
 # Wants root and debootstrap; takes 1.7 GB and some minutes. `home_assistant_chroot.sh --unmount FOLDER` before it is removed.
 set -eu
 # The folder of scratch files, which is the same inside and outside.
@@ -20,5 +20,5 @@ for mounted in /proc /dev "$scratch"; do mountpoint -q "$folder$mounted" || moun
 pip="chroot $folder /ha/venv/bin/pip install -q --disable-pip-version-check"
 $pip homeassistant==2026.11.0
 rules=/ha/venv/lib/python3.14/site-packages/homeassistant/package_constraints.txt
-$pip -c $rules home-assistant-frontend paho-mqtt hassil home-assistant-intents gazetteer-matcher ha-ffmpeg mutagen securetar SQLAlchemy isal
+$pip -c $rules home-assistant-frontend paho-mqtt hassil home-assistant-intents gazetteer-matcher ha-ffmpeg mutagen securetar SQLAlchemy isal xmltodict jsonpath-python==1.1.6
 echo "HOME_ASSISTANT=\"chroot $folder /ha/venv/bin/hass\""

@@ -1,42 +1,24 @@
 """The device that `mqtt.discovery` makes, in Home Assistant itself: its entities, messages to the agent and replies, approvals, the
 automations of docs/mqtt.md as they stand there, long and strange replies, scopes that come and go, and every order in which Ladle, the
-broker and Home Assistant can come back after they died. A line of Home Assistant's log that complains is a failure.
+broker and Home Assistant can come back after they died. A line of Home Assistant's log that complains is a failure. Without a Home Assistant
+(see house.py) the check says so and is left out."""
 
-Home Assistant wants a newer Python than Debian 12 has. `HOME_ASSISTANT` is the command that runs its `hass`, such as
-`chroot /srv/sid /ha/venv/bin/hass`, where /tmp has to be the same folder as here; `home_assistant_chroot.sh FOLDER` makes one. Without it
-a Python on the PATH is looked for, and Home Assistant comes from PyPI. Where there is neither, the check says so and is left out."""
-
-import base64
-import collections
 import contextlib
 import datetime
-import http.client
 import itertools
 import json
 import os
 import pathlib
 import re
-import shlex
 import shutil
-import signal
-import socket
-import struct
-import subprocess
-import sys
-import threading
 import time
 import traceback
 import urllib.error
-import urllib.parse
-import urllib.request
 
 from harness import ROOT, DemoGateway, Serve, Tally, free_port, options, scratch, until
+from house import House, command, left_out
 from raw_mqtt import MOSQUITTO, Client, Mosquitto, Watcher, retained
 
-# The release for a Python, newest first; device discovery is of 2024.11.
-RELEASES = (((3, 14, 2), "2026.11.0"), ((3, 13, 0), "2025.4.4"))
-NEEDS = ("home-assistant-frontend", "paho-mqtt", "hassil", "home-assistant-intents", "ha-ffmpeg", "mutagen", "securetar", "SQLAlchemy")
-ENVIRONMENT = ROOT / ".build/home-assistant-mqtt"
 P = "ladle/kitchen"
 SCOPES = "read,send,approvals"
 # (kind, name, category, icon, device class); those of `off` are there, and disabled.
@@ -61,46 +43,18 @@ ENTITIES = {
 }
 OFF = {"deny_all", "version"}
 COMMANDS = {"message", "abort", "retry", "deny_all"}
+# With mqtt.usage.
+USAGE = {"cost_today": "Cost today", "quota_used": "Quota used", "tokens_today": "Tokens today"}
 # They have no state before they were used, and are of no broker's state.
 STATELESS = {"run", "approval", "message", "abort", "retry", "deny_all"}
 # Who of Home Assistant would complain about Ladle, and what it says about a broker that went.
 WATCHED = re.compile(r"(WARNING|ERROR|CRITICAL) \([^)]*\) \[(homeassistant\.(components\.(mqtt|sensor|binary_sensor|event|notify|button|select|update|automation"
                      r"|recorder)|helpers|core|exceptions)|paho)\b")
 ORDINARY = ("Disconnected from MQTT server", "Connection refused", "Failed to connect to MQTT server", "Unable to connect to the MQTT broker",
-            "Error returned from MQTT server", "failed to receive on socket", "components.recorder.util", "No MQTT services were found")
-OPTIONS = options(rounds=(6, 12))
+            "Error returned from MQTT server", "failed to receive on socket", "components.recorder.util", "Updating state for", "No MQTT services were found")
+OPTIONS = options(rounds=(6, 12), websocket=(0, 0))
 tally = Tally()
 check = tally.check
-
-
-def left_out(why):
-    print(f"left out: {why}")
-    tally.check(True, "")
-    tally.end()
-
-
-def command():
-    """The words that run `hass`."""
-    if named := os.environ.get("HOME_ASSISTANT"):
-        return shlex.split(named)
-    if (ENVIRONMENT / "bin/hass").exists():
-        return [str(ENVIRONMENT / "bin/hass")]
-    for name in ("python3.14", "python3.13", sys.executable):
-        if not (python := shutil.which(name)):
-            continue
-        done = subprocess.run([python, "-c", "import sys; print(*sys.version_info[:3])"], capture_output=True, text=True)
-        version = tuple(map(int, done.stdout.split())) if not done.returncode else ()
-        release = next((release for least, release in RELEASES if version >= least), None)
-        if not release:
-            continue
-        subprocess.run([python, "-m", "venv", ENVIRONMENT], check=True)
-        pip = [ENVIRONMENT / "bin/python", "-m", "pip", "install", "-q", "--disable-pip-version-check"]
-        if not subprocess.run([*pip, f"homeassistant=={release}"]).returncode:
-            rules = next(ENVIRONMENT.glob("lib/*/site-packages/homeassistant/package_constraints.txt"))
-            subprocess.run([*pip, "-c", rules, *NEEDS])
-            return [str(ENVIRONMENT / "bin/hass")]
-        shutil.rmtree(ENVIRONMENT, ignore_errors=True)
-    return left_out("no Home Assistant can be had here; HOME_ASSISTANT names the command that runs one")
 
 
 # -- Home Assistant
@@ -117,85 +71,18 @@ def automations():
     return re.sub(r"^- triggers:", lambda _: f"- id: doc{next(names)}\n  alias: doc\n  mode: queued\n  triggers:", text, flags=re.MULTILINE)
 
 
-class House:
-    """Home Assistant in a folder of its own. It says everything on its output, which is kept in a file."""
+class MQTTHouse(House):
+    """With the automations of the docs, and the integration MQTT, over TCP or a WebSocket."""
 
     def __init__(self, words, broker):
-        self.words, self.broker, self.port = words, broker, free_port()
-        self.folder = pathlib.Path(scratch())
-        self.log = self.folder / "said.txt"
-        self.process, self.refresh, self.token, self.renewed, self.events = None, None, None, 0, []
-        self.read = 0
-        # Since 2026 the port is no matter of YAML: one from there is undone after five minutes.
-        said = subprocess.run([*words, "--version"], capture_output=True, text=True, timeout=120).stdout
-        self.release = tuple(map(int, re.findall(r"\d+", said.strip().split("\n")[-1])[:2]))
-        (self.folder / ".storage").mkdir()
-        if self.release >= (2026,):
-            (self.folder / ".storage/http").write_text(json.dumps({"version": 3, "minor_version": 1, "key": "http", "data": {
-                "stable": {"server_port": self.port, "server_host": ["127.0.0.1"], "cors_allowed_origins": [], "ip_ban_enabled": True,
-                           "login_attempts_threshold": -1, "ssl_profile": "intermediate_v6", "use_x_frame_options": True,
-                           "created_at": "2026-11-01T00:00:00+00:00", "error": None, "error_message": None},
-                "pending": None, "yaml_migration_done": True}}))
-        (self.folder / "automations.yaml").write_text(automations())
-        (self.folder / "configuration.yaml").write_text(
-            "api:\nconfig:\nonboarding:\nhistory:\nrecorder:\n  commit_interval: 1\nautomation: !include automations.yaml\n"
+        self.broker = broker
+        super().__init__(
+            words, "api:\nconfig:\nonboarding:\nhistory:\nrecorder:\n  commit_interval: 1\nautomation: !include automations.yaml\n"
             "logger:\n  default: warning\n  logs:\n    homeassistant.components.mqtt: info\n"
-            + (f"http:\n  server_host: 127.0.0.1\n  server_port: {self.port}\n" if self.release < (2026,) else "")
-            + "mqtt:\n  - notify:\n      name: mobile_app_phone\n      unique_id: phone\n      command_topic: phone/say\n")
-
-    def start(self):
-        self.process = subprocess.Popen([*self.words, "-c", str(self.folder), "--skip-pip-packages", "pymicro-vad,pyspeex-noise"],
-                                        stdout=open(self.log, "ab"), stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
-        self.answers()
-        return self
-
-    def answers(self):
-        def alive():
-            if self.process.poll() is not None:
-                raise RuntimeError(f"Home Assistant ended: {self.log.read_text()[-3000:]}")
-            try:
-                with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/api/onboarding", timeout=2) as answer:
-                    return answer.status == 200
-            except urllib.error.HTTPError as error:
-                return error.code in (401, 404)
-            except OSError:
-                return False
-        until(alive, 240, 0.3, lambda: f"an answer of Home Assistant: {self.log.read_text()[-3000:]}")
-        if self.refresh:
-            self.running()
-
-    def running(self):
-        def is_running():
-            with contextlib.suppress(OSError):
-                return self.api("GET", "config").get("state") == "RUNNING"
-        until(is_running, 120, 0.3, "the end of its start")
-        threading.Thread(target=self.follow, daemon=True).start()
-
-    def form(self, path, **fields):
-        request = urllib.request.Request(f"http://127.0.0.1:{self.port}{path}", urllib.parse.urlencode(fields).encode())
-        with urllib.request.urlopen(request, timeout=30) as answer:
-            return json.load(answer)
-
-    def api(self, method, path, body=None, raw=False, timeout=60):
-        if self.refresh and time.monotonic() - self.renewed > 1000:
-            self.token = self.form("/auth/token", grant_type="refresh_token", refresh_token=self.refresh, client_id=self.client)["access_token"]
-            self.renewed = time.monotonic()
-        request = urllib.request.Request(
-            f"http://127.0.0.1:{self.port}/api/{path}", None if body is None else json.dumps(body).encode(), method=method,
-            headers={"Content-Type": "application/json", **({"Authorization": f"Bearer {self.token}"} if self.token else {})})
-        with urllib.request.urlopen(request, timeout=timeout) as answer:
-            text = answer.read()
-            return text.decode() if raw else json.loads(text or b"null")
+            "mqtt:\n  - notify:\n      name: mobile_app_phone\n      unique_id: phone\n      command_topic: phone/say\n", automations=automations())
 
     def move_in(self):
-        """A first user, and the integration MQTT."""
-        self.client = f"http://127.0.0.1:{self.port}/"
-        code = self.api("POST", "onboarding/users", {"name": "me", "username": "me", "password": "a-password", "client_id": self.client, "language": "en"})
-        made = self.form("/auth/token", grant_type="authorization_code", code=code["auth_code"], client_id=self.client)
-        self.token, self.refresh, self.renewed = made["access_token"], made["refresh_token"], time.monotonic()
-        for step in ("core_config", "analytics"):
-            self.api("POST", f"onboarding/{step}", {"client_id": self.client})
-        self.running()
+        super().move_in()
         flow = self.api("POST", "config/config_entries/flow", {"handler": "mqtt"})
         fields = {"broker": "127.0.0.1", "port": self.broker.port, "username": "watcher", "password": "secret"}
         extra = {"protocol": "5", "other_settings": {"set_client_cert": False, "set_ca_cert": "off", "transport": "tcp"}}
@@ -209,15 +96,6 @@ class House:
         check(isinstance(done, dict) and done.get("type") == "create_entry", f"the integration MQTT is set up: {done}")
         return self
 
-    def follow(self):
-        """Every event of its bus, for as long as it lives."""
-        with contextlib.suppress(OSError, http.client.HTTPException, ValueError, AttributeError):
-            request = urllib.request.Request(f"http://127.0.0.1:{self.port}/api/stream", headers={"Authorization": f"Bearer {self.token}"})
-            with urllib.request.urlopen(request, timeout=120) as stream:
-                for line in stream:
-                    if line.startswith(b"data: {"):
-                        self.events.append(json.loads(line[6:]))
-
     def fired(self, entity, since=0):
         """The attributes of each firing of an event entity, as the bus told them. Its state is when it last fired; it also changes to that
         from `unavailable`, after a broker that was away."""
@@ -230,87 +108,34 @@ class House:
                         found.append(new["attributes"])
         return found
 
-    def state(self, entity):
-        try:
-            return self.api("GET", f"states/{entity}")
-        except urllib.error.HTTPError as error:
-            if error.code == 404:
-                return None
-            raise
-
-    def says(self, entity):
-        found = self.state(entity)
-        return found and found["state"]
-
-    def act(self, action, entity=None, **data):
-        domain, name = action.split(".")
-        return self.api("POST", f"services/{domain}/{name}", {**({"entity_id": entity} if entity else {}), **data})
-
-    def ask(self, kind, **more):
-        """One command of its WebSocket."""
-        with socket.create_connection(("127.0.0.1", self.port), 30) as connection:
-            connection.sendall(f"GET /api/websocket HTTP/1.1\r\nHost: 127.0.0.1\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
-                               f"Sec-WebSocket-Key: {base64.b64encode(os.urandom(16)).decode()}\r\n\r\n".encode())
-            file = connection.makefile("rb")
-            while file.readline() not in (b"\r\n", b""):
-                pass
-
-            def take():
-                while True:
-                    first, second = file.read(2)
-                    length = second & 127
-                    length = struct.unpack(">H", file.read(2))[0] if length == 126 else struct.unpack(">Q", file.read(8))[0] if length == 127 else length
-                    data = file.read(length)
-                    if first & 15 == 1:
-                        return json.loads(data)
-
-            def give(value):
-                data = json.dumps(value).encode()
-                head = bytes([0x81]) + (bytes([0x80 | len(data)]) if len(data) < 126 else b"\xfe" + struct.pack(">H", len(data)))
-                connection.sendall(head + b"\0\0\0\0" + data)
-            take()
-            self.api("GET", "config")
-            give({"type": "auth", "access_token": self.token})
-            assert take()["type"] == "auth_ok"
-            give({"id": 1, "type": kind, **more})
-            answer = take()
-            assert answer["success"], answer
-            return answer["result"]
-
     def registry(self):
         """What it has registered of Ladle, by the key of the entity."""
         mine = [one for one in self.ask("config/entity_registry/list") if one["platform"] == "mqtt" and one["unique_id"].startswith("ladle_")]
         return {one["unique_id"].split("_", 2)[2]: one for one in mine}
 
-    def complaints(self):
-        """What it has complained about since it was last asked."""
-        text = self.log.read_text(errors="replace")
-        new, self.read = text[self.read:], len(text)
-        # A complaint may have lines that follow.
-        parts = re.split(r"(?m)^(?=(?:\x1b\[[\d;]*m)?\d{4}-\d\d-\d\d \d\d:)", new)
-        return [part.strip()[:600] for part in parts if WATCHED.search(part) and not any(word in part for word in ORDINARY)]
-
-    def stop(self, number=signal.SIGTERM):
-        if self.process and self.process.poll() is None:
-            self.process.send_signal(number)
-            try:
-                self.process.wait(60)
-            except subprocess.TimeoutExpired:
-                self.process.kill()
-                self.process.wait(20)
-
 
 # -- Ladle beside it
 
 
-def ladle(broker, gateway, scopes=SCOPES, state=None, more=("--mqtt-text", "full"), name="kitchen"):
+class Web:
+    """The broker's second listener, for WebSockets, and whether Ladle goes there."""
+
+    def __init__(self):
+        self.port, self.is_used = free_port(), bool(OPTIONS.websocket)
+
+
+web = Web()
+
+
+def ladle(broker, gateway, scopes=SCOPES, state=None, more=("--mqtt-text", "full"), name="kitchen", rights="read,write,approvals"):
     state = state or scratch()
     file = pathlib.Path(state, "broker-password")
     file.write_text("secret\n")
     file.chmod(0o600)
-    return Serve("--mqtt-url", f"mqtt://127.0.0.1:{broker.port}", "--mqtt-username", "ladle", "--mqtt-password-file", str(file), "--mqtt-name",
+    url = f"ws://127.0.0.1:{web.port}" if web.is_used else f"mqtt://127.0.0.1:{broker.port}"
+    return Serve("--mqtt-url", url, "--mqtt-username", "ladle", "--mqtt-password-file", str(file), "--mqtt-name",
                  name, "--mqtt-scopes", scopes, "--mqtt-discovery", "--limits-sends-burst", "1000", "--limits-all-sends-burst", "10000",
-                 "--gateway-scopes", "read,write,approvals", *more, state=state, gateway=gateway.url)
+                 "--gateway-scopes", rights, *more, state=state, gateway=gateway.url)
 
 
 def entity(key):
@@ -338,7 +163,7 @@ def all_are(house, keys, seconds=60, what="", wanted=lambda state: state not in 
 
 
 def is_quiet(house, what):
-    found = house.complaints()
+    found = house.complaints(WATCHED, ORDINARY)
     check(not found, f"Home Assistant complains {what}: {found[:6]}")
 
 
@@ -359,11 +184,12 @@ class Day:
 
     def __init__(self, words):
         self.gateway = DemoGateway("--speed", "3")
-        self.broker = Mosquitto("persistence true", "autosave_interval 1", "autosave_on_changes true")
+        self.broker = Mosquitto("persistence true", "autosave_interval 1", "autosave_on_changes true",
+                                listener=f"listener {web.port} 127.0.0.1\nprotocol websockets")
         self.watcher = Watcher(self.broker.port, "#")
         self.me = Client(self.broker.port)
         self.ladle = ladle(self.broker, self.gateway).linked()
-        self.house = House(words, self.broker).start().move_in()
+        self.house = MQTTHouse(words, self.broker).start().move_in()
         print(f"Home Assistant {self.house.api('GET', 'config')['version']} on port {self.house.port}", flush=True)
 
     def says(self, text):
@@ -676,7 +502,6 @@ def orders(day):
         forgets = number % 2 == 1
         what = f"after {' '.join(way)}{', with a broker that forgets' if forgets else ''}"
         said = day.reply()["state"]
-        runs = len(day.watcher.of(f"{P}/ha/run"))
         for one in reversed(way):
             {"ladle": day.ladle.kill, "broker": day.broker.kill, "house": house.stop}[one]()
             time.sleep(0.5)
@@ -793,6 +618,94 @@ def sessions(day):
     is_quiet(house, "with one session")
 
 
+def choices(day):
+    """Selects for the model and the thinking level of a session that is named, and usage in numbers. Both are disabled at first."""
+    house, key = day.house, "agent:main:larder"
+    day.ladle.stop()
+    day.ladle = ladle(day.broker, day.gateway, "read,send,control", day.ladle.state,
+                      more=("--mqtt-text", "full", "--mqtt-sessions", key, "--mqtt-usage"), rights="read,write,approvals,admin").linked()
+    all_are(house, AVAILABLE, 20, "all are available with usage")
+    soon(lambda: set(house.registry()) >= set(USAGE), lambda: f"entities of usage: {sorted(house.registry())}")
+    selects = lambda: {one.rpartition("_")[2]: entry for one, entry in house.registry().items() if one.startswith("session_")}
+    check(not selects(), f"nothing of a session that does not exist: {selects()}")
+    day.says("echo in the larder")
+    soon(lambda: day.reply()["state"] == "in the larder", lambda: f"the session begins: {str(day.reply())[:300]}")
+    if not soon(lambda: set(selects()) == {"model", "thinking"}, lambda: f"two selects: {sorted(house.registry())}"):
+        return
+    found = house.registry()
+    off = [*(found[one] for one in USAGE), *selects().values()]
+    check(all(one["disabled_by"] == "integration" for one in off), f"all are disabled: {[(one['entity_id'], one['disabled_by']) for one in off]}")
+    check([found[one]["original_name"] for one in USAGE] == list(USAGE.values()), f"names of usage: {[found[one]['original_name'] for one in USAGE]}")
+    for member, one in selects().items():
+        check(one["original_name"].startswith(f"{member.capitalize()} of "), f"the name of {member}: {one['original_name']}")
+    is_quiet(house, "about entities that are disabled")
+    for one in off:
+        house.ask("config/entity_registry/update", entity_id=one["entity_id"], disabled_by=None)
+    # A session has no level of its own before one is chosen.
+    known = lambda but=(): all(house.says(one["entity_id"]) not in (None, "unknown", "unavailable") for one in off if not one["unique_id"].endswith(but))
+    # Home Assistant loads MQTT anew after half a minute.
+    soon(lambda: known("_thinking"), lambda: f"enabled, they have values: { {one['entity_id']: house.says(one['entity_id']) for one in off} }", 120)
+    all_are(house, AVAILABLE, 60, "all are available after Home Assistant has loaded MQTT anew")
+    # Usage.
+    truth = day.ladle.json("GET", "/v1/usage")[1]
+    shares = [window.get("usedPercent") for provider in truth["providers"] for window in provider["windows"]]
+    wanted = {"cost_today": truth["today"]["costUsd"], "quota_used": max(share for share in shares if share is not None), "tokens_today": truth["today"]["tokens"]}
+    for name, value in wanted.items():
+        seen = house.state(found[name]["entity_id"])
+        # Ladle tells of it once a minute.
+        soon(lambda: abs(float(house.says(found[name]["entity_id"])) - value) < 0.01 * max(1, value), lambda: f"{name}: {seen}, not {value}", 75)
+    units = {name: house.state(found[name]["entity_id"])["attributes"].get("unit_of_measurement") for name in USAGE}
+    check(units == {"cost_today": "USD", "quota_used": "%", "tokens_today": "tokens"}, f"units of usage: {units}")
+    # Choices.
+    ids = {member: one["entity_id"] for member, one in selects().items()}
+    listed = lambda: next((one for one in day.ladle.json("GET", "/v1/sessions")[1]["sessions"] if one["key"] == key), {})
+    now = lambda member: listed().get(member, "").rpartition("/")[2]
+    for member, id in ids.items():
+        options = house.state(id)["attributes"]["options"]
+        soon(lambda: len(options) > 1 and house.says(id).rpartition("/")[2] == (now(member) or "unknown"),
+             lambda: f"{member}: {house.says(id)} of {options}; the session has {listed()}")
+        for option in [one for one in options if one != house.says(id)][:3]:
+            house.act("select.select_option", id, option=option)
+            soon(lambda: now(member) == option.rpartition("/")[2], lambda: f"{member} {option} is chosen in the session: {listed()}, {day.watcher.newest(f'{P}/results')}", 15)
+            soon(lambda: house.says(id) == option, lambda: f"and shown: {house.state(id)}", 15)
+    # Chosen elsewhere.
+    id = ids["thinking"]
+    option = next(one for one in house.state(id)["attributes"]["options"] if one != house.says(id))
+    status, answer = day.ladle.json("PATCH", f"/v1/sessions/{key}", {"thinking": option}, {"If-Match": "*"})
+    check(status == 200, f"a change over HTTP: {status} {answer}")
+    soon(lambda: house.says(id) == option, lambda: f"a choice made elsewhere is shown: {house.state(id)}", 15)
+    is_quiet(house, "about choices and usage")
+    states = lambda: {member: house.says(id) for member, id in ids.items()}
+    chosen = states()
+    for one in ("ladle", "house"):
+        if one == "house":
+            house.stop()
+            house.start()
+        else:
+            day.ladle.kill()
+            day.ladle = day.ladle.again().linked()
+        all_are(house, AVAILABLE, 60, f"all are available after a restart of {one}")
+        soon(lambda: states() == chosen and known(), lambda: f"choices and usage after a restart of {one}: {states()}, not {chosen}")
+        check(not {one for one in found if one.startswith("session_")} - set(house.registry()), f"they are registered after a restart of {one}")
+        is_quiet(house, f"about choices and usage after a restart of {one}")
+    # The session is deleted, and comes again.
+    status, answer = day.ladle.json("DELETE", f"/v1/sessions/{key}", headers={"If-Match": "*"})
+    check(status < 300, f"the session is deleted: {status} {answer}")
+    soon(lambda: not selects() and set(states().values()) == {None}, lambda: f"the selects go with their session: {selects()}, {states()}")
+    soon(lambda: f"{P}/sessions/{key}" not in retained(day.broker.port), "its topic is emptied")
+    all_are(house, AVAILABLE, 10, "the others stay")
+    is_quiet(house, "about a session that goes")
+    day.says("echo in the larder again")
+    soon(lambda: day.reply()["state"] == "in the larder again", lambda: f"the session begins again: {str(day.reply())[:300]}")
+    soon(lambda: set(selects()) == {"model", "thinking"}, lambda: f"the selects come back: {sorted(house.registry())}")
+    is_quiet(house, "about a session that comes again")
+    day.ladle.stop()
+    day.ladle = ladle(day.broker, day.gateway, SCOPES, day.ladle.state).linked()
+    soon(lambda: not set(house.registry()) & set(USAGE) and not selects(), lambda: f"without usage and scope they go: {sorted(house.registry())}")
+    all_are(house, AVAILABLE, 20, "the others stay without usage")
+    is_quiet(house, "about usage that goes")
+
+
 def unretained(day):
     """A broker that keeps nothing: Ladle says all again when Home Assistant has started."""
     house = day.house
@@ -848,18 +761,49 @@ def names(day):
 
 
 def renamed(day):
-    """Topics and version that change: the entities stay what they are."""
+    """Topics and version that change: the entities stay what they are, and Home Assistant has left the old topics before they are empty."""
     house = day.house
     ids = {key: one["id"] for key, one in house.registry().items()}
-    for more, name in ((("--mqtt-version", "3.1.1"), "kitchen"), (("--mqtt-prefix", "home/agents"), "pantry"), ((), "kitchen")):
+    before = P
+    for more, name, prefix in (((), "scullery", "ladle"), (("--mqtt-version", "3.1.1"), "scullery", "ladle"),
+                               (("--mqtt-prefix", "home/agents"), "pantry", "home/agents"), ((), "kitchen", "ladle")):
+        what, now = f"with {' '.join(more)} {name}", f"{prefix}/{name}"
+        old = {topic for topic in retained(day.broker.port) if topic.startswith(before + "/")}
+        check(f"{before}/status" in old, f"the broker keeps topics below {before}: {sorted(old)}")
+        said = len(day.watcher.messages)
         day.ladle.stop()
         day.ladle = ladle(day.broker, day.gateway, SCOPES, day.ladle.state, more=("--mqtt-text", "full", *more), name=name).linked()
-        what = f"with {' '.join(more)} {name}"
         all_are(house, AVAILABLE, 20, f"all are available {what}")
-        soon(lambda: house.says(entity("last_reply")) not in ("unknown", "unavailable"), f"the last reply {what}")
+        since = len(house.events)
+        if now != before:
+            emptied = lambda: {one.topic: one.at for one in day.watcher.messages[said:] if one.topic.startswith(before + "/") and not one.payload}
+            soon(lambda: set(emptied()) >= old, lambda: f"the old topics are emptied {what}: {sorted(old - set(emptied()))}")
+            told = [one.at for one in day.watcher.messages[said:] if one.topic.endswith("/config") and one.payload]
+            apart = min(emptied().values(), default=0) - told[0] if told else 0
+            check(apart > 1.5, f"the device comes two seconds before {what}: {apart:.2f} s")
+            check(not [topic for topic in retained(day.broker.port) if topic.startswith(before + "/")], f"nothing of them is kept {what}")
+        # A message later, Home Assistant has dealt with what came before.
         day.answered(f"echo {what}", what, f"a message is answered {what}")
+        lost = [event["data"]["entity_id"] for event in house.events[since:] if event["event_type"] == "state_changed"
+                and (event["data"]["new_state"] or {}).get("state") in ("unavailable", "unknown", None)]
+        check(not lost, f"no state is lost when the old topics go {what}: {lost}")
+        all_are(house, [key for key in AVAILABLE if key not in STATELESS | {"last_error"}], 10, f"all are known {what}",
+                lambda state: state not in (None, "unknown", "unavailable"))
         check({key: one["id"] for key, one in house.registry().items()} == ids, f"they are the same entities {what}")
         is_quiet(house, what)
+        before = now
+    # Home Assistant is away meanwhile.
+    for name in ("scullery", "kitchen"):
+        house.stop()
+        day.ladle.stop()
+        day.ladle = ladle(day.broker, day.gateway, SCOPES, day.ladle.state, name=name).linked()
+        until(lambda: not [topic for topic in retained(day.broker.port) if topic.startswith(before + "/")], 20, what="the end of the old topics")
+        house.start()
+        all_are(house, AVAILABLE, 60, f"all are available as {name}, after Home Assistant was away")
+        day.answered(f"echo as {name}", f"as {name}", f"a message is answered as {name}, after Home Assistant was away")
+        check({key: one["id"] for key, one in house.registry().items()} == ids, f"they are the same entities as {name}, after Home Assistant was away")
+        is_quiet(house, f"as {name}, after it was away")
+        before = f"ladle/{name}"
 
 
 def refusals(day):
@@ -893,6 +837,19 @@ def refusals(day):
     is_quiet(house, "about a refusal")
 
 
+def web_socket(day):
+    """Ladle reaches the broker over a WebSocket; all is as before."""
+    web.is_used = True
+    day.ladle.stop()
+    day.ladle = ladle(day.broker, day.gateway, SCOPES, day.ladle.state).linked()
+    all_are(day.house, AVAILABLE, 20, "all are available over a WebSocket")
+    broker = day.ladle.status()["mqtt"]
+    check(broker["broker"].startswith("ws://") and broker["state"] == "online", f"that is how it is connected: {broker}")
+    for scene in (messages, buttons, availability, outage):
+        scene(day)
+    is_quiet(day.house, "over a WebSocket")
+
+
 def removal(day):
     """Without discovery the device goes."""
     house = day.house
@@ -905,12 +862,18 @@ def removal(day):
 
 
 words = command()
+if not words:
+    left_out(tally)
 if not MOSQUITTO:
-    left_out("no Mosquitto is installed here")
+    left_out(tally, "no Mosquitto is installed here")
 day = None
 try:
     day = Day(words)
-    for scene in (at_rest, messages, buttons, failures, approvals, waiting_approvals, availability, outage, orders, scopes, sessions, unretained, names, renamed, refusals, removal):
+    scenes = (at_rest, messages, buttons, failures, approvals, waiting_approvals, availability, outage, orders, scopes, sessions, choices,
+              unretained, names, renamed, refusals, web_socket, removal)
+    # Some of them alone: SCENES=at_rest,renamed
+    named = os.environ.get("SCENES", "").split(",")
+    for scene in [scene for scene in scenes if scene.__name__ in named] or scenes:
         start = time.monotonic()
         try:
             scene(day)

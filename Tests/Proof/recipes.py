@@ -219,7 +219,7 @@ def home_assistant():
     for text in ("one of two", "the other of two"):
         say(f"echo {text}")
     tick()
-    tally.check(shown == ["one of two", "the other of two"], f"Home Assistant shows of two quick runs {shown}")
+    tally.check(shown == ["main: one of two", "main: the other of two"], f"Home Assistant shows of two quick runs {shown}")
     for absence in ABSENCES:
         serve.kill()
         tick()
@@ -230,7 +230,7 @@ def home_assistant():
         for text in said:
             say(f"echo {text}")
         tick()
-        tally.check(shown == said, f"after {absence} s without Ladle Home Assistant shows {shown}")
+        tally.check(shown == [f"main: {text}" for text in said], f"after {absence} s without Ladle Home Assistant shows {shown}")
     (notify,) = package["notify"]
     status, entry = serve.json("POST", notify["resource"].removeprefix(serve.url),
                                {notify["message_param_name"]: "echo notified"}, notify["headers"])
