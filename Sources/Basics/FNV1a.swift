@@ -4,14 +4,11 @@ package enum FNV1a {
     package static let start: UInt64 = 0xCBF2_9CE4_8422_2325
 
     /// - Parameter before: the hash of the bytes before these.
-    @inlinable
     package static func hash(_ bytes: some Sequence<UInt8>, after before: UInt64 = start) -> UInt64 {
-        var hash = before
-        for byte in bytes { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }
-        return hash
+        hash(Array(bytes), after: before)
     }
 
-    /// The same for an array: in other modules the one for any sequence asks for each byte by itself, at ten times the cost.
+    /// The loop is over an array: over any sequence it would, called from another module, ask for each byte by itself.
     package static func hash(_ bytes: [UInt8], after before: UInt64 = start) -> UInt64 {
         var hash = before
         for byte in bytes { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }

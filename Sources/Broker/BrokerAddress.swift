@@ -30,9 +30,9 @@ package struct BrokerAddress: Sendable, Equatable, CustomStringConvertible {
         default: throw .scheme
         }
         let rest = text[end.upperBound...]
+        guard !rest.contains("@") else { throw .credentials }
         let slash = rest.utf8.firstIndex(of: UInt8(ascii: "/")) ?? rest.endIndex
         let (place, path) = (rest[..<slash], rest[slash...])
-        guard !place.contains("@") else { throw .credentials }
         if isWebSocket {
             let isPath = path.utf8.allSatisfy { (0x21...0x7E).contains($0) && !"?#\"<>\\^`{|}".utf8.contains($0) }
             guard isPath, path.utf8.count <= Self.longestPath else { throw .path }

@@ -120,9 +120,9 @@ extension BrokerDiscovery {
             let keys = keys(ofSession: session.key)
             guard seen.insert(session.key).inserted else { return [] }
             return [
-                select(keys[0], "Model", session, "model", session.models, "brain", settings.topics),
+                select(keys.model, "Model", session, "model", session.models, "brain", settings.topics),
                 select(
-                    keys[1],
+                    keys.thinking,
                     "Thinking",
                     session,
                     "thinking",
@@ -135,9 +135,9 @@ extension BrokerDiscovery {
     }
 
     /// The keys of the entities for a conversation's model and thinking level.
-    package static func keys(ofSession session: String) -> [String] {
+    package static func keys(ofSession session: String) -> (model: String, thinking: String) {
         let name = FNV1a.name(session.utf8)
-        return ["session_\(name)_model", "session_\(name)_thinking"]
+        return ("session_\(name)_model", "session_\(name)_thinking")
     }
 
     private static func select(

@@ -75,9 +75,7 @@ extension HTTP2Session {
                 state.lingered = 0
                 continue
             }
-            state.condemned = true
-            state.resetByUs = true
-            handle.reset(state.id, .noError)
+            reset(state.id, .noError)
         }
     }
 

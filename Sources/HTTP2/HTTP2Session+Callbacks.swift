@@ -93,12 +93,14 @@ extension HTTP2Session {
         guard let state = streams.find(stream), !state.requestEnded, !state.condemned else { return }
         state.discardsBody = true
         state.lingering = limits.lingerBytes
+        // The first look may come at once.
+        state.lingered = limits.lingerBytes
         if state.unconsumed > 0 { afterwards.append(.consume(stream, state.unconsumed)) }
         state.unconsumed = 0
     }
 
     /// The rest of the body is not waited for.
-    func letGo(_ state: StreamState) {
+    private func letGo(_ state: StreamState) {
         state.resetByUs = true
         state.condemned = true
         afterwards.append(.reset(state.id, .noError))

@@ -59,7 +59,7 @@ struct Delivery: Sendable {
 
     /// Whether later messages of the session no longer wait for this one: nothing shows what became of it, although a gateway at
     /// rest would have shown it by now.
-    var letsOthersGo: Bool { current.state == .unconfirmed && current.isUnknown }
+    var letsOthersGo: Bool { current.letsOthersGo }
 
     /// Continues an entry that a new process found on disk.
     mutating func resume(hasRunEnded ended: Bool, _ context: inout DispatcherContext) {
@@ -149,12 +149,7 @@ struct Delivery: Sendable {
         }
         // The answer to the frame on the wire no longer matters.
         if entry.state == .sending { endAttempt(&context) }
-        if decision.told?.kind == .unknown {
-            facts.take(.told(Statement(.unknown), number: 1))
-            // Nothing shows its run, so later messages do not wait for it.
-            run.ended()
-            context.ended(entry.upstreamKey, in: entry.session)
-        }
+        if decision.told?.kind == .unknown { facts.take(.told(Statement(.unknown), number: 1)) }
         writer.write(change, &context)
         return true
     }

@@ -148,7 +148,10 @@ package struct OutboxEntry: Sendable, Equatable {
     var isLookedFor: Bool { [.accepted, .unconfirmed].contains(state) || wasRefused }
 
     /// Whether people were told that nothing shows what became of the message.
-    package var isUnknown: Bool { fault?.code == OutboxFault.unknownCode }
+    var isUnknown: Bool { fault?.code == OutboxFault.unknownCode }
+
+    /// Nothing shows what became of the message, so later ones of its session do not wait for it.
+    package var letsOthersGo: Bool { state == .unconfirmed && isUnknown }
 
     /// The facts that the entry's row in the database records about its message at the gateway. The row does not tell the
     /// connections of an earlier process apart, so they count as one; what follows a call without an answer counts as another.

@@ -109,6 +109,7 @@ struct TokenRouteTests {
             #expect(mine.text.contains("event: hello") && theirs.text.contains("event: hello"))
             #expect(try await api.request("DELETE", "/v1/tokens/\(id)", on: loop).status == 204)
             #expect(mine.hasEnded && mine.text.contains("token_revoked"))
+            #expect(mine.text.contains(#""reason":"token_revoked","retry":1000"#), "it hears of the 401 soon")
             try await api.advance(5000, on: loop)
             #expect(!theirs.hasEnded && theirs.text.contains("\n:"))
         }

@@ -18,6 +18,7 @@ struct BrokerAddressTests {
 
     static let bad: [(String, BrokerAddress.Problem)] = [
         ("h:1883", .scheme), ("http://h", .scheme), ("mqtt://u:p@h", .credentials), ("wss://u@h/mqtt", .credentials),
+        ("ws://u:p/w@h/mqtt", .credentials), ("mqtt://u:p/w@h", .credentials),
         ("mqtt://h/mqtt", .path), ("wss://h/mqtt?token=x", .path), ("ws://h/a b", .path), ("ws://h/\r\nX: y", .path),
         ("wss://h#x", .path), ("wss://h/\(String(repeating: "a", count: 300))", .path), ("mqtt://", .malformed),
         ("mqtt://h:0", .malformed), ("ws://h:99999", .malformed), ("mqtt://h:1:2", .malformed),

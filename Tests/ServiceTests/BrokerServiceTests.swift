@@ -5,6 +5,7 @@ import EventStream
 import Gateway
 import JSONBytes
 import MQTT
+import Observability
 import TestSupport
 import Testing
 
@@ -354,7 +355,8 @@ struct BrokerServiceTests {
             bench.gateway.next("models.list", Self.models, Self.models, Self.models)
             bench.gateway.next("sessions.list", Self.list(Self.row), Self.list(Self.row), Self.list(Self.row))
             try await bench.open(methods: ["models.list"], on: loop)
-            try await bench.advance(12_000, on: loop)
+            bench.gateway.status.scopes = ["operator.admin"]
+            try await bench.advance(70_000, on: loop)
             let payload = try #require(broker.last(Self.device))
             #expect(payload.contains(#""ops":["p/m-1","p/m-2"]"#) && payload.contains(#""ops":["off","low"]"#))
             #expect(broker.last(Self.topic)?.contains(#""model":"p/m-1","thinking":"low""#) == true)
@@ -368,13 +370,37 @@ struct BrokerServiceTests {
         }
     }
 
+    @Test func `no choice is offered that the gateway refuses`() async throws {
+        let broker = MemoryBroker()
+        try await withServices(try Self.choosing(broker)) { bench, loop in
+            bench.gateway.next("models.list", Self.models)
+            bench.gateway.next("sessions.list", Self.list(Self.row))
+            try await bench.open(methods: ["models.list"], on: loop)
+            bench.gateway.status.scopes = ["operator.read", "operator.write"]
+            try await bench.advance(12_000, on: loop)
+            #expect(broker.last(Self.topic)?.contains(#""key""#) == true)
+            #expect(broker.last(Self.device)?.contains("session_") == false)
+        }
+    }
+
+    @Test func `a gateway that refuses its lists is left alone for a minute`() async throws {
+        let broker = MemoryBroker()
+        try await withServices(try Self.choosing(broker)) { bench, loop in
+            try await bench.open(methods: ["models.list"], on: loop)
+            bench.gateway.status.scopes = ["operator.admin"]
+            try await bench.advance(59_000, on: loop)
+            #expect(bench.gateway.requests("models.list").count <= 1)
+        }
+    }
+
     @Test func `a deleted session's topic is emptied, and its entities go`() async throws {
         let broker = MemoryBroker()
         try await withServices(try Self.choosing(broker)) { bench, loop in
             bench.gateway.next("models.list", Self.models)
             bench.gateway.next("sessions.list", Self.list(Self.row), Self.list(""), Self.list(""), Self.list(""))
             try await bench.open(methods: ["models.list"], on: loop)
-            try await bench.advance(12_000, on: loop)
+            bench.gateway.status.scopes = ["operator.admin"]
+            try await bench.advance(70_000, on: loop)
             #expect(broker.last(Self.topic)?.isEmpty == false)
             broker.forget()
             bench.services.sessionModel.read(refresh: true, on: loop) { _ in }

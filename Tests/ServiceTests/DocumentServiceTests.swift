@@ -78,6 +78,14 @@ struct DocumentServiceTests {
             #expect(copy == nil)
             try await bench.advance(1, on: loop)
             #expect(Self.text(copy) == Self.file && copy?.isFresh == false)
+            // Readers who come each second do not pile up.
+            for _ in 0..<30 {
+                loop.start { [services = bench.services] in
+                    copy = try? await services.documents.read(name, refresh: false, on: loop)
+                }
+                try await bench.advance(100, on: loop)
+            }
+            #expect(bench.services.documents.waiting(name) == 8)
         }
     }
 

@@ -95,7 +95,7 @@ package enum InboundEnvelope {
         return rest
     }
 
-    /// In characters; texts without any line end are long.
+    /// In characters. A long text without a line end is not searched to its end.
     private static let longestHeading = 256
 
     /// Skips `Conversation info (untrusted metadata):` and its fenced block.

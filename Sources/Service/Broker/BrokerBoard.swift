@@ -30,6 +30,9 @@ final class BrokerBoard {
     /// The names of the models that a session can have; nil before the gateway has told.
     private var modelNames: [String]?
     private static let usageNs: UInt64 = 60_000_000_000
+    /// When the gateway was last asked; a gateway that refuses is left alone for a minute.
+    private var askedAt: UInt64?
+    private static let askNs: UInt64 = 60_000_000_000
     /// An older answer about subscriptions says little about now.
     private static let longestUsageAgeMs: UInt64 = 3_600_000
     /// For as long as there is no link to the gateway.
@@ -162,17 +165,22 @@ final class BrokerBoard {
 
     /// Asks for what comes without an event. The services answer from memory most of the time.
     func ask(on loop: isolated EventLoop) {
-        if !settings.shownSessions.isEmpty, !model.wasListed, gateway.isOnline { model.read(on: loop) { _ in } }
+        guard gateway.isOnline, askedAt.map({ loop.now - $0 >= Self.askNs }) ?? true else { return }
+        askedAt = loop.now
         if settings.showsUsage { usage.glanced(on: loop) }
-        guard offersChoices, gateway.isOnline, models.isSupported else { return }
+        if !settings.shownSessions.isEmpty, !model.wasListed { model.read(on: loop) { _ in } }
+        guard offersChoices, models.isSupported else { return }
         models.read(nil, on: loop) { [weak self] result in
             guard case .success(let answer) = result else { return }
             self?.modelNames = answer.value.filter { $0.isAvailable != false }.map(\.id)
         }
     }
 
+    /// A gateway lets only administrators change a session.
     private var offersChoices: Bool {
-        settings.discovery != nil && settings.scopes.contains(.control) && !settings.shownSessions.isEmpty
+        let status = gateway.status
+        guard !status.state.isConnected || Scopes.covers(status.scopes, Scopes.admin) else { return false }
+        return settings.discovery != nil && settings.scopes.contains(.control) && !settings.shownSessions.isEmpty
     }
 
     /// The sessions whose model and thinking level can be chosen, and those of which that is not known yet.
@@ -317,8 +325,15 @@ final class BrokerBoard {
 
     // MARK: An earlier process
 
+    /// A new connection to the gateway, which may be another one.
+    func linkOpened(on loop: isolated EventLoop) {
+        askedAt = nil
+        loadApprovals(on: loop)
+        ask(on: loop)
+    }
+
     /// The approvals that waited when the last process ended; it has told of them.
-    func loadApprovals(on loop: isolated EventLoop) {
+    private func loadApprovals(on loop: isolated EventLoop) {
         guard waiting.isEmpty else { return }
         let known = approvals.all(on: loop).filter { [.pending, .unknown].contains($0.state) && mayShow($0.session) }
         waiting = Dictionary(known.map { ($0.id, $0) }) { $1 }

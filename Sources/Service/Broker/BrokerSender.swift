@@ -3,10 +3,11 @@ import Broker
 import EventLoops
 import EventStream
 import MQTT
+import Store
 
 /// Writes messages to the broker, and keeps those few that wait for room: results of commands, moments for Home Assistant, and what a
 /// connection begins with. Events wait in the log instead.
-final class BrokerSender {
+final class BrokerSender: BrokerPublisherOwner {
     /// A message that the broker has not acknowledged.
     private struct Pending {
         let number: UInt64
@@ -123,8 +124,13 @@ final class BrokerSender {
         return send(message, stub: payload.count > Self.smallEvent ? shape.stub : nil, token: token, on: loop)
     }
 
-    /// Says that events are missing.
-    func publishReset(_ payload: [UInt8], on loop: isolated EventLoop) {
+    func lostPlace(_ bounds: EventLogBounds, requested: EventID?, on loop: isolated EventLoop) {
+        let payload = BrokerEvent.reset(
+            at: loop.wallClock,
+            requested: requested?.text,
+            oldest: bounds.oldest?.text,
+            newest: bounds.newest.text
+        )
         enqueue(.moment(topics.eventsReset, payload, seconds: Self.eventSeconds), on: loop)
     }
 

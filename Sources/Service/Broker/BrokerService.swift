@@ -15,7 +15,7 @@ package protocol BrokerCommandTaker: AnyObject {
 
 /// Publishes state and events to an MQTT broker, and hands its commands on. A broker that is away costs no memory: events wait in the log,
 /// and state is published in full after each connection.
-package final class BrokerService: ServiceEventReceiver, BrokerContactOwner, BrokerPublisherOwner {
+package final class BrokerService: ServiceEventReceiver, BrokerContactOwner {
     package struct Counters: Sendable, Equatable {
         package var connections: UInt64 = 0
         package var published: UInt64 = 0
@@ -74,7 +74,7 @@ package final class BrokerService: ServiceEventReceiver, BrokerContactOwner, Bro
     func start(on loop: isolated EventLoop) {
         contact.condition.since = loop.wallClock
         contact.owner = self
-        publisher?.owner = self
+        publisher?.owner = sender
         let (space, place, kept) = (BrokerShelf.space, settings.discoveryPlace, BrokerShelf.keptName)
         feed.readSaved("mqtt", on: loop) { tables in
             (
@@ -153,8 +153,7 @@ package final class BrokerService: ServiceEventReceiver, BrokerContactOwner, Bro
             board.linkChanged(status)
             changed(on: loop)
         case .linkOpened:
-            board.loadApprovals(on: loop)
-            board.ask(on: loop)
+            board.linkOpened(on: loop)
             changed(on: loop)
         case .entryAccepted, .sessionsListed, .runBegan: changed(on: loop)
         default: break
@@ -188,27 +187,6 @@ package final class BrokerService: ServiceEventReceiver, BrokerContactOwner, Bro
             self.shelf.show(on: loop)
             self.look(on: loop)
         }
-    }
-
-    // MARK: Events of the log
-
-    func publish(
-        _ event: StreamEvent,
-        after previous: EventID?,
-        token: UInt64,
-        on loop: isolated EventLoop
-    ) -> BrokerPublisher.Outcome {
-        sender.publish(event, after: previous, token: token, on: loop)
-    }
-
-    func lostPlace(_ bounds: EventLogBounds, requested: EventID?, on loop: isolated EventLoop) {
-        let payload = BrokerEvent.reset(
-            at: loop.wallClock,
-            requested: requested?.text,
-            oldest: bounds.oldest?.text,
-            newest: bounds.newest.text
-        )
-        sender.publishReset(payload, on: loop)
     }
 
     // MARK: Commands

@@ -78,7 +78,7 @@ package struct BrokerSettings: Sendable {
     }
 
     /// Names this broker and topic on disk: another one begins anew.
-    var place: String { FNV1a.name("\(address.host):\(address.port) \(topics.root)".utf8) }
+    var place: String { FNV1a.name("\(address.host):\(address.port)\(address.path ?? "") \(topics.root)".utf8) }
     var discoveryPlace: String { place + ".discovery" }
 
     package init(

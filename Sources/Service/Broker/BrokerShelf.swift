@@ -137,7 +137,7 @@ final class BrokerShelf {
             )
         )
         // Entities of which nothing is known yet stay as Home Assistant has them.
-        let unknown = Set(choices.unknown.flatMap(BrokerDiscovery.keys(ofSession:)))
+        let unknown = Set(choices.unknown.map(BrokerDiscovery.keys(ofSession:)).flatMap { [$0.model, $0.thinking] })
         let payload = discovery.payload(tombstones: Array(announced.subtracting(unknown)))
         let keys = Set(discovery.keys).union(announced.intersection(unknown))
         if announced != keys {

@@ -44,8 +44,8 @@ package final class DocumentService {
 
     /// The time for which a fresh copy is used without asking the gateway.
     private static let freshMilliseconds: Int64 = 5000
-    /// A gateway that stalls must not stall its readers.
-    private static let patienceMilliseconds: Int64 = 2000
+    /// A stalled gateway is asked for one file by at most so many readers; the others get the copy at once.
+    private static let mostAsking = 8
     /// The most files kept in memory; a gateway has a handful of agents.
     private static let mostCopies = 256
     private static let mostFormer = 8
@@ -159,16 +159,16 @@ package final class DocumentService {
         let age = loop.wallClock.milliseconds - copy.asOf.milliseconds
         if !gateway.isOnline || (!refresh && copy.isFresh && age < Self.freshMilliseconds) { return copy }
         if refresh { return try await readNow(name, on: loop) }
-        let answer = await loop.within(milliseconds: Self.patienceMilliseconds) { [self] in
+        copy.isFresh = false
+        guard turns.count(name) < Self.mostAsking else { return copy }
+        let answer = await loop.within(milliseconds: ReaderPatience.milliseconds) { [self] in
             do throws(DocumentFault) {
                 return Result<Copy, DocumentFault>.success(try await readNow(name, on: loop))
             } catch {
                 return .failure(error)
             }
         }
-        if let answer { return try answer.get() }
-        copy.isFresh = false
-        return copy
+        return try answer?.get() ?? copy
     }
 
     private func readNow(_ name: Name, on loop: isolated EventLoop) async throws(DocumentFault) -> Copy {

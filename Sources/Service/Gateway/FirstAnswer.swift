@@ -1,10 +1,13 @@
 import EventLoops
 
-/// Answers a reader once: with the gateway's answer, or, where that takes longer than two seconds, with the one that Ladle has kept. A
-/// gateway that stalls must not stall every screen: its connection is given up only after two missed ticks.
-final class FirstAnswer<Answer> {
-    private static var patienceMilliseconds: Int64 { 2_000 }
+/// How long a reader waits for the gateway where Ladle has kept an answer. A gateway that stalls must not stall every screen: its
+/// connection is given up only after two missed ticks.
+enum ReaderPatience {
+    static let milliseconds: Int64 = 2_000
+}
 
+/// Answers a reader once: with the gateway's answer, or, where that takes too long, with the one that Ladle has kept.
+final class FirstAnswer<Answer> {
     private var completion: ((Answer) -> Void)?
     private var timer: TimerID?
 
@@ -15,7 +18,7 @@ final class FirstAnswer<Answer> {
         completion: @escaping (Answer) -> Void
     ) {
         self.completion = completion
-        timer = loop.after(milliseconds: Self.patienceMilliseconds) { [weak self] in
+        timer = loop.after(milliseconds: ReaderPatience.milliseconds) { [weak self] in
             guard let self, self.completion != nil else { return }
             self.timer = nil
             kept { answer in

@@ -363,7 +363,7 @@ package final class RunService {
         guard entry.kind == .message else { return }
         tracker.entryChanged(key: entry.upstreamKey)
         if entry.state.isTerminal { tracker.deliveryIsOver(entry.run) }
-        if entry.isCancelledUnsent || entry.joinedRun != nil || (entry.isUnknown && entry.state == .unconfirmed) {
+        if entry.isCancelledUnsent || entry.joinedRun != nil || entry.letsOthersGo {
             publish(tracker.isLost(entry.run, now: loop.wallClock), on: loop)
         }
         if entry.state == .retrying { publish(tracker.awaitsResend(entry.run), on: loop) }
