@@ -484,7 +484,7 @@ def renamed():
     check(not left, f"what the old name left is taken back: {left}")
     told = ["device" if m.topic.endswith("/config") and b"ladle/pantry" in m.payload else "removal" for m in watcher.messages
             if m.topic.endswith("/config") and b"ladle/pantry" in m.payload or m.topic.startswith(f"{P}/") and not m.payload]
-    check(told[:2] == ["device", "removal"], f"Home Assistant is told of the new topics before the old ones are empty: {told}")
+    check(told[:1] == ["device"] and "removal" in told, f"Home Assistant is told of the new topics before the old ones are empty: {told}")
     other.stop()
     other = ladle(broker, "--mqtt-name", "pantry", state=server.state).linked()
     is_at(other, "online")
@@ -513,8 +513,8 @@ def sessions():
     me.publish(f"{P}/cmd/send", {"id": "here", "text": "echo over here", "session": "kitchen"})
     check(result(watcher, "here")["status"] == 202, f"its own is not: {result(watcher, 'here')}")
     until(lambda: (watcher.newest(f"{P}/reply") or {}).get("short") == "over here", what="the reply")
-    own = [m for m in watcher.messages if m.topic.startswith(f"{P}/sessions/")]
-    check(own and own[-1].json["key"] == "agent:main:kitchen" and own[-1].topic.count("/") == 3, f"its topic: {own[-1:]}")
+    own = until(lambda: [m for m in watcher.messages if m.topic.startswith(f"{P}/sessions/")], what="its session's topic")
+    check(own[-1].json["key"] == "agent:main:kitchen" and own[-1].topic.count("/") == 3, f"its topic: {own[-1:]}")
     theirs = [m for m in watcher.messages if b"attic" in m.payload and not m.topic.startswith((f"{P}/cmd/", f"{P}/results"))]
     check(not theirs, f"no other session is published: {theirs[:2]}")
 

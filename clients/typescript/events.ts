@@ -130,8 +130,7 @@ export class Events implements AsyncIterable<Event> {
     } else if (data.type === "reset") {
       this.cursor = this.behindReset ?? data.newest;
     } else if (data.type === "shutdown") {
-      // A token that has ended is refused at once, with the reason.
-      this.told = data.reason.startsWith("token_") ? 0 : data.retry;
+      this.told = data.retry;
     } else {
       this.cursor = data.id ?? this.cursor;
     }

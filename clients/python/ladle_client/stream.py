@@ -110,8 +110,7 @@ class _Stream:
             elif kind == "reset":
                 self.cursor = self._behind_reset or data["newest"]
             elif kind == "shutdown":
-                # A token that has ended is refused at once, with the reason.
-                self._told = 0.0 if data["reason"].startswith("token_") else data["retry"] / 1000
+                self._told = data["retry"] / 1000
             else:
                 self.cursor = data.get("id", self.cursor)
             try:
