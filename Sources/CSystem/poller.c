@@ -2,8 +2,13 @@
 #include "csystem.h"
 
 #include <errno.h>
+#include <stdio.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
+#ifndef __linux__
+#include <sys/sysctl.h>
+#endif
 
 uint64_t cs_monotonic_ns(void) {
     struct timespec t;
@@ -15,6 +20,20 @@ int64_t cs_wall_ms(void) {
     struct timespec t;
     clock_gettime(CLOCK_REALTIME, &t);
     return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+int cs_boot_id(char *text, size_t size) {
+#ifdef __linux__
+    FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
+    if (file == NULL) return -1;
+    char *line = fgets(text, (int)size, file);
+    fclose(file);
+    if (line == NULL) return -1;
+    text[strcspn(text, "\n")] = 0;
+    return text[0] == 0 ? -1 : 0;
+#else
+    return sysctlbyname("kern.bootsessionuuid", text, &size, NULL, 0);
+#endif
 }
 
 #ifdef __linux__

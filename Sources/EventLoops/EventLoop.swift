@@ -68,6 +68,8 @@ package actor EventLoop {
     package private(set) var now: UInt64
     /// The wall clock, read once a turn.
     package private(set) var wallClock: Timestamp
+    /// The origin of `now`; nil if unknown.
+    package var clockEpoch: String? { clock.epoch }
 
     package init(label: String = "ladle.loop", clock: LoopClock = .system) throws(SystemError) {
         let poller = try Poller()

@@ -6,14 +6,22 @@ package struct LoopClock: Sendable {
     /// In monotonic nanoseconds.
     let monotonic: @Sendable () -> UInt64
     let wall: @Sendable () -> Timestamp
+    /// The origin of `monotonic`: two processes with the same epoch may compare its times. Nil if unknown.
+    let epoch: String?
 
-    package init(monotonic: @escaping @Sendable () -> UInt64, wall: @escaping @Sendable () -> Timestamp) {
+    package init(
+        monotonic: @escaping @Sendable () -> UInt64,
+        wall: @escaping @Sendable () -> Timestamp,
+        epoch: String? = nil
+    ) {
         self.monotonic = monotonic
         self.wall = wall
+        self.epoch = epoch
     }
 
     package static let system = LoopClock(
         monotonic: { HostClock.monotonicNanoseconds },
-        wall: { Timestamp(milliseconds: HostClock.wallMilliseconds) }
+        wall: { Timestamp(milliseconds: HostClock.wallMilliseconds) },
+        epoch: HostClock.boot
     )
 }

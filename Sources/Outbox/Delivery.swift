@@ -291,7 +291,7 @@ struct Delivery: Sendable {
         if let due = dueAtMs, due > context.now.monotonicMs { return }
         guard !context.writes.isResting, !context.pause.isUnderWay else { return }
         switch context.link {
-        case .online(let profile, _):
+        case .online(let profile, _, _):
             if !queue.isControl {
                 guard !context.mustWaitForRun(queue, entry, profile),
                     context.queues.takeRoomOnWire(id, queue)

@@ -9,6 +9,8 @@ struct DispatcherContext: Sendable {
     private(set) var link = LinkCondition.connecting
     /// The gateway's process; nil while there is no link.
     private(set) var process: GatewayProcess?
+    /// The newest one that an earlier process of Ladle saw.
+    private(set) var earlierProcess: GatewayProcess?
     /// Added to the time in which a gateway may resume a run: to end a run that was not resumed takes some seconds more and a page
     /// of the transcript. The session's next message is sent after that end.
     private static let decisionMs: Int64 = 15_000
@@ -64,7 +66,8 @@ struct DispatcherContext: Sendable {
             queues.forgetOverLimit()
         }
         link = condition
-        process = if case .online(_, let process) = condition { process } else { nil }
+        process = nil
+        if case .online(_, let now, let earlier) = condition { (process, earlierProcess) = (now, earlier) }
         takesQueueModes = link.profile?.takesQueueModes ?? false
         connectedAtMs = now.monotonicMs
         queues.markAllChanged()

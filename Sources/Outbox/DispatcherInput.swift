@@ -160,10 +160,11 @@ package enum LinkCondition: Sendable, Equatable {
     case connecting
     /// The gateway refuses us until something changes: nothing is tried, and no attempt is counted.
     case blocked(reason: String)
-    case online(GatewayProfile, GatewayProcess)
+    /// `earlier` is the newest process that an earlier process of Ladle saw.
+    case online(GatewayProfile, GatewayProcess, earlier: GatewayProcess? = nil)
 
     package var profile: GatewayProfile? {
-        if case .online(let profile, _) = self { profile } else { nil }
+        if case .online(let profile, _, _) = self { profile } else { nil }
     }
 }
 

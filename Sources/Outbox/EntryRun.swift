@@ -64,7 +64,10 @@ struct EntryRun: Sendable {
     func gatewayProcess(_ entry: OutboxEntry, _ context: DispatcherContext) -> Continuity {
         guard let now = context.process else { return .either }
         if heldOver == context.connection { return .same }
-        return (process ?? GatewayProcess(dispatchOf: entry))?.continuity(to: now) ?? .either
+        if let process { return process.continuity(to: now) }
+        // An earlier process of Ladle sent it, to the last one that it saw or to one before that.
+        let known = [GatewayProcess(dispatchOf: entry), context.earlierProcess]
+        return known.contains { $0?.continuity(to: now) == .other } ? .other : .either
     }
 
     /// The time since the first dispatch, as a range: the wall clock may have been set, and the monotonic clock stops while the machine

@@ -357,7 +357,7 @@ package final class Services: ServiceEventReceiver {
             approvals.linkOpened(on: loop)
             questions.linkOpened(on: loop)
             if let profile = gateway.profile, let process = runs.process {
-                outbox.linkIs(.online(profile, process), on: loop)
+                outbox.linkIs(.online(profile, process, earlier: runs.earlierProcess), on: loop)
             }
             sessionModel.linkOpened(on: loop)
             automations.linkOpened(hello, on: loop)

@@ -22,7 +22,10 @@ enum Program {
             version: Version.text,
             discover: { ServiceCredentials.found(io.environment) },
             secretFault: secretFault,
-            startProblem: { ServeConfiguration.problem($0, places: SettingsPlaces(environment: io.environment)) }
+            startProblem: { settings in
+                ServeConfiguration.problem(settings, places: SettingsPlaces(environment: io.environment))
+                    ?? ServeConfiguration.gatewayProblem(settings)
+            }
         )
         services.noteOnInterrupt = { note in
             Signals().watch(.interrupt) {

@@ -11,13 +11,17 @@ struct GatewayProcessTests {
         atMs: Int64,
         wallSet: Int64 = 0,
         slept: Int64 = 0,
-        bootID: String? = nil
+        bootID: String? = nil,
+        epoch: String? = nil,
+        openingMs: Int64? = nil
     ) -> GatewayProcess {
         GatewayProcess(
             bootID: bootID,
             ageMs: atMs - startedMs,
             gatewayTime: Timestamp(milliseconds: Self.base + atMs + wallSet),
-            monotonicMs: atMs - slept
+            monotonicMs: atMs - slept,
+            epoch: epoch,
+            openingMs: openingMs
         )
     }
 
@@ -37,6 +41,36 @@ struct GatewayProcessTests {
 
     @Test func `a gateway that starts fast may start twice within the travel time`() {
         #expect(seen(startedMs: 0, atMs: 300).continuity(to: seen(startedMs: 1_000, atMs: 1_200)) == .either)
+    }
+
+    @Test(
+        arguments: [(100, .either), (160, .other), (900, .other), (1_500, .other)] as [(Int64, Continuity)]
+    )
+    func `where the opening was short, a short time between two starts is enough`(apart: Int64, relation: Continuity) {
+        let before = seen(startedMs: 0, atMs: 300, openingMs: 20)
+        #expect(before.continuity(to: seen(startedMs: apart, atMs: apart + 300, openingMs: 30)) == relation)
+        let slow = seen(startedMs: apart, atMs: apart + 1_900, openingMs: 1_800)
+        #expect(before.continuity(to: slow) == .either, "the uptime may have been under way all the time")
+    }
+
+    @Test func `clocks of a long-lived process drift apart`() {
+        let before = seen(startedMs: 0, atMs: 300, openingMs: 20)
+        let later = GatewayProcess(
+            ageMs: 3_600_000,
+            gatewayTime: Timestamp(milliseconds: Self.base + 3_601_000),
+            monotonicMs: 3_601_000,
+            openingMs: 20
+        )
+        #expect(before.continuity(to: later) == .either)
+    }
+
+    @Test func `our clock goes on over a restart of Ladle, and not over one of the machine`() throws {
+        let before = seen(startedMs: 0, atMs: 300, epoch: "a", openingMs: 20)
+        let kept = GatewayProcess(bootID: nil, startedAt: before.startedAt, own: before.own)
+        #expect(kept.continuity(to: seen(startedMs: 400, atMs: 700, epoch: "a", openingMs: 20)) == .other)
+        #expect(kept.continuity(to: seen(startedMs: 400, atMs: 700, epoch: "b", openingMs: 20)) == .either)
+        let set = seen(startedMs: 0, atMs: 900, wallSet: 3_600_000, epoch: "a", openingMs: 20)
+        #expect(kept.continuity(to: set) == .either, "a clock that was set")
     }
 
     @Test func `an older gateway that took the place of this one is not told from it`() {
@@ -64,7 +98,7 @@ struct GatewayProcessTests {
     }
 
     @Test func `a process that an earlier Ladle saw is compared by the gateway's clock alone`() {
-        let kept = GatewayProcess(bootID: nil, startedAt: Timestamp(milliseconds: Self.base))
+        let kept = GatewayProcess(bootID: nil, startedAt: Timestamp(milliseconds: Self.base), own: nil)
         #expect(kept.continuity(to: seen(startedMs: 0, atMs: 9_000)) == .either)
         #expect(kept.continuity(to: seen(startedMs: 5_000, atMs: 9_000)) == .other)
     }

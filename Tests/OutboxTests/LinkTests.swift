@@ -1,3 +1,4 @@
+import Basics
 import Ledger
 import Outbox
 import Testing
@@ -229,6 +230,25 @@ struct `The link` {
         #expect(world.sent == ["a", "x"])
         world.pass(1)
         #expect(world.sent == ["a", "x", "b"])
+    }
+
+    /// Killed together within a second of their start, as with `serve --demo`.
+    @Test func `an entry of a Ladle and a gateway that died young is in doubt at once`() {
+        var world = World()
+        world.online(uptimeMs: 50)
+        world.enqueue("a")
+        world.acknowledge("a")
+        let start = GatewayProcess(
+            ageMs: 50,
+            gatewayTime: Timestamp(milliseconds: world.now.wallMs),
+            monotonicMs: world.now.monotonicMs,
+            openingMs: 20
+        )
+        world.pass(300)
+        world.restart()
+        world.online(uptimeMs: 50, earlier: start)
+        #expect(world.state("a") == .unconfirmed)
+        #expect(world.searches.count == 1)
     }
 
     @Test func `on protocol 3 the session of an accepted message is busy, also after a restart of ours`() {

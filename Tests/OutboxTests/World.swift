@@ -160,15 +160,17 @@ struct World {
         _ generation: GatewayProfile.Generation = .june,
         version: String? = nil,
         uptimeMs: Int64? = 1_000_000,
-        bootID: String? = nil
+        bootID: String? = nil,
+        earlier: GatewayProcess? = nil
     ) {
         let process = GatewayProcess(
             bootID: bootID,
             ageMs: uptimeMs,
             gatewayTime: Timestamp(milliseconds: now.wallMs),
-            monotonicMs: now.monotonicMs
+            monotonicMs: now.monotonicMs,
+            openingMs: 20
         )
-        send(.link(.online(GatewayProfile(generation, version: version), process)))
+        send(.link(.online(GatewayProfile(generation, version: version), process, earlier: earlier)))
     }
 
     mutating func offline() { send(.link(.offline(detail: "connection refused"))) }

@@ -365,6 +365,11 @@ for text, *wanted in [
     tally.check(all(part in said for part in wanted) and f"{file}:" in said, f"file, line, column and what is wrong: {said}")
     tally.check(pipe("serve", code=78, env={"LADLE_CONFIG": str(file)})[1].count(str(file)), "serve says so too")
 pipe("config", "check", code=78, env={"LADLE_CONFIG": "/no/file"})
+for key, words in (("pin", ("--gateway-pin", "abc", "--gateway", "wss://here")), ("pin", ("--gateway-pin", "ab" * 32, "--gateway", "ws://localhost")),
+                   ("pin", ("--gateway-pin", "abc")), ("url", ("--gateway", "ftp://here")), ("url", ("--gateway", "ws://far.example"))):
+    said = pipe("config", "check", *words, code=78)[1]
+    tally.check(f"gateway.{key}: " in said, f"config check names what can never connect: {said!r}")
+pipe("config", "check", "--gateway-pin", "ab" * 32, "--gateway", "wss://here")
 said = pipe("config", "check", "--listen", "0.0.0.0:1", "--listen", "fd:", code=78)[1]
 tally.check("--insecure-lan" in said and "fd:" not in said, f"a listener that serve would refuse: {said}")
 pipe("config", "check", "--listen", "0.0.0.0:1", "--insecure-lan")

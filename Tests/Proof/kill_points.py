@@ -196,6 +196,21 @@ class World:
             self.tally.check(now == state, f"{name}: the {state} entry is {now} after the restart")
 
 
+def with_its_gateway(tally):
+    """`--demo`: the gateway dies in the same instant, younger than a second, and another one is there at once. That it is another one
+    shows by the clocks, so the message is given to it instead of being thought at work."""
+    server = Serve("--demo-speed", "1").linked()
+    entry = server.json("POST", "/v1/messages", {"text": "use a tool slowly please"})[1]["id"]
+    until(lambda: server.json("GET", f"/v1/runs/{entry}")[1].get("state") == "running", 20, 0.01, "a run")
+    server.kill()
+    server = server.again()
+    row = lambda: server.json("GET", f"/v1/outbox/{entry}")[1]
+    until(lambda: row()["state"] == "delivered", 20, 0.05, lambda: f"delivered: {row()}")
+    run = until(lambda: (found := server.json("GET", f"/v1/runs/{entry}")[1])["state"] == "completed" and found, 20, what="its end")
+    tally.check("use a tool slowly please" in run["text"], f"answered: {run}")
+    server.stop()
+
+
 def main():
     tally = Tally()
     work = queue.Queue()
@@ -224,7 +239,8 @@ def main():
     print("on disk at the deaths: " + ", ".join(f"{state} {count}" for state, count in sorted(beside.items())))
     for state in ("queued", "sending", "retrying", "accepted", "unconfirmed", "delivered", "failed", "cancelled", "expired"):
         tally.check(beside[state] > 0, f"some death finds an entry {state}")
-    print(f"{len(POINTS)} deaths")
+    with_its_gateway(tally)
+    print(f"{len(POINTS)} deaths and one with the gateway")
     tally.end()
 
 

@@ -311,6 +311,10 @@ class House:
                     if said.get("id") and said["status"] == 202:
                         self.answers.setdefault(said["id"], set()).add(said["entry"]["id"])
 
+    def answered(self, beginning):
+        self.look()
+        return all(id in self.answers for id in self.given if id.startswith(beginning))
+
     def give(self, id, nodes, sent=None, delay=0.0):
         """A command, given again with the same id until its result is there, at whichever of these nodes lets us in. `sent` is set with
         the first byte on its way, before anybody has acknowledged it."""
@@ -399,6 +403,8 @@ def one_round(number, cluster, balancer, kitchen, attic, witness, seen):
     for house in houses:
         if house not in hit or house is attic:
             house.online()
+            # Else the reply to one of them could be the last.
+            until(lambda: house.answered(f"{house.name}-{number}-"), 100, 0.1, f"{house.name}: the commands of round {number} have run")
             house.server.at_rest()
             house.expected = f"still without a node {number}"
             house.say(house.expected)

@@ -44,6 +44,8 @@ int cs_poller_arm(const struct cs_poller *poller, uint64_t nanoseconds);
 
 uint64_t cs_monotonic_ns(void);
 int64_t cs_wall_ms(void);
+// Names the run of the machine since which the monotonic clock counts; -1 if the system does not say.
+int cs_boot_id(char *text, size_t size);
 
 // ---- sockets, all non-blocking and close-on-exec ----
 

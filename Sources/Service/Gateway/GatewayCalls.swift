@@ -18,6 +18,8 @@ package protocol GatewayCalls: AnyObject {
     var profile: GatewayProfile? { get }
     /// How far the gateway's clock is ahead of ours, which may be set at any time.
     func clockSkewMs(on loop: isolated EventLoop) -> Int64
+    /// How long the newest connection took up to its hello; nil if that is not known.
+    var openingMs: Int64? { get }
 
     /// Sends one request; `completion` comes on the loop, exactly once. `params` is one JSON object.
     @discardableResult
@@ -53,6 +55,7 @@ package protocol GatewayCalls: AnyObject {
 
 extension GatewayCalls {
     package var port: UInt16? { nil }
+    package var openingMs: Int64? { nil }
     package var sightings: LinkSightings { LinkSightings() }
 
     /// The current time on the gateway's clock. A step of our own clock does not change it.

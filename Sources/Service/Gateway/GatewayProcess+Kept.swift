@@ -12,7 +12,11 @@ extension GatewayProcess {
         let value = try tables.values.get(space: space, name: name)
         let root = value.flatMap { try? JSONDocument(parsing: $0.bytes).root }
         let startedAt = root?["startedAt"]?.int.map { Timestamp(milliseconds: $0) }
-        return root.map { GatewayProcess(bootID: $0["bootId"]?.string, startedAt: startedAt) }
+        var own: OwnTime?
+        if let startedMs = root?["startedMs"]?.int, let epoch = root?["epoch"]?.string {
+            own = OwnTime(startedMs: startedMs, epoch: epoch, openingMs: root?["openingMs"]?.int)
+        }
+        return root.map { GatewayProcess(bootID: $0["bootId"]?.string, startedAt: startedAt, own: own) }
     }
 
     func keep(in journal: any Journal, now: Timestamp) {
@@ -20,6 +24,11 @@ extension GatewayProcess {
         writer.object { object in
             object.member("startedAt", startedAt?.milliseconds)
             object.member("bootId", bootID)
+            // Without an epoch the next process of Ladle could not tell what the time counts from.
+            guard let own, let epoch = own.epoch else { return }
+            object.member("startedMs", own.startedMs)
+            object.member("epoch", epoch)
+            object.member("openingMs", own.openingMs)
         }
         let bytes = writer.bytes
         journal.cache { transaction in

@@ -36,6 +36,8 @@ package final class RunService {
     /// The gateway's process at the last connection, and what it was of the one before.
     private(set) var process: GatewayProcess?
     private(set) var continuity = Continuity.either
+    /// The gateway's process at the last connection of the Ladle before this one.
+    private(set) var earlierProcess: GatewayProcess?
     private var oldSessions = RefusingSessions()
     /// A connection was open before, in this process of Ladle.
     private var isFollowing = false
@@ -140,9 +142,12 @@ package final class RunService {
         isFollowing = true
         note(
             GatewayProcess(
-                hello,
+                bootID: hello.bootID,
+                ageMs: hello.uptimeMs,
                 gatewayTime: gateway.gatewayTime(on: loop),
-                monotonicMs: Int64(clamping: loop.now / 1_000_000)
+                monotonicMs: Int64(clamping: loop.now / 1_000_000),
+                epoch: loop.clockEpoch,
+                openingMs: gateway.openingMs
             ),
             on: loop
         )
@@ -343,6 +348,7 @@ package final class RunService {
         } completion: { [weak self] known in
             guard let self else { return }
             self.fault = nil
+            self.earlierProcess = self.earlierProcess ?? known.process
             self.process = self.process ?? known.process
             for run in known.runs { self.follow(run, on: loop) }
             completion()

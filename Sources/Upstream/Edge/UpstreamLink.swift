@@ -80,6 +80,7 @@ package final class UpstreamLink {
 
     /// How far the gateway's clock is ahead of ours.
     package func clockSkewMs(on loop: isolated EventLoop) -> Int64 { machine.clockSkewMs(at: Self.time(loop)) }
+    package var openingMs: Int64? { machine.openingMs }
 
     /// The hint for a call that failed with `missingScope`.
     package func hint(toGain scope: String) -> String {

@@ -22,6 +22,7 @@ struct LinkMachine {
 
     /// State of the current connection; a new one starts empty.
     private struct Connection {
+        var beganAt: Int64 = 0
         var handshake: HandshakeState?
         var deadlines: LinkDeadlines?
         var sequence: SequenceTracker?
@@ -39,6 +40,8 @@ struct LinkMachine {
     /// The last hello and what it shows of the release. They stay while the gateway is away.
     private(set) var hello: Hello?
     private(set) var profile: GatewayProfile?
+    /// How long the connection of that hello took up to it.
+    private(set) var openingMs: Int64?
     private(set) var counters = LinkCounters()
     /// Nil while frame logging is off.
     private(set) var log: FrameLog?
@@ -262,6 +265,7 @@ struct LinkMachine {
             return report(shown.unconfigured(rejection, url: url, now: now))
         case .gateway(let configuration):
             counters.attempts += 1
+            connection.beganAt = now.milliseconds
             phase = .opening(deadline: now.milliseconds + Limit.answerMs)
             return report(shown.connecting(to: configuration, deviceId: deviceId, now: now)) + [
                 .open(configuration.url)
@@ -389,6 +393,7 @@ struct LinkMachine {
         counters.hellos += 1
         let profile = GatewayProfile(hello)
         (self.hello, self.profile) = (hello, profile)
+        openingMs = now.milliseconds - connection.beganAt
         phase = .online
         backoff.opened(now: now.milliseconds)
         credentials.reset()

@@ -88,6 +88,28 @@ struct ServeConfiguration: Sendable {
         }
     }
 
+    /// Why `serve` would never reach the gateway that the settings name; it starts all the same and shows this as its link.
+    static func gatewayProblem(_ settings: Settings) -> ConfigurationProblem? {
+        let pin = settings.text(.gatewayPin)
+        do throws(GatewayURL.Problem) {
+            _ = try GatewayURL(
+                // A pin counts for a gateway that is found, too.
+                settings.text(.gatewayURL) ?? (pin == nil ? "ws://localhost" : "wss://localhost"),
+                pin: pin,
+                allowPlaintext: settings.bool(.gatewayAllowPlaintext)
+            )
+            return nil
+        } catch {
+            let rejection = Rejection(error)
+            let key: ConfigurationKey = [.malformedPin, .pinWithoutTLS].contains(error) ? .gatewayPin : .gatewayURL
+            return ConfigurationProblem(
+                origin: settings[key]?.origin ?? .fallback,
+                message: "\(key.name): \(rejection.detail)",
+                hint: rejection.hint
+            )
+        }
+    }
+
     static func nodePolicy(_ settings: Settings) throws(StartFailure) -> NodePolicy {
         do throws(NodePolicy.Fault) {
             return try NodePolicy(allow: settings.list(.nodesAllow))
