@@ -181,6 +181,10 @@ tally.check(len(as_json("approvals", "--all")["approvals"]) == 2, "also those th
 # Sessions: each change on a session of its own, by key.
 as_json("send", "--wait", "--session", "attic", "hello")
 tally.check(any(s["key"] == "agent:main:attic" for s in as_json("sessions", "list", "--all", "--search", "ATT")["sessions"]), "one that was looked for")
+made = as_json("sessions", "new", "Den", "--text", "echo good morning")
+tally.check(made["title"] == "Den" and made["entry"]["text"] == "echo good morning", f"a new session: {made}")
+made = pipe("sessions", "new")[0].strip()
+tally.check(server.json("GET", f"/v1/sessions/{made}")[0] == 200, f"the key of a new session: {made!r}")
 tally.check(as_json("sessions", "rename", "attic", "The attic")["session"]["title"] == "The attic", "a label")
 tally.check(as_json("sessions", "model", "attic", "demo/demo-2")["session"]["model"] == "demo-2", "a model")
 tally.check(as_json("sessions", "model", "attic", "demo/demo-22", code=64)["code"] == "UNKNOWN_MODEL", "no model")
@@ -394,6 +398,9 @@ for arguments in ([], ["--help"], ["help"], ["help", "outbox", "show"], ["serve"
     tally.check("Usage: ladle" in pipe(*arguments)[0], f"help of {arguments}")
     broad = [line for line in terminal(*arguments, columns=80).splitlines() if width(line) > 80]
     tally.check(not broad, f"help fits: {broad}")
+for command in ("doctor", "discover", "completions", "sessions"):
+    tally.check(len(pipe("help", command)[0].splitlines()) < 30, f"help of {command} fits a screen")
+tally.check(all(f"ladle completions {shell} >" in pipe("completions", "--help")[0] for shell in ("bash", "zsh", "fish")), "three shells")
 pipe("nonsense", code=64)
 tally.check("outbox" in pipe("outbux", code=64)[1], "the nearest command is named")
 

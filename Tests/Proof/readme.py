@@ -85,13 +85,15 @@ for line in sorted(named):
     words = line.split()
     command = [word for word in words[:2] if re.fullmatch("[a-z-]+", word) and not word.startswith("-")]
     told = next((out.stdout for size in (2, 1) if (out := run_ladle(*command[:size], "--help")).returncode == 0), None)
+    if told and "ladle serve --help" in told:
+        told += run_ladle("serve", "--help").stdout
     if tally.check(told is not None, f"a page names `ladle {line}`"):
         for option in re.findall(r"(?<= )--[a-z-]+", line):
             tally.check(option in told, f"a page names `ladle {line}`, which has no {option}")
 
 # Every command there is stands on the page of the commands.
 page = (ROOT / "docs" / "cli.md").read_text()
-for command in re.findall(r"^  ([a-z-]+) {2,}", helped.split("Commands:")[1].split("\n\n")[0], re.MULTILINE):
+for command in re.findall(r"^  ([a-z-]+) {2,}", helped.split("Usage: ")[1].split("\nOptions:")[0], re.MULTILINE):
     tally.check(f"ladle {command}" in page, f"docs/cli.md says nothing of ladle {command}")
 
 # The first minute: from the start of the program to the first event of a message's run.

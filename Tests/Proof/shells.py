@@ -57,6 +57,7 @@ compadd() { local -a hits; builtin compadd -O hits "$@"; (( $#hits )) && print -
 zle -C offer list-choices _main_complete
 asked() { : > $ZDOTDIR/hits; zle offer; BUFFER=; mv $ZDOTDIR/hits $ZDOTDIR/told }
 zle -N asked; bindkey '^I' asked
+LISTMAX=10000
 zle -N zle-line-init ready; ready() { : > $ZDOTDIR/ready }
 PS1=
 """
@@ -85,9 +86,11 @@ PS1=
 def helped(place):
     """The verbs and options the help of a command lists."""
     text = run(LADLE, *place, "--help").stdout
-    parts = dict(re.findall(r"^(Commands|Options|Settings[^\n]*):\n((?:  .*\n|\n(?=  ))*)", text, re.M))
-    verbs = set(re.findall(r"^  ([a-z-]+)", parts.get("Commands", ""), re.M))
-    return verbs, set(re.findall(r"^  (?:-\w, )?(--[a-z-]+)", "\n".join(parts.values()), re.M))
+    parts = dict(re.findall(r"^(\w[^\n]*):\n((?:  .*\n|\n(?=  ))*)", text, re.M))
+    for other in ("Arguments", "Examples", "Exit codes"):
+        parts.pop(other, None)
+    flags = set(re.findall(r"^  (?:-\w, )?(--[a-z0-9-]+)", parts.pop("Options", "") + parts.pop("Settings", ""), re.M))
+    return set(re.findall(r"^  ([a-z-]+)", "\n".join(parts.values()), re.M)), flags
 
 
 zsh = Zsh()

@@ -368,7 +368,8 @@ try:
     until(lambda: not server.status()["outbox"]["pending"] and not server.status()["runs"]["active"], 150, 0.5, "the end of what waits")
     until(lambda: server.descriptors() <= before["descriptors"] + 2, 60, 0.2, "the end of all connections")
 except TimeoutError as late:
-    tally.check(False, f"{late}: {server.status()}, {server.descriptors()} descriptors, {before['descriptors']} before")
+    active = [run for run in ask("GET", "/v1/runs?limit=200")[1]["runs"] if run["state"] in ("queued", "running")]
+    tally.check(False, f"{late}: {server.status()}, {server.descriptors()} descriptors, {before['descriptors']} before, at work: {active}")
 after = sample()
 streams = server.call("GET", "/metrics")[2].decode()
 tally.check("ladle_streams_open 0" in streams, "no stream is open")

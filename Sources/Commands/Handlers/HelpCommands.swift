@@ -4,7 +4,10 @@ extension CommandSpec {
     static let completions = CommandSpec("completions", "Print a completion script").with {
         $0.run = HelpCommands.completions
         $0.arguments = [ArgumentSpec("shell", "Which shell", values: .words(["bash", "zsh", "fish"]))]
-        $0.examples = ["ladle completions bash > ~/.local/share/bash-completion/completions/ladle"]
+        $0.examples = [
+            "ladle completions bash > ~/.local/share/bash-completion/completions/ladle",
+            "ladle completions zsh > ~/.zfunc/_ladle", "ladle completions fish > ~/.config/fish/completions/ladle.fish",
+        ]
     }
 
     static let complete = client(

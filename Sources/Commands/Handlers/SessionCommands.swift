@@ -20,6 +20,18 @@ extension CommandSpec {
                 ]
             ),
             client(
+                "new",
+                "Make a session",
+                run: SessionCommands.new,
+                [ArgumentSpec("label", "How people call it", optional: true)],
+                [
+                    OptionSpec("--text", "TEXT", "The first message in it"),
+                    OptionSpec("--agent", "ID", "Agent; the gateway's default else"),
+                    OptionSpec("--model", "NAME", "As PROVIDER/MODEL"),
+                    .idempotencyKey,
+                ]
+            ),
+            client(
                 "rename",
                 "Give a session a label",
                 run: SessionCommands.rename,
@@ -74,6 +86,20 @@ enum SessionCommands {
             invocation.io.writeError(invocation.io.errorStyle.dim(rest))
         }
         return code
+    }
+
+    static func new(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {
+        let command = invocation.command
+        let request = ClientRequest(.post, "/v1/sessions").field("Idempotency-Key", command["--idempotency-key"])
+            .json { body in
+                body.member("label", command.arguments.first)
+                body.member("text", command["--text"])
+                body.member("agent", command["--agent"])
+                body.member("model", command["--model"])
+            }
+        guard let session = try invocation.value(request) else { return .ok }
+        invocation.print(session["key"]?.string ?? "")
+        return .ok
     }
 
     static func rename(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {

@@ -69,7 +69,7 @@ package enum CommandHint {
         var spec: CommandSpec?
         let end = text.firstIndex { ");,.:".contains($0) } ?? text.endIndex
         for word in text[..<end].split(separator: " ", omittingEmptySubsequences: false) {
-            let commands = spec?.subcommands ?? CommandTable.commands
+            let commands = spec?.subcommands ?? CommandTable.root.subcommands
             guard let next = commands.first(where: { $0.name == word }) else { break }
             names.append(word)
             spec = next

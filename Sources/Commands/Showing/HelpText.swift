@@ -6,13 +6,24 @@ package enum HelpText {
     package static func text(path: [String], spec: CommandSpec, width: Int = 80) -> String {
         let name = (["ladle"] + path).joined(separator: " ")
         var parts = ["\(spec.summary).", "Usage: \(usage(name, spec))"]
-        let commands = spec.visibleSubcommands.map { ($0.name, $0.summary + (spec.usual == $0.name ? " (usual)" : "")) }
-        if !commands.isEmpty { parts.append("Commands:\n" + columns(commands, width)) }
+        let groups = spec.groups.isEmpty ? [CommandGroup("Commands", spec.subcommands)] : spec.groups
+        for group in groups {
+            let commands = group.commands.filter { !$0.isHidden }.map {
+                ($0.name, $0.summary + (spec.usual == $0.name ? " (usual)" : ""))
+            }
+            if !commands.isEmpty {
+                parts.append("\(group.title):\n" + columns(commands, width, least: spec.groups.isEmpty ? 0 : 16))
+            }
+        }
         let arguments = spec.arguments.map { ($0.usage, $0.summary) }
         if !arguments.isEmpty { parts.append("Arguments:\n" + columns(arguments, width)) }
         let options = (path.isEmpty ? spec.options + [.help] : spec.allOptions).map { ($0.usage, $0.summary) }
         parts.append("Options:\n" + columns(options, width))
-        if spec.takesConfiguration { parts.append("Settings:\n" + columns(settings(), width)) }
+        if path == ["serve"] {
+            parts.append("Settings:\n" + columns(settings(), width))
+        } else if spec.takesConfiguration {
+            parts.append("Settings:\n  Those of ladle serve, see ladle serve --help")
+        }
         if !spec.examples.isEmpty {
             parts.append("Examples:\n" + spec.examples.map { "  \($0)" }.joined(separator: "\n"))
         }
@@ -39,8 +50,9 @@ package enum HelpText {
     }
 
     /// Two columns; the right one is wrapped at the width.
-    static func columns(_ rows: [(String, String)], _ width: Int) -> String {
-        let left = min(28, (rows.map(\.0.count).max() ?? 0) + 4)
+    /// - Parameter least: the width of the left one where several such lists stand below each other.
+    static func columns(_ rows: [(String, String)], _ width: Int, least: Int = 0) -> String {
+        let left = max(least, min(28, (rows.map(\.0.count).max() ?? 0) + 4))
         let room = max(20, width - left)
         var lines: [String] = []
         for (name, summary) in rows {

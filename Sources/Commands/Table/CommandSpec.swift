@@ -7,6 +7,8 @@ package struct CommandSpec: Sendable {
     package var arguments: [ArgumentSpec] = []
     package var options: [OptionSpec] = []
     package var subcommands: [CommandSpec] = []
+    /// The subcommands as the help shows them, where they are many.
+    var groups: [CommandGroup] = []
     /// Runs the command; nil for a group, and for a command that the executable runs.
     var run: CommandHandler?
     /// The subcommand that runs if none is named.
@@ -55,6 +57,15 @@ package struct CommandSpec: Sendable {
     }
 
     var visibleSubcommands: [CommandSpec] { subcommands.filter { !$0.isHidden } }
+}
+
+struct CommandGroup: Sendable {
+    let title: String
+    let commands: [CommandSpec]
+
+    init(_ title: String, _ commands: [CommandSpec]) {
+        (self.title, self.commands) = (title, commands)
+    }
 }
 
 package struct ArgumentSpec: Sendable {
