@@ -196,6 +196,12 @@ as_json("send", "--session", "attic", "--not-before", LATER, "later")
 tally.check(as_json("sessions", "delete", "attic", code=69)["code"] == "OUTBOX_NOT_EMPTY", "something waits for it")
 tally.check(as_json("sessions", "delete", "--force", "--keep-transcript", "attic")["key"] == "agent:main:attic", "deleted")
 as_json("sessions", "reset", "attic", code=64)
+evil = "evil \x1b]0;owned\x07\x1b[31m\x9b1m\u202e"
+made = server.json("POST", "/v1/sessions", {"label": evil})[1]["key"]
+for words in (("rename", made, evil), ("model", made, "default"), ("compact", made), ("reset", made), ("delete", made)):
+    said = pipe("sessions", *words)[0]
+    tally.check(said.startswith(made) and "evil" in said and not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", said),
+                f"sessions {words[0]} shows a hostile title as text: {said!r}")
 fits("sessions", "list", "--all", whole=["agent:main:main"])
 
 # What a person is told: rules and sinks are notifications.py's.

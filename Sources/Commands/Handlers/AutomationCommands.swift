@@ -87,7 +87,8 @@ enum AutomationCommands {
         let key = invocation.command["--idempotency-key"] ?? newKey(invocation)
         let request = ClientRequest(.post, try path(invocation) + "/run").field("Idempotency-Key", key)
         guard let answer = try invocation.value(request) else { return .ok }
-        invocation.print("\(answer["automation"]?.string ?? "") runs: ladle watch --types automation shows how it ends")
+        let name = Printable.line(answer["automation"]?.string ?? "")
+        invocation.print("\(name) runs: ladle watch --types automation shows how it ends")
         return .ok
     }
 
@@ -100,7 +101,7 @@ enum AutomationCommands {
             $0.member("enabled", isEnabled)
         }
         guard let automation = try invocation.value(request) else { return .ok }
-        invocation.print("\(automation["id"]?.string ?? "") next runs \(next(automation, invocation))")
+        invocation.print("\(Printable.line(automation["id"]?.string ?? "")) next runs \(next(automation, invocation))")
         return .ok
     }
 

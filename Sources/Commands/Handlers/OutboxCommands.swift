@@ -111,7 +111,7 @@ enum OutboxCommands {
     static func retry(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {
         let request = ClientRequest(.post, try path(invocation) + "/retry").json { _ in }
         guard let entry = try invocation.value(request) else { return .ok }
-        invocation.print("\(id(entry)) is \(entry["state"]?.string ?? "queued") again.")
+        invocation.print("\(id(entry)) is \(Printable.line(entry["state"]?.string ?? "queued")) again.")
         return .ok
     }
 
@@ -119,7 +119,7 @@ enum OutboxCommands {
         let request = ClientRequest(.delete, try path(invocation))
             .adding("force", invocation.command.has("--force") ? "true" : nil)
         guard let entry = try invocation.value(request) else { return .ok }
-        invocation.print("\(id(entry)) is \(entry["state"]?.string ?? "cancelled").")
+        invocation.print("\(id(entry)) is \(Printable.line(entry["state"]?.string ?? "cancelled")).")
         return .ok
     }
 

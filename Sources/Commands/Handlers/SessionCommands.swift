@@ -98,7 +98,7 @@ enum SessionCommands {
                 body.member("model", command["--model"])
             }
         guard let session = try invocation.value(request) else { return .ok }
-        invocation.print(session["key"]?.string ?? "")
+        invocation.print(Printable.line(session["key"]?.string ?? ""))
         return .ok
     }
 
@@ -126,7 +126,9 @@ enum SessionCommands {
         guard let answer = try invocation.value(request) else { return .ok }
         tell(answer["session"], "is", invocation)
         let changed = answer["changed"].list.compactMap(\.string)
-        if !changed.isEmpty { invocation.print("The gateway also changed \(changed.joined(separator: ", ")).") }
+        if !changed.isEmpty {
+            invocation.print("The gateway also changed \(Printable.line(changed.joined(separator: ", "))).")
+        }
         return .ok
     }
 
@@ -184,6 +186,7 @@ enum SessionCommands {
     private static func tell(_ session: JSONValue?, _ what: String, _ invocation: Invocation) {
         let key = session?["key"]?.string ?? invocation.command.arguments[0]
         let more = [session?["title"]?.string, session?["model"]?.string].compactMap(\.self)
-        invocation.print("\(key) \(what) \(more.joined(separator: ", "))")
+        // The title is often the first words that somebody said in it.
+        invocation.print(Printable.line("\(key) \(what) \(more.joined(separator: ", "))"))
     }
 }
