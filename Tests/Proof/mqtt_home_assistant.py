@@ -584,6 +584,7 @@ def scopes(day):
     day.ladle.stop()
     day.ladle = ladle(day.broker, day.gateway, SCOPES, day.ladle.state, more=("--mqtt-text", "none")).linked()
     all_are(house, ["last_reply"], 20, "no Last reply without text", lambda state: state is None)
+    all_are(house, ["message"], 20, "Message stays without text")
     since = len(house.events)
     day.says("echo a secret word")
     soon(lambda: [one["event_type"] for one in house.fired(entity("run"), since)] == ["started", "completed"], lambda: f"Run without text: {house.fired(entity('run'), since)}")
