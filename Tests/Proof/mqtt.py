@@ -519,6 +519,25 @@ def sessions():
     check(not theirs, f"no other session is published: {theirs[:2]}")
 
 
+def last_reply():
+    """The run that ended last has the last reply, also after a restart, and if another one began after it."""
+    gateway, broker = DemoGateway("--speed", "1"), Mosquitto()
+    watcher = Watcher(broker.port, f"{P}/reply")
+    server = ladle(broker, gateway=gateway.url).linked()
+    is_at(server, "online")
+    slow = server.json("POST", "/v1/messages", {"text": "append the weather to weather.txt", "session": "attic"})[1]["id"]
+    until(lambda: server.json("GET", f"/v1/runs/{slow}")[1].get("state") == "running", 20, 0.01, "a slow run")
+    say(server, "quick")
+    newest = lambda: watcher.newest(f"{P}/reply") or {}
+    until(lambda: newest().get("runId") == slow, 30, what=lambda: f"the slow reply: {newest()}")
+    check(any((message.json.get("short") or "") == "quick" for message in watcher.messages), "the quick one came before it")
+    seen = len(watcher.messages)
+    server.kill()
+    server = server.again().linked()
+    until(lambda: len(watcher.messages) > seen, 20, what="the reply again")
+    check(newest()["runId"] == slow, f"the last reply is the same after a restart: {newest()}")
+
+
 def choices():
     """Selects for the model and thinking level of a session that is named, and numbers of usage."""
     gateway, broker = DemoGateway(), Mosquitto()
@@ -842,7 +861,7 @@ if not raw_mqtt.MOSQUITTO:
     tally.end()
 # They mostly wait.
 with concurrent.futures.ThreadPoolExecutor(3) as pool:
-    list(pool.map(scene, (everyday, deaths, takeover, read_only, old, secure, refused, denied, renamed, sizes, approvals, sessions, choices, web_sockets)))
+    list(pool.map(scene, (everyday, deaths, takeover, read_only, old, secure, refused, denied, renamed, sizes, approvals, sessions, last_reply, choices, web_sockets)))
 if OPTIONS.rounds:
     print(f"mqtt: seed {SEED}", flush=True)
     scene(loop)

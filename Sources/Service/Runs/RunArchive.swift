@@ -90,9 +90,10 @@ package final class RunArchive {
         try tables.runs.run(id: id).map { try tables.runs.whole($0) }
     }
 
-    /// The newest run that was answered, among the last ones.
+    /// The run that was answered last, among the last ones. One that began earlier may have ended later.
     static func lastReply(in tables: StoreTables) throws -> Run? {
-        let last = try tables.runs.list(session: nil, before: nil, limit: 20)
+        let ended = try tables.events.endedRuns(limit: 20).compactMap { try tables.runs.run(id: $0) }
+        let last = try ended + tables.runs.list(session: nil, before: nil, limit: 20)
         return try last.first { $0.state == .completed && !$0.text.isEmpty }.map { try tables.runs.whole($0) }
     }
 

@@ -63,6 +63,16 @@ package struct EventTable {
         } ?? nil
     }
 
+    /// The runs of which the newest events told that they ended, the last end first.
+    package func endedRuns(limit: Int) throws(SQLiteError) -> [String] {
+        try connection.all(
+            "SELECT run FROM event WHERE seq > (SELECT max(seq) FROM event) - ? AND type = 'run.ended' AND run IS NOT NULL "
+                + "ORDER BY seq DESC LIMIT ?",
+            Self.scanWindow,
+            limit
+        ) { row in row.string(0) }
+    }
+
     // MARK: Appending
 
     package func append(_ draft: EventDraft, id: EventID) throws(SQLiteError) -> StoredEvent {
