@@ -16,7 +16,7 @@ package import Gateway
 /// | `start` | certain | 2026.3.1 and 2026.4.26: a user's row has the time of its run's start |
 /// | `words` | likely | 2026.3.1 (gateway-kill-after-ack, two-lines), 2026.4.26; 2026.6.11 where it goes on with a turn and takes its key |
 /// | `seenAtWork` | likely | recording client-restart-midrun: a run that was first seen at work has the last message before |
-/// | `openTurn` | likely | client-restart-longtool: rows that come alone belong to the run that was at work |
+/// | `openTurn` | likely | client-restart-longtool: rows that come alone belong to the run that was at work, above all to that of the transcript's last turn |
 /// | `mayBe` | shared | cut and omitted texts (long-answer), masked keys and words, rows without a time |
 package struct Attribution: Sendable {
     private static let rules: [Rule] = [
@@ -37,7 +37,10 @@ package struct Attribution: Sendable {
             guard let seen = turn.seenAt, turn.words == nil else { return nil }
             return page.lastUsersRow(in: .row(seenAt: seen)) == row.place ? .once : nil
         },
-        Rule("openTurn", .likely, of: .beginning) { turn, row, _ in turn.wasAtWork(row) ? .near(-turn.newest) : nil },
+        Rule("openTurn", .likely, of: .beginning) { turn, row, _ in
+            if turn.isLast { return .near(.min) }
+            return turn.wasAtWork(row) ? .near(-turn.newest) : nil
+        },
         Rule("mayBe", nil, of: .everyRow, unless: .hasRow) { turn, row, _ in
             guard turn.mayHaveWritten(row) || row.at == nil else { return nil }
             let mayShow = row.isUser && !row.isNamed && row.mayShow(turn)
@@ -142,6 +145,8 @@ package struct Attribution: Sendable {
         package var seenAt: Timestamp?
         package var sentAt: Timestamp?
         package var endedAt: Timestamp?
+        /// The run is at work, and the last user's row before these rows is its.
+        package var isLast = false
         package var calls: @Sendable (String) -> Bool = { _ in false }
 
         package init(

@@ -165,7 +165,8 @@ struct PageReader: Sendable {
         matching.tie(turns, areNew: pageAt == nil, session: session, in: &memory, to: &changes)
         // A page with fewer rows is the whole transcript.
         let beginsInside = pageAt == nil || rows.count >= RunTracker.pageRows
-        var owners = matching.match(turns, session: session, beginsInside: beginsInside, in: memory)
+        let before = pageAt == nil ? memory[session: session]?.lastTurn : nil
+        var owners = matching.match(turns, session: session, beginsInside: beginsInside, continued: before, in: memory)
         if let pageAt {
             let unseen = matching.answeredUnseen(turns, owned: owners, session: session, in: memory)
             for id in unseen.values { memory[id]?.continuedUnseen(now: pageAt) }
@@ -182,6 +183,7 @@ struct PageReader: Sendable {
             found.rows[id, default: []] += rows
             if place == turns.count - 1 { found.last = id }
         }
+        if let last = turns.lastIndex(where: { $0.user != nil }) { memory[session: session]?.lastTurn = owners[last] }
         for id in found.rows.keys { memory.publish(id, to: &changes) }
         return found
     }

@@ -24,10 +24,12 @@ struct RunMatching: Sendable {
     }
 
     /// The run of each turn, by the turn's place.
+    /// - Parameter continued: the run of the turn before, if the rows follow it at once.
     func match(
         _ turns: [TranscriptTurn],
         session: SessionKey,
         beginsInside: Bool = true,
+        continued: String? = nil,
         in memory: RunMemory
     ) -> [Int: String] {
         let runs = memory[session: session]
@@ -36,7 +38,10 @@ struct RunMatching: Sendable {
             if runs?.deferred.contains(id) == true || runs?.putAside.contains(id) == true {
                 return Attribution.Claimant(id)
             }
-            return memory[id]?.claimant(aheadMs: clockSkewMs)
+            var claimant = memory[id]?.claimant(aheadMs: clockSkewMs)
+            // A June gateway may write the next message's row before the answer of the run at work.
+            claimant?.isLast = id == continued && memory[id]?.hasBegun == true && memory[id]?.isActive == true
+            return claimant
         }
         let rows = turns.map { turn in turn.row(names: turn.keys.map { memory.run(named: $0) ?? $0 }) }
         return Attribution(rows, claimants, beginsInside: beginsInside).owners.mapValues(\.turn)

@@ -211,6 +211,11 @@ struct RunMemory: Sendable {
     /// - Parameters:
     ///   - startedAt: the start of the gateway's process, by the gateway's clock.
     ///   - clockSkewMs: how far that clock is ahead of ours.
+    /// Another turn may have begun in any session.
+    mutating func rowsMissed() {
+        for session in sessions.keys { sessions[session]?.lastTurn = nil }
+    }
+
     mutating func reconnected(
         process: Continuity,
         startedAt: Timestamp?,
@@ -218,6 +223,7 @@ struct RunMemory: Sendable {
         now: Timestamp
     ) {
         let startOnOurClock = startedAt?.adding(milliseconds: -clockSkewMs)
+        rowsMissed()
         for (session, runs) in sessions {
             // The old process had waiting messages, ours and other clients', in memory only.
             if process == .other { self[session: session]?.processGone() }

@@ -195,6 +195,7 @@ package struct RunTracker: Sendable {
     /// Events were lost while the connection stayed open.
     package mutating func framesLost() {
         for runs in memory.sessions.values { for id in runs.active { memory[id]?.noteGap() } }
+        memory.rowsMissed()
     }
 
     // MARK: Events
@@ -374,6 +375,7 @@ package struct RunTracker: Sendable {
         guard let key = event.sessionKey, let row = event.row else { return }
         let session = defaults.tolerant(key)
         guard row.role != .user || event.isStored else {
+            memory[session: session]?.lastTurn = nil
             return memory.gatewayTook(Words(row), session: session)
         }
         let found = reader.take([row], session: session, in: &memory, to: &changes)

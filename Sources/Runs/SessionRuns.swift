@@ -17,6 +17,8 @@ struct SessionRuns: Sendable {
     /// The transcript is known to be on disk. A new session of March and June has nothing there before its first answer
     /// is complete, whatever the gateway's events say.
     var hasTranscript = false
+    /// The run of the transcript's last user's row, as long as no row can have been missed since.
+    var lastTurn: String?
     /// How often the transcript was read since the link was opened.
     private(set) var looks = 0
     private(set) var lookedAt: Timestamp?

@@ -129,6 +129,16 @@ struct AttributionTests {
         #expect(Attribution([row], turns).owners.isEmpty)
     }
 
+    /// 2026.6.11, seen live: the end of a run and the start of the next one were missed, and the first run got both answers.
+    @Test func `rows that come alone belong to the run of the last turn, whenever it was first seen`() {
+        let row = Row(isUser: false, at: time(10))
+        var late = Claimant("late")
+        late.seenAt = time(11)
+        #expect(Attribution([row], [stranger("old", start: 1), late], beginsInside: true).owners[0]?.turn == "old")
+        late.isLast = true
+        #expect(Attribution([row], [stranger("old", start: 1), late], beginsInside: true).owners[0]?.turn == "late")
+    }
+
     @Test func `a cut text and a row without a time may be a turn's, and go to nobody`() {
         let long = String(repeating: "long ", count: 4_000)
         let rows = [said(long.prefix(9_000) + "…", at: 1), Row(words: [Words("hm")], at: nil)]

@@ -452,4 +452,32 @@ struct RunEvidenceTests: EvidenceScene {
         changes += tracker.receive(history: rows, session: main, now: after(900))
         #expect(ends(changes).map { "\($0.state) \($0.text)" } == expected)
     }
+
+    /// 2026.6.11, seen live: the link was cut between the end of our run and the start of another client's.
+    @Test func `an answer that comes alone is not that of the run before the last turn`() {
+        var tracker = half(GatewayProfile(.june))
+        tracker.relink(now: after(4_000))
+        let rows = [
+            user("story", at: 0, key: "k"), answer("Half of it.", at: 900, "toolUse"),
+            user("and mine", at: 1_800, key: "x"),
+        ]
+        let flight = json(
+            #"{"sessionId":"c1","messages":[\#(rows.joined(separator: ","))],"inFlightRun":{"runId":"x","text":"Yours"},"#
+                + #""sessionInfo":{"hasActiveRun":true,"status":"running"}}"#
+        )
+        _ = tracker.receive(event: "agent", payload: AgentFrame.text("x", 2, "Yours"), now: after(4_500))
+        _ = tracker.receive(history: flight, session: main, now: after(4_600))
+        let own = answer("Yours too.", at: 3_900)
+        let row = json(#"{"sessionKey":"agent:main:main","messageId":"m","message":\#(own)}"#)
+        _ = tracker.receive(event: "session.message", payload: row, now: after(4_700))
+        _ = tracker.receive(event: "agent", payload: AgentFrame.end("k", 3, at: 1_900), now: after(5_000))
+        let final = json(#"{"runId":"k","sessionKey":"agent:main:main","seq":4,"state":"final"}"#)
+        _ = tracker.receive(event: "chat", payload: final, now: after(5_000))
+        for time in [5_500, 9_500, 30_000] as [Int64] {
+            let whole = page(rows + [own], status: "done")
+            _ = tracker.receive(history: whole, session: main, now: after(time))
+        }
+        #expect(tracker.run("k")?.state == .completed)
+        #expect(tracker.run("k")?.text == "Half of it.")
+    }
 }
