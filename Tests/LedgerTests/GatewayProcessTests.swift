@@ -97,7 +97,7 @@ struct GatewayProcessTests {
         #expect(seen(startedMs: 0, atMs: 9_000).continuity(to: unknown) == .either)
     }
 
-    @Test func `a process that an earlier Ladle saw is compared by the gateway's clock alone`() {
+    @Test func `a process that was kept without our clock is compared by the gateway's alone`() {
         let kept = GatewayProcess(bootID: nil, startedAt: Timestamp(milliseconds: Self.base), own: nil)
         #expect(kept.continuity(to: seen(startedMs: 0, atMs: 9_000)) == .either)
         #expect(kept.continuity(to: seen(startedMs: 5_000, atMs: 9_000)) == .other)

@@ -23,10 +23,10 @@ extension CommandSpec {
                 "new",
                 "Make a session",
                 run: SessionCommands.new,
-                [ArgumentSpec("label", "How people call it", optional: true)],
+                [ArgumentSpec("label", "Its name for people", optional: true)],
                 [
                     OptionSpec("--text", "TEXT", "The first message in it"),
-                    OptionSpec("--agent", "ID", "Agent; the gateway's default else"),
+                    OptionSpec("--agent", "ID", "Agent; without it the gateway's default"),
                     OptionSpec("--model", "NAME", "As PROVIDER/MODEL"),
                     .idempotencyKey,
                 ]
