@@ -35,7 +35,7 @@ let tested = [
     "ServiceTests": [
         "Observability", "Configuration", "Outbound", "Server", "Access", "Store", "Discovery", "Upstream",
         "DemoGateway",
-        "Service", "API", "Commands",
+        "Service", "Follow", "API", "Commands",
     ],
 ]
 
@@ -156,10 +156,19 @@ let package = Package(
                 "Basics",
             ]
         ),
+        // Another Ladle that leads this one.
+        layer(
+            "Follow",
+            uses: [
+                "Service", "Outbound", "Access", "Gateway", "EventStream", "Observability", "EventLoops", "HTTPModel",
+                "JSONBytes", "Basics",
+            ]
+        ),
         layer(
             "API",
             uses: [
-                "Service", "OpenAI", "Broker", "MQTT", "ReadableText", "Server", "Ledger", "Outbox", "Access", "Runs",
+                "Service", "Follow", "Outbound", "OpenAI", "Broker", "MQTT", "ReadableText", "Server", "Ledger",
+                "Outbox", "Access", "Runs",
                 "Documents",
                 "Notifications", "EventStream",
                 "Observability", "TLS", "EventLoops", "HTTPModel", "JSONBytes", "COpenAPI", "POSIX", "Basics",
@@ -172,7 +181,7 @@ let package = Package(
         .executableTarget(
             name: "ladle",
             dependencies: [
-                "Runs", "Labels", "Commands", "Configuration", "API", "Service", "Server", "Upstream",
+                "Runs", "Labels", "Commands", "Configuration", "API", "Service", "Follow", "Server", "Upstream",
                 "DemoGateway", "Discovery", "Store", "Broker", "MQTT", "Outbound", "Ledger", "Outbox", "Notifications",
                 "Gateway",
                 "EventStream",

@@ -22,6 +22,8 @@ package struct ConnectionLimit: Equatable {
 package struct APISettings: Sendable {
     package var version: String
     package var isDemo: Bool
+    /// This host's name, for people.
+    package var hostName = "ladle"
     package var streamsPerConnection = 50
     /// The longest body of an ordinary request. Routes for larger bodies have limits of their own.
     package var bodyBytes = Route.jsonBytes

@@ -1,6 +1,7 @@
 import Access
 import Basics
 package import EventLoops
+package import Follow
 import HTTPModel
 import Notifications
 package import Observability
@@ -32,6 +33,10 @@ package final class HTTPAPI: Responder, ServiceEventReceiver {
     let status: StatusAnswer
     let startedAt: Timestamp
     let warm = WarmAnswers()
+    private(set) var source: any EventSource
+    /// Nil unless this host follows a leader.
+    private(set) var follower: Follower?
+    let followers = KnownFollowers()
     private(set) lazy var frames = FrameFeed(self)
     private(set) lazy var openAI = OpenAIDoor(self)
     private struct Source {
@@ -62,10 +67,20 @@ package final class HTTPAPI: Responder, ServiceEventReceiver {
         self.rules = rules
         log = RequestLog(settings.log, routes: routes)
         status = StatusAnswer()
+        source = OwnEvents(services)
         startedAt = loop.wallClock
         router = Router(routes)
         places = Dictionary(uniqueKeysWithValues: routes.enumerated().map { (ObjectIdentifier($1), $0) })
         services.events.add(self)
+    }
+
+    /// From now on streams and tokens are the leader's.
+    package func follow(_ service: FollowService) -> Follower {
+        let follower = Follower(service, self)
+        self.follower = follower
+        source = follower
+        add(follower)
+        return follower
     }
 
     var feed: EventFeed { services.feed }
@@ -197,6 +212,8 @@ package final class HTTPAPI: Responder, ServiceEventReceiver {
             switch access.identify(settings.peer(exchange.connection), head, on: loop) {
             case .caller(let known): caller = known
             case .refused(let refusal):
+                // A token may have been made meanwhile.
+                if let follower, !follower.service.isLive { try follower.checkLeader(on: loop) }
                 let problem = Problem(refusal).closing()
                 if problem.code == .rateLimited { return .throttled(problem) }
                 throw problem

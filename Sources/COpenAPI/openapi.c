@@ -1,7 +1,7 @@
 #include "copenapi.h"
 
 // `openapi/embed` makes openapi.json and the next line, the SHA-256 of the two files one after the other.
-// d5608fa9fa36ec6dbcdf6aacfe37b3defd849c2d470d5967e5a7f091dbababb9
+// 44d92f58579b99932b73498a6ddc3590c786c8f69fcc290201d7fc5ac228f6ac
 
 static const uint8_t yaml[] = {
 #embed "../../openapi/openapi.yaml"

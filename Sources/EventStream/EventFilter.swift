@@ -7,6 +7,13 @@ package struct EventFilter: Sendable, Hashable {
         /// `run.*`: every type that begins with `run.`.
         case prefix(String)
 
+        var text: String {
+            switch self {
+            case .exact(let name): name
+            case .prefix(let prefix): prefix + "*"
+            }
+        }
+
         package func matches(_ type: String) -> Bool {
             switch self {
             case .exact(let name): name == type
@@ -36,6 +43,15 @@ package struct EventFilter: Sendable, Hashable {
         if let types { self.types = try Self.patterns(types, known: known) }
         sessionKey = try Self.value(session, of: "session").map { SessionKey(canonical: $0) }
         self.run = try Self.value(run, of: "run")
+    }
+
+    /// The query parameters that say the same.
+    package var query: [(String, String)] {
+        var items: [(String, String)] = []
+        if !types.isEmpty { items.append(("types", types.map(\.text).joined(separator: ","))) }
+        if let session { items.append(("session", session)) }
+        if let run { items.append(("run", run)) }
+        return items
     }
 
     package func admits(type: String) -> Bool {

@@ -290,15 +290,21 @@ def free_port():
 
 
 class Serve(Program):
-    """`ladle serve` on a free port of loopback, with the demo gateway unless another is named. One that speaks TLS is asked with
-    `trust`, as its owner."""
+    """`ladle serve` on a free port of loopback, with the demo gateway unless another is named, or following another one. One that speaks
+    TLS is asked with `trust`, as its owner."""
 
-    def __init__(self, *arguments, state=None, gateway=None, port=0, env=None, trust=None, **more):
+    def __init__(self, *arguments, state=None, gateway=None, follow=None, port=0, env=None, trust=None, **more):
         self.state, self.trust = state or scratch(), trust
-        self.arguments, self.more = arguments, {"env": env, "trust": trust, **more}
-        self.gateway = gateway
+        self.arguments, self.more = arguments, {"env": env, "trust": trust, "follow": follow, **more}
+        self.gateway, self.leader = gateway, follow
         chosen = ["serve", "--state", self.state, "--listen", f"127.0.0.1:{port}"]
-        chosen += ["--gateway", gateway] if gateway else ["--demo", "--demo-speed", "0"]
+        if follow:
+            file = pathlib.Path(self.state) / "leader-token"
+            file.write_text(follow.token)
+            file.chmod(0o600)
+            chosen += ["--follow", follow.url, "--follow-token-file", str(file)]
+        else:
+            chosen += ["--gateway", gateway] if gateway else ["--demo", "--demo-speed", "0"]
         if gateway and "--token-file" not in arguments:
             # The demo gateway's token is no secret and the same everywhere.
             file = pathlib.Path(self.state) / "gateway-token"
@@ -356,6 +362,11 @@ class Serve(Program):
     def unlinked(self):
         """Waits until the loss of the link has been noticed."""
         until(lambda: self.link()["state"] != "online", what="the loss of the link")
+
+    def following(self, state="live"):
+        """Waits until the leader's stream is open, or until it stands otherwise."""
+        until(lambda: self.json("GET", "/v1/cluster")[1]["state"] == state, what=f"a follower that is {state}")
+        return self
 
     def is_at_rest(self):
         """Linked, and no message waits and no run goes on."""

@@ -17,7 +17,7 @@ import urllib.parse
 from follower import Texts, cursor, place, rested_log
 from harness import EventStream, FaultyGateway, Serve, Tally, options, until
 
-chosen = options(drops=(150, 1000), readers=(16, 24), seed=(1, 1))
+chosen = options(drops=(150, 1000), readers=(16, 24), seed=(1, 1), followers=(0, 0))
 SESSIONS = [f"agent:main:soak{n}" for n in range(4)]
 TEXTS = ["append the weather to weather.txt", "parallel", "failing command", "think it over", "provider error", "train"]
 FORMS = [
@@ -43,6 +43,7 @@ def count(name):
 gateway = FaultyGateway("--speed", "3")
 serve = Serve(gateway=gateway.url)
 serve.linked()
+followers = [Serve("--cluster-name", f"follower{n}", follow=serve).following() for n in range(chosen.followers)]
 beginning = cursor(serve).partition(".")[0] + ".0"
 
 
@@ -60,6 +61,8 @@ class Reader(threading.Thread):
 
     def run(self):
         while not closing.is_set():
+            # Each connection goes to any of the hosts.
+            self.port = self.chance.choice([serve, *followers]).port
             try:
                 {"sse": self.stream, "ndjson": self.stream, "poll": self.poll}[self.form]()
             except (ConnectionRefusedError, ConnectionResetError, BrokenPipeError):
@@ -92,6 +95,8 @@ class Reader(threading.Thread):
         try:
             stream.socket.settimeout(max(seconds, 0.05))
             count("connects")
+            if stream.status == 503 and followers:
+                raise ConnectionRefusedError  # its leader has been away for too long
             if stream.status != 200:
                 self.problems.append(f"status {stream.status}")
             for seen, (_, _, data) in enumerate(stream):
@@ -125,6 +130,8 @@ class Reader(threading.Thread):
                 return
             answer = connection.getresponse()
             body = json.loads(answer.read())
+            if answer.status == 503 and followers:
+                raise ConnectionRefusedError
             if answer.status != 200:
                 self.problems.append(f"poll answered {answer.status}")
                 return
@@ -174,11 +181,12 @@ def post(texts):
         body = json.dumps({"text": text, "session": session}).encode()
         while True:
             try:
-                status, _, answer = serve.call(
+                status, _, answer = chance.choice([serve, *followers]).call(
                     "POST", "/v1/messages", body, {"Content-Type": "application/json", "Idempotency-Key": mark}, timeout=5)
                 if status == 202:
                     break
-                if status not in (429, 503):
+                # A leader that was lost before it answered may have taken it: the key says the same.
+                if status not in (429, 503, *([502] if followers else [])):
                     tally.check(False, f"a send answered {status} {answer[:200]!r}")
             except (OSError, http.client.HTTPException):
                 pass
@@ -200,6 +208,10 @@ def disturb():
             serve.kill(signal.SIGKILL)
             time.sleep(chance.uniform(0, 0.6))
             serve = serve.again()
+            if followers:
+                n = chance.randrange(len(followers))
+                followers[n].kill(signal.SIGKILL)
+                followers[n] = followers[n].again()
             count("kills")
         elif done >= (counts["gatewayDrops"] + 0.5) * every:
             gateway.control("POST", "drop")

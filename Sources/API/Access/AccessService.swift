@@ -248,6 +248,27 @@ package final class AccessService {
         }
     }
 
+    /// Takes over a leader's tokens. What came in with one that is gone or changed ends.
+    func adopt(_ tokens: [TokenRecord], on loop: isolated EventLoop) {
+        let given = Set(tokens.map(\.id))
+        for record in authenticator.tokens.records where !given.contains(record.id) {
+            _ = authenticator.tokens.revoke(record.id)
+            endWork(ofToken: record.id, reason: "token_revoked", on: loop)
+        }
+        for record in tokens {
+            let known = authenticator.tokens[id: record.id]
+            guard known.map({ !$0.grantsLike(record) }) ?? true else { continue }
+            authenticator.tokens.insert(record)
+            guard let known else { continue }
+            endWork(
+                ofToken: record.id,
+                reason: known.digest == record.digest ? "token_revoked" : "token_rotated",
+                on: loop
+            )
+        }
+        armExpiry(on: loop)
+    }
+
     /// Event streams get the reason; the token's other requests are refused or cut. Its tickets become void, its
     /// invitations and what it approved too, as long as no device has collected its token. Its one-tap links end with
     /// its row.
@@ -306,6 +327,14 @@ package final class AccessService {
     package func writeTouched(on loop: isolated EventLoop) {
         let uses = authenticator.tokens.takeTouched()
         if !uses.isEmpty { rows.touch(uses, on: loop) }
+    }
+}
+
+extension TokenRecord {
+    /// The same secret opens the same with both.
+    fileprivate func grantsLike(_ other: TokenRecord) -> Bool {
+        name == other.name && scopes == other.scopes && sessions == other.sessions && paths == other.paths
+            && expiresAt == other.expiresAt && digest == other.digest
     }
 }
 

@@ -25,6 +25,10 @@ enum TicketOperation {
         guard case .route(let route, _) = api.route(.get, path), route.scope == .read else {
             throw .invalidField("path", "A ticket opens a path that is read with scope read, without its query.")
         }
+        // The leader knows nothing of tickets that are bought here.
+        if api.follower != nil, path != "/v1/events" {
+            throw .invalidField("path", "This host follows another one: here a ticket opens /v1/events.")
+        }
         // A ticket permits no more than the credential that buys it.
         if case .refused(let refusal) = call.caller.decide(path: Array(path.utf8)[...]) { throw Problem(refusal) }
         switch api.access.authenticator.tickets.issue(to: call.caller, path: path, now: loop.wallClock) {

@@ -45,6 +45,15 @@ package final class EventHub: TurnEndWork {
 
     // MARK: Events in
 
+    /// The log of a leader begins at this position, for this host: what the streams here have had may be of another log.
+    func begin(at position: EventID, on loop: isolated EventLoop) {
+        end(
+            with: { .shutdown(reason: "log_changed", retryMilliseconds: .random(in: 100...1000), at: loop.wallClock) },
+            on: loop
+        )
+        last = position
+    }
+
     /// Delivers an event. Durable events arrive once their row is committed, in the order of their numbers.
     package func deliver(_ event: StreamEvent, on loop: isolated EventLoop) {
         guard event.isLong else { return deliverOne(event, on: loop) }

@@ -51,13 +51,11 @@ enum EventStreamOperation {
 
     static func handle(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
         let request = try request(of: call, api)
-        if request.filter.names("usage"), call.caller.sessions == nil { api.services.usage.follow(on: loop) }
-        if request.filter.admits(type: "node", session: nil, run: nil), call.caller.sessions == nil {
-            api.services.nodes.follow(on: loop)
-        }
+        api.source.isWaitedFor(request.filter, by: call.caller, on: loop)
         if let seconds = request.pollSeconds {
             try LongPoll(api, call, request, seconds: seconds).start(on: loop)
         } else {
+            try api.follower?.checkLeader(on: loop)
             StreamOpening(api, call, request).start(on: loop)
         }
     }

@@ -8,7 +8,7 @@ import Service
 
 /// `?poll=N`: returns the events after a cursor, or waits up to N seconds for the first ones.
 final class LongPoll: OpenRequest, ExchangeOwner {
-    private static let mostEvents = 1000
+    static let mostEvents = 1000
     private static let mostBytes = 1 << 20
 
     private let api: HTTPAPI
@@ -19,6 +19,8 @@ final class LongPoll: OpenRequest, ExchangeOwner {
     private var timer: TimerID?
     private var holdsSlot = false
     private var position: EventID
+    /// The present state, before the events.
+    private var ahead: [StreamEvent] = []
 
     init(_ api: HTTPAPI, _ call: Call, _ request: EventStreamOperation.StreamRequest, seconds: Int) {
         self.api = api
@@ -29,11 +31,26 @@ final class LongPoll: OpenRequest, ExchangeOwner {
     }
 
     func start(on loop: isolated EventLoop) throws(Problem) {
+        try api.follower?.checkLeader(on: loop)
+        guard request.wantsSnapshot else { return try begin(on: loop) }
+        api.source.state(api.source.question(of: call), on: loop) { [self] state in
+            ahead = state.events.filter { $0.isMeant(for: call.caller, by: request.filter) }
+            if request.cursor == nil { position = state.position ?? api.hub.last }
+            // The state alone is an answer.
+            if request.cursor == nil {
+                answer(events: [], cursor: position, reset: nil, on: loop)
+            } else {
+                read(mayWait: false, on: loop)
+            }
+        }
+    }
+
+    private func begin(on loop: isolated EventLoop) throws(Problem) {
         if request.cursor == nil { try wait(on: loop) } else { read(mayWait: true, on: loop) }
     }
 
     private func read(mayWait: Bool, on loop: isolated EventLoop) {
-        api.services.eventReader.read(
+        api.source.read(
             after: position,
             filter: request.filter,
             limit: min(request.limit ?? Self.mostEvents, Self.mostEvents),
@@ -45,7 +62,7 @@ final class LongPoll: OpenRequest, ExchangeOwner {
                 call.attempt(on: loop) { () throws(Problem) in try take(page, mayWait: mayWait, on: loop) }
             case .success(.outside(let bounds)):
                 answer(events: [], cursor: bounds.newest, reset: bounds, on: loop)
-            case .failure(let error): call.fail(.storage(error), on: loop)
+            case .failure(let error): call.fail(.unread(error), on: loop)
             }
         }
     }
@@ -114,7 +131,7 @@ final class LongPoll: OpenRequest, ExchangeOwner {
         call.respond(
             .object { object in
                 object.array("events") { list in
-                    for event in events { list.raw(StreamFormat.data(of: event)) }
+                    for event in ahead + events { list.raw(StreamFormat.data(of: event)) }
                 }
                 object.member("cursor", cursor.text)
                 if let reset {

@@ -25,6 +25,8 @@ final class StreamOpening: ExchangeOwner {
     private var resume: ResumePosition
     /// The stream's own events to send before the log's, once the reader has taken the earlier bytes.
     private var ahead: [StreamEvent] = []
+    /// Nil unless the client wants the present state first.
+    private let state: StateQuestion?
     /// The reader was slow between the snapshot and going live, and parts of the text arrived meanwhile.
     private var wasDelayed = false
 
@@ -34,6 +36,7 @@ final class StreamOpening: ExchangeOwner {
         self.request = request
         position = api.hub.last
         resume = .fresh(at: api.hub.last)
+        state = request.wantsSnapshot ? api.source.question(of: call) : nil
         plan = StreamPlan(
             caller: call.caller,
             filter: request.filter,
@@ -47,9 +50,10 @@ final class StreamOpening: ExchangeOwner {
         guard let cursor = request.cursor else {
             return open(.fresh(at: api.hub.last), on: loop)
         }
-        api.services.eventReader.position(after: cursor, on: loop) { [self] result in
+        api.source.position(after: cursor, on: loop) { [self] result in
             switch result {
             case .success(let position): open(position, on: loop)
+            case .failure(let error as NoLeader): call.fail(.noLeader(error.reason), on: loop)
             // The log cannot be read now: the client reloads, and the stream goes on.
             case .failure: open(.reset(oldest: nil, newest: api.hub.last), on: loop)
             }
@@ -101,8 +105,17 @@ final class StreamOpening: ExchangeOwner {
         // A stream may stay open for days and needs only the caller, so the request is released.
         call.exchange.notes = subscriber
         if let seconds = request.timeoutSeconds { api.hub.finish(subscriber, afterSeconds: seconds, on: loop) }
-        if request.wantsSnapshot { ahead = snapshot(on: loop).events(for: call.caller).filter(plan.admits).reversed() }
-        goOn(subscriber, on: loop)
+        guard let state else { return goOn(subscriber, on: loop) }
+        // Only what was asked of a leader comes in a later turn.
+        var isLater = false
+        api.source.state(state, on: loop) { [self] state in
+            guard let subscriber = self.subscriber, subscriber.standing == .replaying else { return }
+            ahead = state.events.filter(plan.admits).reversed()
+            if isFresh, let now = state.position, now.epoch == position.epoch { position = now }
+            wasDelayed = wasDelayed || isLater
+            goOn(subscriber, on: loop)
+        }
+        isLater = true
     }
 
     // MARK: Catching up
@@ -128,8 +141,8 @@ final class StreamOpening: ExchangeOwner {
     private func replay(_ subscriber: Subscriber, on loop: isolated EventLoop) {
         guard subscriber.standing == .replaying else { return }
         // Only events the hub has published: later ones arrive live, and so exactly once.
-        guard position.sequence < api.hub.last.sequence else { return goLive(subscriber, on: loop) }
-        api.services.eventReader.read(
+        guard position.sequence < api.hub.last.sequence else { return reachPosition(subscriber, on: loop) }
+        api.source.read(
             after: position,
             filter: request.filter,
             limit: Self.pageEvents,
@@ -141,6 +154,21 @@ final class StreamOpening: ExchangeOwner {
             case .success(.outside(let bounds)): fallOut(bounds, self.subscriber, on: loop)
             // The reader reconnects with its last id, when the disk may be readable again.
             case .failure: if let subscriber = self.subscriber { api.hub.cut(subscriber, on: loop) }
+            }
+        }
+    }
+
+    /// A client that comes from another host may have seen more than this one has told.
+    private func reachPosition(_ subscriber: Subscriber, on loop: isolated EventLoop) {
+        if position.sequence == api.hub.last.sequence { return goLive(subscriber, on: loop) }
+        api.source.reach(position, on: loop) { [self] isHere in
+            guard let subscriber = self.subscriber, subscriber.standing == .replaying else { return }
+            // It comes back with its id, here or elsewhere.
+            guard isHere, position.epoch == api.hub.last.epoch else { return api.hub.cut(subscriber, on: loop) }
+            if position.sequence < api.hub.last.sequence {
+                replay(subscriber, on: loop)
+            } else {
+                goLive(subscriber, on: loop)
             }
         }
     }
@@ -184,12 +212,8 @@ final class StreamOpening: ExchangeOwner {
     }
 
     private func goLive(_ subscriber: Subscriber, on loop: isolated EventLoop) {
-        let texts = isFresh && !wasDelayed ? [] : snapshot(on: loop).activeTexts.filter(plan.admits)
+        let texts = isFresh && !wasDelayed ? [] : api.source.activeTexts(at: loop.wallClock).filter(plan.admits)
         api.hub.goLive(subscriber, behind: texts, on: loop)
-    }
-
-    private func snapshot(on loop: isolated EventLoop) -> StreamSnapshot {
-        StreamSnapshot(api.services, at: loop.wallClock)
     }
 
     private var isFresh: Bool { if case .fresh = resume { true } else { false } }
@@ -228,7 +252,7 @@ final class StreamOpening: ExchangeOwner {
             object.member("epoch", api.hub.last.epoch.text)
             object.member("resume", outcome)
             object.member("retry", Self.retryMilliseconds)
-            object.member("link", api.services.gateway.status.shown(to: call.caller))
+            object.member("link", raw: api.source.link(shownTo: call.caller))
         }
         return StreamEvent(type: "hello", id: position, data: writer.bytes, retry: Self.retryMilliseconds)
     }

@@ -64,6 +64,11 @@ extension Problem {
         }
     }
 
+    /// The log cannot be read now: the database failed, or the leader that has it is away.
+    static func unread(_ error: any Error) -> Problem {
+        (error as? NoLeader).map { .noLeader($0.reason) } ?? .storage(error)
+    }
+
     /// The database failed: nothing was read, or nothing was stored.
     static func storage(_ error: any Error) -> Problem {
         switch error as? StoreError {

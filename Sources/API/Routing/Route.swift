@@ -71,6 +71,21 @@ package final class Route: Sendable {
         }
     }
 
+    /// The same operation, answered by the leader.
+    var forwarded: Route {
+        Route(
+            operation,
+            method,
+            path,
+            scope: scope,
+            body: body,
+            produces: produces,
+            query: query,
+            grantsOrLimits: refusesUnknownFields,
+            handler: Forward.handle
+        )
+    }
+
     /// A handler that works in steps that wait, from top to bottom. A problem that it throws is the answer.
     static func flow(_ flow: @escaping Flow) -> Handler {
         { api, call, loop in

@@ -3,6 +3,15 @@
 package enum RouteTable {
     package static let routes: [Route] = subjects.flatMap(\.self)
 
+    /// The operations of a host that follows a leader: it answers for itself, and for streams; everything else is the leader's.
+    package static let ofFollower: [Route] = routes.map { ownOfFollower.contains($0.operation) ? $0 : $0.forwarded }
+
+    private static let ownOfFollower: Set<String> = [
+        "getHealth", "getMetrics", "getOpenAPIAsJSON", "getOpenAPIAsYAML", "getReadiness", "streamEvents",
+        "createTicket",
+        "getCluster", "beat",
+    ]
+
     private static let subjects: [[Route]] = [
         SystemOperations.routes,
         ApprovalOperations.routes,
@@ -12,6 +21,7 @@ package enum RouteTable {
         ArtifactOperations.routes,
         AutomationOperations.routes,
         EventStreamOperation.routes,
+        FollowOperations.routes,
         GlanceOperation.routes,
         DocumentOperations.routes,
         AvatarOperations.routes,

@@ -7,7 +7,10 @@ import Service
 /// how to pair.
 extension LinkStatus {
     func shown(to caller: Caller) -> LinkStatus {
-        guard caller.sessions != nil else { return self }
+        caller.sessions == nil ? self : limited
+    }
+
+    var limited: LinkStatus {
         var status = LinkStatus(state: state, detail: state.sentence, since: since, url: nil)
         status.scopes = scopes
         status.features = features

@@ -36,7 +36,7 @@ enum MetricsOperation {
 
     private static func write(_ api: HTTPAPI, to page: inout MetricsPage, on loop: isolated EventLoop) {
         page.info("ladle_build", "The program.", ["version": api.settings.version, "os": system])
-        api.services.writeMetrics(to: &page, on: loop)
+        if api.follower == nil { api.services.writeMetrics(to: &page, on: loop) }
         writeStreams(api.hub, to: &page)
         api.log.write(to: &page)
         api.writeMetricsOfSources(to: &page)

@@ -42,6 +42,8 @@ enum SystemOperations {
 
     private static let alive = Response.object { $0.member("status", "ok") }.adding(.cacheControl, "no-store")
 
+    private static let ready = Response.object { $0.member("status", "ready") }.adding(.cacheControl, "no-store")
+
     /// Reports that the process is alive and its loop runs. Open to everyone, so the answer says nothing else.
     static func health(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
         call.respond(alive, on: loop)
@@ -50,10 +52,15 @@ enum SystemOperations {
     /// Reports whether a send would be accepted durably now. The gateway does not count: restarting Ladle does not
     /// repair it.
     static func readiness(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
+        if let follower = api.follower {
+            return call.attempt(on: loop) { () throws(Problem) in
+                try follower.checkLeader(on: loop)
+                call.respond(ready, on: loop)
+            }
+        }
         api.feed.probe(on: loop) { fault in
             if let fault { return call.fail(.storeUnavailable(fault), on: loop) }
-            let response = Response.object { $0.member("status", "ready") }
-            call.respond(response.adding(.cacheControl, "no-store"), on: loop)
+            call.respond(ready, on: loop)
         }
     }
 

@@ -7,6 +7,12 @@ package enum DaemonProbe {
         try get("/v1/status", socket: socket, version: version)
     }
 
+    /// Whom the daemon follows, if it follows somebody; otherwise nil, and for one that does not answer.
+    package static func following(socket: String, version: String) -> JSONValue? {
+        let cluster = try? get("/v1/cluster", socket: socket, version: version)
+        return cluster?["role"]?.string == "follower" ? cluster : nil
+    }
+
     /// The gateway as the daemon saw it, by names and numbers alone.
     package static func gatewayReport(socket: String, version: String) throws(ClientError) -> JSONValue {
         try get("/v1/debug/gateway", socket: socket, version: version)

@@ -23,7 +23,8 @@ package enum CommandTable {
         CommandGroup(
             "Care",
             [
-                .logs, .config, tls, backup, restore, discover, demoGateway, .completions, .complete, .man, .version,
+                .logs, .cluster, .config, tls, backup, restore, discover, demoGateway, .completions, .complete, .man,
+                .version,
                 .help,
             ]
         ),

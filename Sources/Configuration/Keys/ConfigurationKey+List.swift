@@ -46,6 +46,20 @@ extension ConfigurationKey {
                 + "(location.*); what looks, records or writes, such as camera.snap, one by one"
         )
 
+    // MARK: Several hosts
+
+    package static let followURL = ConfigurationKey("follow.url", .text, short: "follow")
+        .means(
+            "Another Ladle to follow, https://HOST:PORT: this one has no gateway, serves its events under the same ids, and hands all "
+                + "other requests to it"
+        )
+    package static let followTokenFile = ConfigurationKey("follow.tokenFile", .secretFile)
+        .means("File with a token of that Ladle, with scope admin")
+    package static let followPin = ConfigurationKey("follow.pin", .text)
+        .means("SHA-256 of that Ladle's certificate in hexadecimal, in place of the system's authorities")
+    package static let clusterName = ConfigurationKey("cluster.name", .text)
+        .means("Name of this host in the lists of leaders and followers. Default the host's name")
+
     // MARK: OpenAI's API
 
     package static let openAIEnabled = ConfigurationKey("openai.enabled", .bool, default: "false")
@@ -475,7 +489,8 @@ extension ConfigurationKey {
     /// `ConfigurationTableTests` compares this list with the declarations above.
     static let all: [ConfigurationKey] = [
         gatewayURL, gatewayTokenFile, gatewayPasswordFile, gatewayScopes, gatewayPin, gatewayAllowPlaintext,
-        gatewayClientName, approvalsLinks, nodesAllow, openAIEnabled, openAIActivity, openAIThinking, openAISessions,
+        gatewayClientName, followURL, followTokenFile, followPin, clusterName, approvalsLinks, nodesAllow,
+        openAIEnabled, openAIActivity, openAIThinking, openAISessions,
         openAIAnyModel, openAIOnDisconnect,
         mqttURL, mqttUsername, mqttPasswordFile, mqttCA, mqttCertificate, mqttKey, mqttPin, mqttClientID, mqttPrefix,
         mqttName, mqttVersion, mqttScopes, mqttSessions, mqttEvents, mqttText, mqttRetain, mqttUsage, mqttDiscovery,

@@ -69,6 +69,8 @@ package enum ProblemCode: String, CaseIterable, Sendable {
     case storageFull = "STORAGE_FULL"
     case storeUnavailable = "STORE_UNAVAILABLE"
     case shuttingDown = "SHUTTING_DOWN"
+    case noLeader = "NO_LEADER"
+    case leaderLost = "LEADER_LOST"
     case sendRejected = "SEND_REJECTED"
     case runFailed = "RUN_FAILED"
     case runInterrupted = "RUN_INTERRUPTED"
@@ -266,6 +268,10 @@ package enum ProblemCode: String, CaseIterable, Sendable {
         case .storageFull: Kind(.insufficientStorage, "Storage full", retryAfterMs: 30_000, hint: "ladle doctor")
         case .storeUnavailable: Kind(.serviceUnavailable, "Store unavailable", retryAfterMs: 5000, hint: "ladle doctor")
         case .shuttingDown: Kind(.serviceUnavailable, "Shutting down", retryAfterMs: 2000)
+        case .noLeader:
+            Kind(.serviceUnavailable, "No leader", retryAfterMs: 2000, hint: "ladle cluster status")
+        case .leaderLost:
+            Kind(.badGateway, "Leader lost", hint: "repeat a message only with the same Idempotency-Key")
         case .sendRejected: Kind(.badGateway, "Send rejected")
         case .runFailed: Kind(.badGateway, "Run failed")
         case .runInterrupted: Kind(.badGateway, "Run interrupted")

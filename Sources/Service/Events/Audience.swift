@@ -23,7 +23,7 @@ package final class Audience {
     func rulesTake(_ types: Set<NotificationType>) { ruleTypes = types }
 
     /// Whether an open stream requested the type by name.
-    func names(_ type: String) -> Bool { filters.keys.contains { $0.names(type) } }
+    package func names(_ type: String) -> Bool { filters.keys.contains { $0.names(type) } }
 
     /// Whether an open stream shows events of the type that belong to no session.
     func sees(_ type: String) -> Bool { filters.keys.contains { $0.admits(type: type, session: nil, run: nil) } }

@@ -10,6 +10,10 @@ package final class EventReader {
         package let next: EventID
         /// The log has nothing behind `next`.
         package let isEnd: Bool
+
+        package init(events: [StreamEvent], next: EventID, isEnd: Bool) {
+            (self.events, self.next, self.isEnd) = (events, next, isEnd)
+        }
     }
 
     package enum Reading {

@@ -66,6 +66,9 @@ package final class RunService {
 
     /// The meaning of `main` and of bare session keys.
     package var defaults: SessionDefaults { tracker.defaults }
+
+    /// The leader's, on a host that follows one.
+    package func take(_ defaults: SessionDefaults) { tracker.defaults = defaults }
     /// The canonical form of a session's name; nil if it names none.
     package func session(named text: String) -> String? { (try? defaults.canonical(text))?.text }
     package func resolved(_ run: String) -> String { tracker.resolved(run) }

@@ -28,6 +28,12 @@ struct Doctor {
         var findings = configuration(problems + [start].compactMap(\.self)) + nodes()
         if let path = stateDirectory {
             let socket = socket ?? path + "/ladle.sock"
+            if let following = DaemonProbe.following(socket: socket, version: Version.text) {
+                findings += FollowCheck.findings(following)
+                findings += HostCheck.state(path, data: path, isServing: true)
+                findings += HostCheck.exposure(settings, state: path)
+                return end(findings, json)
+            }
             do throws(ClientError) {
                 let status = try settledStatus(socket)
                 let version = status["version"]?.string ?? ""
@@ -61,6 +67,10 @@ struct Doctor {
         } else {
             findings.append(.wrong("state", "there is no home directory", "ladle serve --state DIR", .configuration))
         }
+        return end(findings, json)
+    }
+
+    private func end(_ findings: [Finding], _ json: Bool) -> ExitCode {
         report(findings.map { $0.placed(as: command) }, json)
         return findings.first { !$0.isFine }?.exit ?? .ok
     }

@@ -4,6 +4,7 @@ import Basics
 import Commands
 import Discovery
 import EventLoops
+import Follow
 import Observability
 import POSIX
 import Server
@@ -31,6 +32,8 @@ final class Daemon: ServiceEventReceiver {
     private let access: AccessService
     private let api: HTTPAPI
     private let server: HTTPServer
+    /// Nil for a Ladle with a gateway of its own.
+    private let follower: Follower?
     private var brokerCommands: BrokerCommands?
     private let rules: HostRules
     private let tailscaled: TailscaledWatch
@@ -94,8 +97,10 @@ final class Daemon: ServiceEventReceiver {
             open: open,
             access: access,
             rules: rules,
+            routes: configuration.follow == nil ? RouteTable.routes : RouteTable.ofFollower,
             on: loop
         )
+        follower = configuration.follow.map { [api] in api.follow(FollowService($0, log: log)) }
         server = HTTPServer(
             responder: api,
             version: Version.text,
@@ -129,7 +134,11 @@ final class Daemon: ServiceEventReceiver {
         }
         advertise()
         access.start(on: loop)
-        services.start(on: loop) { [link] in link.start(on: loop) }
+        if let follower {
+            follower.start(on: loop)
+        } else {
+            services.start(on: loop) { [link] in link.start(on: loop) }
+        }
         loop.after(milliseconds: Self.startUpMilliseconds) { ProcessLimits.releaseStartUpPages() }
     }
 
@@ -190,6 +199,7 @@ final class Daemon: ServiceEventReceiver {
         tailscaled.stop(on: loop)
         access.writeTouched(on: loop)
         services.broker?.stop(on: loop)
+        follower?.stop(on: loop)
         api.shutDownStreams(on: loop)
         let drain = max(configuration.drainMilliseconds - Self.settleMilliseconds, 0)
         server.drain(within: drain, on: loop) { [link] in

@@ -18,6 +18,8 @@ struct GatewayFinder: Sendable {
         if let demo {
             return configured(url: "ws://127.0.0.1:\(demo.port)", token: demo.token, password: nil)
         }
+        // The gateway is its leader's.
+        if settings.text(.followURL) != nil { return .notFound }
         if let url = settings.text(.gatewayURL) {
             return configured(
                 url: url,

@@ -27,10 +27,12 @@ struct SavedState: Sendable {
     let deviceTokenFile: PrivateFile
 
     /// The first start makes the device key, and a token with scope `admin` in a file that only the owner can read.
-    init(_ store: StateStore, in directory: StateDirectory) async throws {
+    /// - Parameter isFollower: the tokens are those of the leader.
+    init(_ store: StateStore, in directory: StateDirectory, isFollower: Bool = false) async throws {
         lastEvent = try await store.read { try $0.events.bounds().newest }
         sessionDefaults = try await SessionDefaults.kept(in: store)
-        (tokens, unreadableTokens, newTokenPath) = try await Self.tokens(store, directory.path)
+        (tokens, unreadableTokens, newTokenPath) =
+            isFollower ? ([], [], nil) : try await Self.tokens(store, directory.path)
         device = try Self.device(in: directory.path)
         deviceTokenFile = Self.deviceTokenFile(in: directory.path)
         deviceTokens = try deviceTokenFile.read().flatMap { try? DeviceTokenStore(parsing: $0) } ?? DeviceTokenStore()

@@ -5,6 +5,7 @@ import Commands
 import Configuration
 import Discovery
 import EventLoops
+import Follow
 import Labels
 import Observability
 import Outbox
@@ -34,6 +35,8 @@ struct ServeConfiguration: Sendable {
     let nodes: NodePolicy
     /// Nil without an MQTT broker.
     let broker: BrokerConfiguration?
+    /// Nil for a Ladle with a gateway of its own.
+    let follow: FollowSettings?
 
     /// - Parameter isStart: false for a check by hand, which has no sockets of a service manager.
     init(_ settings: Settings, places: SettingsPlaces, isStart: Bool = true) throws {
@@ -65,6 +68,7 @@ struct ServeConfiguration: Sendable {
         origins = try Self.origins(settings)
         nodes = try Self.nodePolicy(settings)
         broker = try BrokerConfiguration(settings, places)
+        follow = try FollowConfiguration.read(settings)
         let ports = listen.compactMap { listen in
             if case .ip(_, let port) = listen.address { port } else { nil }
         }
@@ -183,6 +187,7 @@ struct ServeConfiguration: Sendable {
 
     func api(log: Log) -> APISettings {
         var api = APISettings(version: Version.text, isDemo: isDemo)
+        api.hostName = FollowConfiguration.hostName(settings)
         api.log = log
         api.hasApprovalLinks = settings.bool(.approvalsLinks)
         api.isEncrypted = { [self] in isEncrypted($0) }

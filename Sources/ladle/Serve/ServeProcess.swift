@@ -4,6 +4,7 @@ import Basics
 import Configuration
 import DemoGateway
 import EventLoops
+import Follow
 import Observability
 import POSIX
 import Service
@@ -37,7 +38,7 @@ final class ServeProcess: Sendable {
         let tls = try configuration.tls.map { try ListenerTLS($0) }
         let demo = configuration.isDemo ? try await DemoGatewayHandle.start(settings) : nil
         let (store, opening) = try data.openStore(settings)
-        let saved = try await SavedState(store, in: data)
+        let saved = try await SavedState(store, in: data, isFollower: configuration.follow != nil)
         let audit = configuration.audit(in: data.path, log: log)
         let manager = ServiceManager(Program.environment)
         let finder = GatewayFinder(settings: settings, places: configuration.places)
@@ -156,6 +157,11 @@ final class ServeProcess: Sendable {
         if configuration.settings.isSet(.limitsConnections), let shortage = connections.shortage {
             notes.append("\(shortage); more: \(connections.remedy)")
         }
+        if let follow = configuration.follow {
+            notes.append(
+                "follows \(Printable.line(follow.url)): its events and tokens are served here, other requests go there"
+            )
+        }
         if configuration.isDemo {
             notes.append("demo: an embedded gateway with scripted runs; nothing leaves this machine")
         }
@@ -166,7 +172,8 @@ final class ServeProcess: Sendable {
 
     /// Looks at the certificate files and for the gateway every half minute, and at SIGHUP.
     private func followFiles() {
-        let search = demo == nil ? GatewaySearch(finder: finder, loop: loop, daemon: daemon, log: output.log) : nil
+        let hasGateway = demo == nil && configuration.follow == nil
+        let search = hasGateway ? GatewaySearch(finder: finder, loop: loop, daemon: daemon, log: output.log) : nil
         search?.start()
         let keeper = certificateKeeper()
         keeper?.start()

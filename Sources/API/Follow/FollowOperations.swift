@@ -1,0 +1,170 @@
+import Access
+import Basics
+import EventLoops
+import EventStream
+import Follow
+import HTTPModel
+import JSONBytes
+import Server
+import Service
+
+/// `GET /v1/follow`, the beat of a follower, and `GET /v1/cluster`, who leads and who follows.
+enum FollowOperations {
+    static let routes = [
+        Route("getCluster", .get, "/v1/cluster", scope: .read, handler: cluster),
+        Route(
+            "beat",
+            .get,
+            "/v1/follow",
+            scope: .admin,
+            query: ["host", "last", "streams", "tokens", "version"],
+            handler: beat
+        ),
+    ]
+
+    static func beat(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
+        // Two hosts that follow each other would hand a request on for ever.
+        guard api.follower == nil else {
+            throw Problem(.notFound, "This host leads nobody: it follows another one itself.")
+        }
+        guard let host = call.text("host"), KnownFollowers.isName(host) else {
+            throw .badParameter("host", "`host` is the follower's name: up to 64 visible ASCII characters.")
+        }
+        var last: EventID?
+        if let text = call.text("last") {
+            do throws(EventIDError) {
+                last = try EventID(parsing: text)
+            } catch {
+                throw .badParameter("last", "\(error.text) It stands in the `id` of an event.")
+            }
+        }
+        let follower = KnownFollower(
+            host: host,
+            version: String((call.text("version") ?? "").prefix(32)),
+            address: "\(call.exchange.connection.remote)",
+            last: last,
+            streams: try call.number("streams", in: 0...1_000_000, default: 0),
+            seenAt: loop.wallClock
+        )
+        api.followers.note(follower, now: loop.wallClock)
+        let revision = "\(api.startedAt.milliseconds)-\(api.access.authenticator.tokens.revision)"
+        let status = api.services.gateway.status
+        var (link, limitedLink) = (JSONWriter(), JSONWriter())
+        link.value(status)
+        limitedLink.value(status.limited)
+        let beat = Beat(
+            host: api.settings.hostName,
+            version: api.settings.version,
+            startedAt: api.startedAt,
+            last: api.hub.last,
+            defaults: api.runs.defaults,
+            link: link.bytes,
+            limitedLink: limitedLink.bytes,
+            revision: revision,
+            tokens: call.text("tokens") == revision ? nil : api.access.authenticator.tokens.records
+        )
+        call.respond(Response.json { $0.value(beat) }.unkept, on: loop)
+    }
+
+    static func cluster(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
+        // Names and addresses of hosts are not for callers that are limited to sessions.
+        let isWhole = call.caller.sessions == nil
+        let response = Response.object { object in
+            object.member("host", api.settings.hostName)
+            object.member("version", api.settings.version)
+            object.member("role", api.follower == nil ? "leader" : "follower")
+            object.member("startedAt", api.startedAt)
+            object.member("streams", api.hub.count)
+            object.member("last", api.hub.last.text)
+            if let follower = api.follower {
+                follower.writeState(to: &object, isWhole: isWhole, on: loop)
+            } else if isWhole {
+                object.array("followers", of: api.followers.list(now: loop.wallClock, last: api.hub.last))
+            }
+        }
+        call.respond(response.adding(.cacheControl, "no-store"), on: loop)
+    }
+}
+
+extension Follower {
+    func writeState(to object: inout JSONWriter, isWhole: Bool, on loop: isolated EventLoop) {
+        object.member("state", service.standing(now: loop.now).rawValue)
+        object.member("since", service.since)
+        object.member("silentMs", service.silentMs(now: loop.now))
+        object.member("behind", service.leader.flatMap { $0.last.distance(from: service.recent?.last) })
+        guard isWhole else { return }
+        object.object("leader") { inner in
+            inner.member("url", service.settings.url)
+            inner.member("host", service.leader?.host)
+            inner.member("version", service.leader?.version)
+            inner.member("startedAt", service.leader?.startedAt)
+        }
+        object.member("problem", service.problem)
+    }
+}
+
+/// One follower, as its last beat described it.
+struct KnownFollower {
+    let host: String
+    let version: String
+    let address: String
+    let last: EventID?
+    let streams: Int
+    let seenAt: Timestamp
+}
+
+/// The followers that have asked within an hour.
+final class KnownFollowers {
+    private static let most = 64
+    private static let keptMs: Int64 = 3_600_000
+
+    private var hosts: [String: KnownFollower] = [:]
+
+    static func isName(_ text: String) -> Bool {
+        (1...64).contains(text.utf8.count) && text.utf8.allSatisfy { (0x20...0x7E).contains($0) }
+    }
+
+    func note(_ follower: KnownFollower, now: Timestamp) {
+        hosts[follower.host] = follower
+        guard hosts.count > Self.most else { return }
+        if let oldest = hosts.values.min(by: { $0.seenAt < $1.seenAt }) { hosts[oldest.host] = nil }
+    }
+
+    func list(now: Timestamp, last: EventID) -> [FollowerReport] {
+        hosts.values.filter { now.milliseconds - $0.seenAt.milliseconds < Self.keptMs }
+            .sorted { $0.host < $1.host }.map { follower in
+                FollowerReport(
+                    follower: follower,
+                    behind: last.distance(from: follower.last),
+                    silentMs: now.milliseconds - follower.seenAt.milliseconds
+                )
+            }
+    }
+}
+
+/// A follower in the leader's list.
+struct FollowerReport: JSONWritable {
+    let follower: KnownFollower
+    let behind: Int64?
+    /// Milliseconds since its last beat.
+    let silentMs: Int64
+
+    func write(to writer: inout JSONWriter) {
+        writer.object { object in
+            object.member("host", follower.host)
+            object.member("version", follower.version)
+            object.member("address", follower.address)
+            object.member("streams", follower.streams)
+            object.member("behind", behind)
+            object.member("silentMs", silentMs)
+        }
+    }
+}
+
+extension EventID {
+    /// How many events a host with `other` as its last one does not have yet; nil if it has another log, or none.
+    fileprivate func distance(from other: EventID?) -> Int64? {
+        guard let other, other.epoch == epoch else { return nil }
+        return max(sequence - other.sequence, 0)
+    }
+}
