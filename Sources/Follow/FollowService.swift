@@ -27,7 +27,8 @@ package final class FollowService {
     private static let beatMs: Int64 = 1_000
     private static let beatSilenceMs: Int64 = 3_000
     private static let longestRetryMs: Int64 = 2_000
-    private static let readSilenceMs: Int64 = 10_000
+    package static let readSilenceMs: Int64 = 10_000
+    private static let wholeMs: Int64 = 30_000
     private static let heartbeatSeconds = 5
     /// Two heartbeats and some.
     private static let feedSilenceMs: Int64 = 12_000
@@ -300,6 +301,8 @@ package final class FollowService {
         guard let head = head(path, query, accept: "application/json", credential: credential) else {
             return completion(.failure(.unreachable("the address cannot be asked for")))
         }
-        _ = requests.send(ServerRequest(head, silenceMs: silenceMs), to: WholeAnswer(completion), on: loop)
+        let answer = WholeAnswer(completion)
+        let request = ServerRequest(head, silenceMs: silenceMs, wholeMs: Self.wholeMs)
+        answer.connection = requests.send(request, to: answer, on: loop)
     }
 }

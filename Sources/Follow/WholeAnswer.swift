@@ -10,6 +10,8 @@ package final class WholeAnswer: AnswerReceiver {
     private static let mostBytes = 8 << 20
 
     private var completion: ((Result) -> Void)?
+    /// Given up where the answer is too long.
+    weak var connection: ServerConnection?
     private var status = 0
     private var body: [UInt8] = []
 
@@ -21,6 +23,7 @@ package final class WholeAnswer: AnswerReceiver {
 
     package func answerContinued(_ bytes: Span<UInt8>, on loop: isolated EventLoop) {
         guard body.count + bytes.count <= Self.mostBytes else {
+            connection?.cancel(on: loop)
             return finish(.failure(.lost("its answer is too long")))
         }
         body.append(copying: bytes)

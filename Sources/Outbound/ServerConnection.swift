@@ -29,6 +29,7 @@ package final class ServerConnection: StreamHandler {
     private var work: Work?
     private var connectTimer: TimerID?
     private var silenceTimer: TimerID?
+    private var sentAt: UInt64 = 0
     private var heardAt: UInt64 = 0
     private var lastError = "the name is not known"
     private let freed: (ServerConnection) -> Void
@@ -129,7 +130,7 @@ package final class ServerConnection: StreamHandler {
         )
         bytes += request.body
         work?.isSent = true
-        heardAt = loop.now
+        (sentAt, heardAt) = (loop.now, loop.now)
         armSilence(on: loop)
         _ = stream.send(bytes, on: loop)
     }
@@ -137,18 +138,23 @@ package final class ServerConnection: StreamHandler {
     /// One timer for each request: it starts again for the rest, if something was heard.
     private func armSilence(on loop: isolated EventLoop) {
         guard let request = work?.request else { return }
-        let passed = Int64((loop.now - heardAt) / 1_000_000)
+        let silence = request.silenceMs - Self.passed(since: heardAt, on: loop)
+        let whole = request.wholeMs.map { $0 - Self.passed(since: sentAt, on: loop) } ?? .max
+        if silence <= 0 { return fail(.lost("silent for \(request.silenceMs / 1000) s"), on: loop) }
+        if whole <= 0 {
+            return fail(.lost("its answer did not end within \((request.wholeMs ?? 0) / 1000) s"), on: loop)
+        }
         let answers = answers
         if let silenceTimer { loop.cancel(silenceTimer) }
-        silenceTimer = loop.after(milliseconds: max(request.silenceMs - passed, 1)) { [weak self] in
+        silenceTimer = loop.after(milliseconds: min(silence, whole)) { [weak self] in
             guard let self, !self.isOver, self.work != nil, self.answers == answers else { return }
             self.silenceTimer = nil
-            let quiet = Int64((loop.now - self.heardAt) / 1_000_000)
-            if quiet >= request.silenceMs {
-                return self.fail(.lost("silent for \(request.silenceMs / 1000) s"), on: loop)
-            }
             self.armSilence(on: loop)
         }
+    }
+
+    private static func passed(since start: UInt64, on loop: isolated EventLoop) -> Int64 {
+        Int64((loop.now - start) / 1_000_000)
     }
 
     // MARK: The answer

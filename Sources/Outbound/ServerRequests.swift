@@ -30,9 +30,11 @@ package struct ServerRequest: Sendable {
     package var body: [UInt8] = []
     /// The longest time without a byte of the answer.
     package var silenceMs: Int64
+    /// The longest time until the answer's end; nil for one that may go on for days.
+    package var wholeMs: Int64?
 
-    package init(_ head: RequestHead, body: [UInt8] = [], silenceMs: Int64) {
-        (self.head, self.body, self.silenceMs) = (head, body, silenceMs)
+    package init(_ head: RequestHead, body: [UInt8] = [], silenceMs: Int64, wholeMs: Int64? = nil) {
+        (self.head, self.body, self.silenceMs, self.wholeMs) = (head, body, silenceMs, wholeMs)
     }
 }
 
@@ -61,16 +63,18 @@ package protocol AnswerReceiver: AnyObject {
 
 /// Requests to one server. Each takes a connection of its own, one that an earlier request has left open if there is one.
 package final class ServerRequests {
-    /// How long a connection is kept for the next request: less than any server keeps it, so that a request does not meet its end.
-    private static let keptMs: Int64 = 5_000
     private static let mostKept = 16
 
     package let target: ServerTarget
+    private let keptMs: Int64
     private var context: TLSClientContext?
     private var kept: [ServerConnection] = []
 
-    package init(_ target: ServerTarget) {
+    /// - Parameter keptMs: how long a connection is kept for the next request: less than any server keeps it, so that a request does not
+    ///   meet its end.
+    package init(_ target: ServerTarget, keptMs: Int64 = 5_000) {
         self.target = target
+        self.keptMs = keptMs
     }
 
     /// Sends the request. The connection keeps `receiver` until the last call.
@@ -101,7 +105,7 @@ package final class ServerRequests {
         guard kept.count < Self.mostKept else { return connection.close(on: loop) }
         kept.append(connection)
         let answers = connection.answers
-        loop.after(milliseconds: Self.keptMs) { [weak self, weak connection] in
+        loop.after(milliseconds: keptMs) { [weak self, weak connection] in
             guard let connection, connection.isFree, connection.answers == answers else { return }
             self?.kept.removeAll { $0 === connection }
             connection.close(on: loop)

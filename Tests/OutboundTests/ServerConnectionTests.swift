@@ -112,12 +112,13 @@ struct ServerConnectionTests {
         _ requests: ServerRequests,
         _ method: String = "GET",
         body: String = "",
-        silenceMs: Int64 = 5_000,
+        silenceMs: Int64 = 60_000,
+        wholeMs: Int64? = nil,
         on loop: isolated EventLoop
     ) async throws -> String {
         var head = try RequestHead(method: HTTPMethod(method.utf8), target: "/x")
         head.fields.append(.accept, "*/*")
-        let request = ServerRequest(head, body: Array(body.utf8), silenceMs: silenceMs)
+        let request = ServerRequest(head, body: Array(body.utf8), silenceMs: silenceMs, wholeMs: wholeMs)
         var client: Client?
         let _: Void = await loop.wait { done in
             let receiver = Client { done(()) }
@@ -144,7 +145,10 @@ struct ServerConnectionTests {
     ) async throws {
         let server = Server(script)
         let port = try server.start(on: loop)
-        let requests = ServerRequests(ServerTarget(host: "127.0.0.1", port: port, path: "", trust: nil))
+        let requests = ServerRequests(
+            ServerTarget(host: "127.0.0.1", port: port, path: "", trust: nil),
+            keptMs: 3_600_000
+        )
         try await body(requests, server, loop)
         requests.close(on: loop)
         server.stop(on: loop)
@@ -197,6 +201,13 @@ struct ServerConnectionTests {
             #expect(told9.hasPrefix("lost: its answer is no HTTP"))
             let told10 = try await ask(requests, silenceMs: 30, on: loop)
             #expect(told10 == "lost: silent for 0 s")
+        }
+    }
+
+    @Test func `an answer that comes drop by drop ends all the same`() async throws {
+        try await run([.answer("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf")]) { requests, _, loop in
+            let told = try await ask(requests, wholeMs: 30, on: loop)
+            #expect(told == "200 halflost: its answer did not end within 0 s")
         }
     }
 

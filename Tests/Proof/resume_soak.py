@@ -43,6 +43,8 @@ def count(name):
 gateway = FaultyGateway("--speed", "3")
 serve = Serve(gateway=gateway.url)
 serve.linked()
+# The owner of each host is another caller, so one who sends to several has a token.
+sender = {"Authorization": f"Bearer {serve.token}"} if chosen.followers else {}
 followers = [Serve("--cluster-name", f"follower{n}", follow=serve).following() for n in range(chosen.followers)]
 beginning = cursor(serve).partition(".")[0] + ".0"
 
@@ -182,7 +184,7 @@ def post(texts):
         while True:
             try:
                 status, _, answer = chance.choice([serve, *followers]).call(
-                    "POST", "/v1/messages", body, {"Content-Type": "application/json", "Idempotency-Key": mark}, timeout=5)
+                    "POST", "/v1/messages", body, {"Content-Type": "application/json", "Idempotency-Key": mark, **sender}, timeout=5)
                 if status == 202:
                     break
                 # A leader that was lost before it answered may have taken it: the key says the same.

@@ -31,7 +31,6 @@ final class LongPoll: OpenRequest, ExchangeOwner {
     }
 
     func start(on loop: isolated EventLoop) throws(Problem) {
-        try api.follower?.checkLeader(on: loop)
         guard request.wantsSnapshot else { return try begin(on: loop) }
         api.source.state(api.source.question(of: call), on: loop) { [self] state in
             ahead = state.events.filter { $0.isMeant(for: call.caller, by: request.filter) }

@@ -12,8 +12,8 @@ final class StreamOpening: ExchangeOwner {
     /// The size of one page of the log: small enough that other readers get their turn.
     private static let pageEvents = 500
     private static let pageBytes = 256 << 10
-    /// The delay before browsers and clients reconnect.
-    private static let retryMilliseconds = 1000
+    /// The delay before browsers and clients reconnect. Those of one of several hosts go to the others all at one time when it dies.
+    private var retryMilliseconds: Int { api.follower == nil ? 1000 : .random(in: 500...1500) }
 
     private let api: HTTPAPI
     private let call: Call
@@ -244,6 +244,7 @@ final class StreamOpening: ExchangeOwner {
 
     private func hello(at position: EventID, _ outcome: String, on loop: isolated EventLoop) -> StreamEvent {
         var writer = JSONWriter()
+        let retry = retryMilliseconds
         writer.object { object in
             object.member("id", position.text)
             object.member("type", "hello")
@@ -251,10 +252,10 @@ final class StreamOpening: ExchangeOwner {
             object.member("version", api.settings.version)
             object.member("epoch", api.hub.last.epoch.text)
             object.member("resume", outcome)
-            object.member("retry", Self.retryMilliseconds)
+            object.member("retry", retry)
             object.member("link", raw: api.source.link(shownTo: call.caller))
         }
-        return StreamEvent(type: "hello", id: position, data: writer.bytes, retry: Self.retryMilliseconds)
+        return StreamEvent(type: "hello", id: position, data: writer.bytes, retry: retry)
     }
 
     private func reset(oldest: EventID?, newest: EventID, on loop: isolated EventLoop) -> StreamEvent {
