@@ -109,15 +109,17 @@ package final class Follower: EventSource, FollowReceiver, MetricsSource {
 
     func state(_ question: StateQuestion, on loop: isolated EventLoop, completion: @escaping (StateNow) -> Void) {
         let query = [("poll", "0"), ("snapshot", "1"), ("limit", "1")]
-        service.ask("/v1/events", query, credential: question.credential, on: loop) { result in
+        service.ask("/v1/events", query, credential: question.credential, on: loop) { [service] result in
             guard case .success((200, let body)) = result, let page = LeaderPage(parsing: body) else {
                 return completion(StateNow())
             }
             // The summary asked for with this host's credential counts what the caller may not see.
             let isWhole = question.credential != nil || question.caller.sessions == nil
-            let events = page.events.filter {
-                $0.id == nil && $0.isMeant(for: question.caller) && (isWhole || $0.type != "summary")
+            let state = page.events.filter {
+                $0.id == nil && $0.type != "run.delta" && (isWhole || $0.type != "summary")
             }
+            // The leader's texts may be ahead of its stream here, and a piece that is in them would come once more.
+            let events = (state + service.texts.events(at: loop.wallClock)).filter { $0.isMeant(for: question.caller) }
             completion(StateNow(events: events, position: page.cursor))
         }
     }
