@@ -166,7 +166,9 @@ package final class HTTPAPI: Responder, ServiceEventReceiver {
                 case .none: return .takes(bodyBytes: 0)
                 case .unused, .upTo(Route.jsonBytes, _): return .takes(bodyBytes: settings.bodyBytes)
                 case .upTo(let limit, _): return .takes(bodyBytes: limit)
-                case .message: return .takes(bodyBytes: services.messageBodyLimit)
+                // The leader knows what the gateway takes.
+                case .message:
+                    return .takes(bodyBytes: follower?.service.leader?.messageBytes ?? services.messageBodyLimit)
                 }
             }
         } catch {

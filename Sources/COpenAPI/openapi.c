@@ -1,7 +1,7 @@
 #include "copenapi.h"
 
 // `openapi/embed` makes openapi.json and the next line, the SHA-256 of the two files one after the other.
-// 44d92f58579b99932b73498a6ddc3590c786c8f69fcc290201d7fc5ac228f6ac
+// 9817fe84439b33e98246cafd9d4605e8c6d1f1c10664dbd8fed5fd60a41cbb4d
 
 static const uint8_t yaml[] = {
 #embed "../../openapi/openapi.yaml"

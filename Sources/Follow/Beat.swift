@@ -11,6 +11,8 @@ package struct Beat: Sendable {
     package var startedAt: Timestamp
     /// The newest durable event that its streams have.
     package var last: EventID
+    /// The largest body of a new message.
+    package var messageBytes: Int
     package var defaults: SessionDefaults
     /// The link as JSON: for callers that may use all sessions, and for the others.
     package var link: [UInt8]
@@ -25,6 +27,7 @@ package struct Beat: Sendable {
         version: String,
         startedAt: Timestamp,
         last: EventID,
+        messageBytes: Int,
         defaults: SessionDefaults,
         link: [UInt8],
         limitedLink: [UInt8],
@@ -35,6 +38,7 @@ package struct Beat: Sendable {
         self.version = version
         self.startedAt = startedAt
         self.last = last
+        self.messageBytes = messageBytes
         self.defaults = defaults
         self.link = link
         self.limitedLink = limitedLink
@@ -48,13 +52,15 @@ package struct Beat: Sendable {
             let host = root["host"]?.string, let version = root["version"]?.string,
             let startedAt = root["startedAt"]?.string.flatMap(Timestamp.init(rfc3339:)),
             let last = root["last"]?.string.flatMap({ try? EventID(parsing: $0) }),
-            let defaults = root["defaults"], let link = root["link"], let limited = root["limitedLink"],
+            let messageBytes = root["messageBytes"]?.int, let defaults = root["defaults"], let link = root["link"],
+            let limited = root["limitedLink"],
             let revision = root["tokens"]?["revision"]?.string
         else { return nil }
         self.host = host
         self.version = version
         self.startedAt = startedAt
         self.last = last
+        self.messageBytes = Int(clamping: messageBytes)
         self.defaults = SessionDefaults(
             agent: defaults["agent"]?.string ?? "",
             mainKey: defaults["mainKey"]?.string ?? "",
@@ -75,6 +81,7 @@ extension Beat: JSONWritable {
             object.member("version", version)
             object.member("startedAt", startedAt)
             object.member("last", last.text)
+            object.member("messageBytes", messageBytes)
             object.object("defaults") { inner in
                 inner.member("agent", defaults.agent)
                 inner.member("mainKey", defaults.mainKey)

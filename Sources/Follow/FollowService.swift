@@ -10,6 +10,8 @@ package import Service
 
 /// Receives what a follower learns from its leader.
 package protocol FollowReceiver: AnyObject {
+    /// Nothing was heard of the leader for ten seconds.
+    func leaderIsSilent(on loop: isolated EventLoop)
     /// The leader has answered: its tokens and its settings count from now on.
     func leaderAnswered(_ beat: Beat, on loop: isolated EventLoop)
     /// The log begins at this position, for this host: nothing before it is known.
@@ -26,9 +28,15 @@ package protocol FollowReceiver: AnyObject {
 package final class FollowService {
     private static let beatMs: Int64 = 1_000
     private static let beatSilenceMs: Int64 = 3_000
+    private static let beatWholeMs: Int64 = 5_000
+    /// Without an answer to a beat for this long, events wait: the next one may bring the end of a token.
+    private static let overdueMs: Int64 = 1_500
+    /// A stream that ends sooner was refused, or is cut again and again.
+    private static let settledMs: Int64 = 900
     private static let longestRetryMs: Int64 = 2_000
+    private static let longestFeedRetryMs: Int64 = 5_000
     package static let readSilenceMs: Int64 = 10_000
-    private static let wholeMs: Int64 = 30_000
+    package static let wholeMs: Int64 = 30_000
     private static let heartbeatSeconds = 5
     /// Two heartbeats and some.
     private static let feedSilenceMs: Int64 = 12_000
@@ -41,8 +49,9 @@ package final class FollowService {
         /// Nothing was heard of the leader yet.
         case starting
         case live
-        /// The leader was there within ten seconds, and its stream is not open.
+        /// The leader's stream was open within ten seconds, and is being opened again.
         case catching
+        /// For ten seconds there was no answer of the leader, or no stream.
         case isolated
     }
 
@@ -50,7 +59,9 @@ package final class FollowService {
     package let requests: ServerRequests
     package private(set) var leader: Beat?
     /// Why the leader did not answer last; nil if it did.
-    package private(set) var problem: String?
+    private var beatProblem: String?
+    /// Why its stream ended last; nil once one stays open.
+    private var feedProblem: String?
     package private(set) var recent: RecentEvents?
     package private(set) var texts = RunningTexts()
     package private(set) var since: Timestamp?
@@ -64,6 +75,16 @@ package final class FollowService {
     private var timer: TimerID?
     private var feed: (connection: ServerConnection, named: [String], number: UInt64)?
     private var isFeedOpen = false
+    private var feedBeganAt: UInt64 = 0
+    /// Since when there is no stream that stays open; nil while there is one.
+    private var feedLostAt: UInt64?
+    private var feedRetryMs: Int64 = 250
+    private var feedRetryAt: UInt64 = 0
+    /// The reason in the leader's `shutdown`, before its stream ends.
+    private var shutdownReason: String?
+    /// Lines that came while the beat was overdue.
+    private var held: [[UInt8]] = []
+    private var hasToldSilence = false
     private var feeds: UInt64 = 0
     private var waiting: [UInt64: (position: EventID, completion: (Bool) -> Void)] = [:]
     private var waits: UInt64 = 0
@@ -89,11 +110,17 @@ package final class FollowService {
 
     package func standing(now: UInt64) -> Standing {
         guard let heardAt else { return .starting }
-        if Int64((now - heardAt) / 1_000_000) > Self.isolatedMs { return .isolated }
+        if Self.passed(since: heardAt, now: now) > Self.isolatedMs { return .isolated }
+        if let feedLostAt, Self.passed(since: feedLostAt, now: now) > Self.isolatedMs { return .isolated }
         return isFeedOpen ? .live : .catching
     }
 
     package var isLive: Bool { isFeedOpen }
+
+    /// What is wrong with the leader, for people; nil if it answers and its stream is open.
+    package var problem: String? { beatProblem ?? feedProblem }
+
+    private static func passed(since start: UInt64, now: UInt64) -> Int64 { Int64((now - start) / 1_000_000) }
 
     /// Milliseconds since the leader's last answer; nil if there was none.
     package func silentMs(now: UInt64) -> Int64? { heardAt.map { Int64((now - $0) / 1_000_000) } }
@@ -123,7 +150,8 @@ package final class FollowService {
         query.append(("streams", "\(receiver?.openStreams ?? 0)"))
         if let last = recent?.last { query.append(("last", last.text)) }
         if let leader { query.append(("tokens", leader.revision)) }
-        ask("/v1/follow", query, silenceMs: Self.beatSilenceMs, on: loop) { [weak self] result in
+        ask("/v1/follow", query, silenceMs: Self.beatSilenceMs, wholeMs: Self.beatWholeMs, on: loop) {
+            [weak self] result in
             guard let self, !self.isStopped else { return }
             self.isBeating = false
             switch result {
@@ -149,29 +177,46 @@ package final class FollowService {
     private func answered(_ beat: Beat, on loop: isolated EventLoop) {
         var beat = beat
         if beat.tokens == nil, leader == nil { return failed("it sent no tokens", on: loop) }
-        if leader == nil || problem != nil {
+        if leader == nil || beatProblem != nil {
             log.notice("follow.connected", ["leader": .string(settings.url), "host": .string(beat.host)])
             since = loop.wallClock
         }
         heardAt = loop.now
-        (problem, retryMs) = (nil, 250)
+        (beatProblem, retryMs, hasToldSilence) = (nil, 250, false)
         receiver?.leaderAnswered(beat, on: loop)
         beat.tokens = nil
         leader = beat
         let named = receiver?.namedTypes ?? []
         if let feed, feed.named != named { closeFeed(on: loop) }
-        if feed == nil { openFeed(beat, named, on: loop) }
+        if isFeedOpen, Self.passed(since: feedBeganAt, now: loop.now) > Self.settledMs {
+            (feedProblem, feedLostAt, feedRetryMs) = (nil, nil, 250)
+        }
+        release(on: loop)
+        if feed == nil, loop.now >= feedRetryAt { openFeed(beat, named, on: loop) }
         arm(milliseconds: Self.beatMs, on: loop)
     }
 
+    /// The leader has said whose streams may go on: what waited for that goes out.
+    private func release(on loop: isolated EventLoop) {
+        guard !held.isEmpty else { return }
+        let lines = held
+        held = []
+        for line in lines where feed != nil { take(line, on: loop) }
+        if held.isEmpty { feed?.connection.resume(on: loop) }
+    }
+
     private func failed(_ reason: String, on loop: isolated EventLoop) {
-        if problem != reason {
+        if beatProblem != reason {
             log.warning("follow.failed", ["leader": .string(settings.url), "error": .string(reason)])
         }
-        if problem == nil { since = loop.wallClock }
-        problem = reason
-        // Nothing more may be told of a leader that does not say who may hear it.
-        if standing(now: loop.now) == .isolated { closeFeed(on: loop) }
+        if beatProblem == nil { since = loop.wallClock }
+        beatProblem = reason
+        if standing(now: loop.now) == .isolated, !hasToldSilence {
+            hasToldSilence = true
+            // Nothing more may be told of a leader that does not say who may hear it.
+            closeFeed(on: loop)
+            receiver?.leaderIsSilent(on: loop)
+        }
         arm(milliseconds: retryMs, on: loop)
         retryMs = min(2 * retryMs, Self.longestRetryMs)
     }
@@ -187,6 +232,8 @@ package final class FollowService {
         ]
         guard let head = head("/v1/events", query, accept: "application/x-ndjson") else { return }
         feeds += 1
+        (feedBeganAt, shutdownReason) = (loop.now, nil)
+        if feedLostAt == nil { feedLostAt = loop.now }
         let number = feeds
         let receiver = LeaderFeed { [weak self] line in
             if let self, self.feed?.number == number { self.take(line, on: loop) }
@@ -199,26 +246,40 @@ package final class FollowService {
 
     private func closeFeed(on loop: isolated EventLoop) {
         let last = feed?.connection
-        (feed, isFeedOpen) = (nil, false)
+        if feedLostAt == nil { feedLostAt = loop.now }
+        (feed, isFeedOpen, held) = (nil, false, [])
         texts.tear()
         last?.cancel(on: loop)
     }
 
     private func feedEnded(_ reason: String, on loop: isolated EventLoop) {
+        let lasted = Self.passed(since: feedBeganAt, now: loop.now)
         closeFeed(on: loop)
         breaks += 1
         guard !isStopped else { return }
-        log.info("follow.streamEnded", ["reason": .string(reason)])
-        arm(milliseconds: min(retryMs, 250), on: loop)
+        let problem = shutdownReason.map { "its stream ends: \($0)" } ?? "its stream: \(reason)"
+        if problem != feedProblem { log.info("follow.streamEnded", ["reason": .string(problem)]) }
+        feedProblem = problem
+        if lasted > Self.settledMs { feedRetryMs = 250 }
+        feedRetryAt = loop.now + UInt64(feedRetryMs) * 1_000_000
+        arm(milliseconds: min(max(retryMs, feedRetryMs), Self.beatMs), on: loop)
+        feedRetryMs = min(2 * feedRetryMs, Self.longestFeedRetryMs)
     }
 
     private func take(_ line: [UInt8], on loop: isolated EventLoop) {
-        guard standing(now: loop.now) != .isolated else { return closeFeed(on: loop) }
+        guard let heardAt, Self.passed(since: heardAt, now: loop.now) <= Self.overdueMs, held.isEmpty else {
+            held.append(line)
+            feed?.connection.pause(on: loop)
+            return
+        }
         guard let event = StreamEvent(line: line) else { return }
         switch event.type {
         case "hello": isFeedOpen = true
         case "reset": reset(line, on: loop)
-        case "heartbeat", "shutdown", "summary": break
+        case "shutdown":
+            isFeedOpen = false
+            shutdownReason = (try? JSONDocument(parsing: line))?.root["reason"]?.string
+        case "heartbeat", "summary": break
         default: deliver(event, on: loop)
         }
     }
@@ -295,6 +356,7 @@ package final class FollowService {
         _ query: [(String, String)],
         credential: [UInt8]? = nil,
         silenceMs: Int64 = readSilenceMs,
+        wholeMs: Int64 = wholeMs,
         on loop: isolated EventLoop,
         completion: @escaping (WholeAnswer.Result) -> Void
     ) {
@@ -302,7 +364,7 @@ package final class FollowService {
             return completion(.failure(.unreachable("the address cannot be asked for")))
         }
         let answer = WholeAnswer(completion)
-        let request = ServerRequest(head, silenceMs: silenceMs, wholeMs: Self.wholeMs)
+        let request = ServerRequest(head, silenceMs: silenceMs, wholeMs: wholeMs)
         answer.connection = requests.send(request, to: answer, on: loop)
     }
 }

@@ -117,6 +117,10 @@ package struct HeaderFields: Sendable {
 
     /// Adds a field by its name as text; a name that is not a token is ignored.
     package mutating func append(_ name: String, _ value: String) {
+        append(name, Array(value.utf8)[...])
+    }
+
+    package mutating func append(_ name: String, _ value: ArraySlice<UInt8>) {
         let text = Array(name.utf8.prefix(Self.maxPartBytes))
         guard !text.isEmpty, text.allSatisfy(ASCII.isToken) else { return }
         let nameStart = bytes.count
@@ -124,7 +128,7 @@ package struct HeaderFields: Sendable {
         bytes.append(ASCII.colon)
         bytes.append(ASCII.space)
         let valueStart = bytes.count
-        bytes.append(contentsOf: value.utf8)
+        bytes.append(contentsOf: value)
         let known = FieldNameTable.shared.lookup(text.span, start: 0, length: text.count)
         finishLine(known, nameStart: nameStart, valueStart: valueStart)
     }

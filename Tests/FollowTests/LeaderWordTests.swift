@@ -29,6 +29,7 @@ struct LeaderWordTests {
             version: "0.1.0",
             startedAt: now,
             last: try EventID(parsing: "d080b48405.39"),
+            messageBytes: 1000,
             defaults: SessionDefaults(agent: "home", mainKey: "main", mainSession: nil),
             link: Array(#"{"state":"online"}"#.utf8),
             limitedLink: Array(#"{"state":"offline"}"#.utf8),
@@ -60,7 +61,9 @@ struct LeaderWordTests {
 
     @Test func `what a follower must know is there, or there is no beat`() throws {
         let whole = Self.bytes(try Self.beat([]))
-        for name in ["host", "version", "startedAt", "last", "defaults", "link", "limitedLink", "tokens"] {
+        for name in [
+            "host", "version", "startedAt", "last", "messageBytes", "defaults", "link", "limitedLink", "tokens",
+        ] {
             let text = String(decoding: whole, as: UTF8.self).replacing("\"\(name)\":", with: "\"x\":")
             #expect(Beat(parsing: Array(text.utf8)) == nil, "\(name)")
         }

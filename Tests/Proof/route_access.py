@@ -32,7 +32,7 @@ STRANGER = 12345
 
 NEEDS = {
     None: "getHealth applyForPairing pollPairing actOnApproval showApprovalLink",
-    "read": "getMetrics getOpenAPIAsJSON getOpenAPIAsYAML getReadiness getActivity getGlance listAgents streamEvents getIdentity getAvatar "
+    "read": "getCluster getMetrics getOpenAPIAsJSON getOpenAPIAsYAML getReadiness getActivity getGlance listAgents streamEvents getIdentity getAvatar "
             "listApprovals getApproval listMessages listOutbox getEntry getProfile listRuns getRun listSessions getStatus createTicket "
              "listModels getUsage getUsageCost listSessionUsage getSession markSessionRead listQuestions getQuestion "
              "listNotifications getQuietHours listNotificationRules getNotificationRule listSinks getSink listAutomations "
@@ -45,7 +45,7 @@ NEEDS = {
     "control": "createSession patchSession deleteSession resetSession compactSession patchAutomation runAutomation",
     "nodes": "invokeNode",
     "approvals": "decideApproval linkApproval answerQuestion listApprovalGrants revokeApprovalGrant",
-    "admin": "getFrames getGatewayReport listPairing approvePairing rejectPairing listTokens createToken revokeToken rotateToken "
+    "admin": "beat getFrames getGatewayReport listPairing approvePairing rejectPairing listTokens createToken revokeToken rotateToken "
              "createInvitation getInvitation listInvitations cancelInvitation "
              "muteNotifications unmuteNotifications putQuietHours createNotificationRule patchNotificationRule deleteNotificationRule "
              "createSink patchSink deleteSink rotateSink testSink retryNotification",

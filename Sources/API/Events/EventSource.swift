@@ -28,7 +28,11 @@ protocol EventSource: AnyObject {
     /// The caller and its credential, for `state`. Asked for while its head is still there.
     func question(of call: Call) -> StateQuestion
     /// The present state as the caller may see it, for one stream.
-    func state(_ question: StateQuestion, on loop: isolated EventLoop, completion: @escaping (StateNow) -> Void)
+    func state(
+        _ question: StateQuestion,
+        on loop: isolated EventLoop,
+        completion: @escaping (Result<StateNow, any Error>) -> Void
+    )
     /// The text so far of each run that has not ended for the subscribers.
     func activeTexts(at: Timestamp) -> [StreamEvent]
     /// The link as JSON.
@@ -91,8 +95,13 @@ final class OwnEvents: EventSource {
 
     func question(of call: Call) -> StateQuestion { StateQuestion(caller: call.caller) }
 
-    func state(_ question: StateQuestion, on loop: isolated EventLoop, completion: @escaping (StateNow) -> Void) {
-        completion(StateNow(events: StreamSnapshot(services, at: loop.wallClock).events(for: question.caller)))
+    func state(
+        _ question: StateQuestion,
+        on loop: isolated EventLoop,
+        completion: @escaping (Result<StateNow, any Error>) -> Void
+    ) {
+        let events = StreamSnapshot(services, at: loop.wallClock).events(for: question.caller)
+        completion(.success(StateNow(events: events)))
     }
 
     func activeTexts(at: Timestamp) -> [StreamEvent] { StreamSnapshot(services, at: at).activeTexts }

@@ -32,14 +32,14 @@ final class LongPoll: OpenRequest, ExchangeOwner {
 
     func start(on loop: isolated EventLoop) throws(Problem) {
         guard request.wantsSnapshot else { return try begin(on: loop) }
-        api.source.state(api.source.question(of: call), on: loop) { [self] state in
-            ahead = state.events.filter { $0.isMeant(for: call.caller, by: request.filter) }
-            if request.cursor == nil { position = state.position ?? api.hub.last }
-            // The state alone is an answer.
-            if request.cursor == nil {
-                answer(events: [], cursor: position, reset: nil, on: loop)
-            } else {
-                read(mayWait: false, on: loop)
+        api.source.state(api.source.question(of: call), on: loop) { [self] result in
+            switch result {
+            case .failure(let error): call.fail(.unread(error), on: loop)
+            case .success(let state):
+                ahead = state.events.filter { $0.isMeant(for: call.caller, by: request.filter) }
+                guard request.cursor == nil else { return read(mayWait: false, on: loop) }
+                // The state alone is an answer.
+                answer(events: [], cursor: state.position ?? api.hub.last, reset: nil, on: loop)
             }
         }
     }

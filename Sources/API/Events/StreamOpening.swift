@@ -108,8 +108,12 @@ final class StreamOpening: ExchangeOwner {
         guard let state else { return goOn(subscriber, on: loop) }
         // Only what was asked of a leader comes in a later turn.
         var isLater = false
-        api.source.state(state, on: loop) { [self] state in
+        api.source.state(state, on: loop) { [self] result in
             guard let subscriber = self.subscriber, subscriber.standing == .replaying else { return }
+            guard case .success(let state) = result else {
+                write(.shutdown(reason: "no_leader", retryMilliseconds: 2_000, at: loop.wallClock), on: loop)
+                return api.hub.finish(subscriber, on: loop)
+            }
             ahead = state.events.filter(plan.admits).reversed()
             if isFresh, let now = state.position, now.epoch == position.epoch { position = now }
             wasDelayed = wasDelayed || isLater

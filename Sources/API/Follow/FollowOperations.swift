@@ -42,6 +42,7 @@ enum FollowOperations {
             host: host,
             version: String((call.text("version") ?? "").prefix(32)),
             address: "\(call.exchange.connection.remote)",
+            ip: call.exchange.connection.remote.ip,
             last: last,
             streams: try call.number("streams", in: 0...1_000_000, default: 0),
             seenAt: loop.wallClock
@@ -57,6 +58,7 @@ enum FollowOperations {
             version: api.settings.version,
             startedAt: api.startedAt,
             last: api.hub.last,
+            messageBytes: api.services.messageBodyLimit,
             defaults: api.runs.defaults,
             link: link.bytes,
             limitedLink: limitedLink.bytes,
@@ -108,6 +110,8 @@ struct KnownFollower {
     let host: String
     let version: String
     let address: String
+    /// The address without its port: two followers may have one name by mistake.
+    let ip: String
     let last: EventID?
     let streams: Int
     let seenAt: Timestamp
@@ -125,9 +129,9 @@ final class KnownFollowers {
     }
 
     func note(_ follower: KnownFollower, now: Timestamp) {
-        hosts[follower.host] = follower
+        hosts["\(follower.host) \(follower.ip)"] = follower
         guard hosts.count > Self.most else { return }
-        if let oldest = hosts.values.min(by: { $0.seenAt < $1.seenAt }) { hosts[oldest.host] = nil }
+        if let oldest = hosts.values.min(by: { $0.seenAt < $1.seenAt }) { hosts["\(oldest.host) \(oldest.ip)"] = nil }
     }
 
     func list(now: Timestamp, last: EventID) -> [FollowerReport] {
@@ -158,6 +162,12 @@ struct FollowerReport: JSONWritable {
             object.member("behind", behind)
             object.member("silentMs", silentMs)
         }
+    }
+}
+
+extension SocketAddress {
+    fileprivate var ip: String {
+        if case .ip(let address, port: _) = self { "\(address)" } else { "" }
     }
 }
 

@@ -15,6 +15,8 @@ package import Service
 package final class Follower: EventSource, FollowReceiver, MetricsSource {
     let service: FollowService
     private unowned let api: HTTPAPI
+    /// Requests that the leader has and has not answered.
+    private var forwards: [ObjectIdentifier: Forward] = [:]
     var forwarded = ForwardCounters()
 
     package init(_ service: FollowService, _ api: HTTPAPI) {
@@ -30,7 +32,14 @@ package final class Follower: EventSource, FollowReceiver, MetricsSource {
         guard service.isServing(now: loop.now) else { throw .noLeader(service.problem) }
     }
 
+    func began(_ forward: Forward) { forwards[ObjectIdentifier(forward)] = forward }
+    func ended(_ forward: Forward) { forwards[ObjectIdentifier(forward)] = nil }
+
     // MARK: FollowReceiver
+
+    package func leaderIsSilent(on loop: isolated EventLoop) {
+        for forward in Array(forwards.values) { forward.giveUp(on: loop) }
+    }
 
     package func leaderAnswered(_ beat: Beat, on loop: isolated EventLoop) {
         api.runs.take(beat.defaults)
@@ -107,11 +116,15 @@ package final class Follower: EventSource, FollowReceiver, MetricsSource {
         StateQuestion(caller: call.caller, credential: Forward.credential(of: call, service))
     }
 
-    func state(_ question: StateQuestion, on loop: isolated EventLoop, completion: @escaping (StateNow) -> Void) {
+    func state(
+        _ question: StateQuestion,
+        on loop: isolated EventLoop,
+        completion: @escaping (Result<StateNow, any Error>) -> Void
+    ) {
         let query = [("poll", "0"), ("snapshot", "1"), ("limit", "1")]
         service.ask("/v1/events", query, credential: question.credential, on: loop) { [service] result in
             guard case .success((200, let body)) = result, let page = LeaderPage(parsing: body) else {
-                return completion(StateNow())
+                return completion(.failure(NoLeader(reason: service.problem)))
             }
             // The summary asked for with this host's credential counts what the caller may not see.
             let isWhole = question.credential != nil || question.caller.sessions == nil
@@ -120,7 +133,7 @@ package final class Follower: EventSource, FollowReceiver, MetricsSource {
             }
             // The leader's texts may be ahead of its stream here, and a piece that is in them would come once more.
             let events = (state + service.texts.events(at: loop.wallClock)).filter { $0.isMeant(for: question.caller) }
-            completion(StateNow(events: events, position: page.cursor))
+            completion(.success(StateNow(events: events, position: page.cursor)))
         }
     }
 

@@ -52,12 +52,7 @@ final class Forward: AnswerReceiver, ExchangeOwner {
         // The server leaves out the body of an answer to HEAD, and states its length.
         let method = call.head.method == .head ? .get : call.head.method
         guard var head = try? RequestHead(method: method, target: target) else { return nil }
-        let fields = call.head.fields
-        for index in fields.indices where fields.slots[index].name.isForwarded {
-            let name = fields.name(at: index)
-            guard fields.slots[index].name != .other || !ForwardingHeaders.contains(name.lowercased()) else { continue }
-            head.fields.append(name, String(decoding: fields.value(at: index), as: UTF8.self))
-        }
+        head.fields.copy(call.head.fields) { $0.isForwarded }
         // The leader must not take the follower's connection for the caller's.
         head.fields.append(.xForwardedFor, call.exchange.connection.forwardedName)
         if let credential = credential(of: call, follower.service) {
@@ -85,6 +80,7 @@ final class Forward: AnswerReceiver, ExchangeOwner {
             return answerFailed(.unreachable(follower.service.problem ?? "it has not answered yet"), on: loop)
         }
         call.exchange.owner = self
+        follower.began(self)
         connection = follower.service.requests.send(request, to: self, on: loop)
     }
 
@@ -92,12 +88,7 @@ final class Forward: AnswerReceiver, ExchangeOwner {
 
     func answerBegan(_ head: ResponseHead, on loop: isolated EventLoop) {
         var copy = ResponseHead(head.status)
-        for index in head.fields.indices where head.fields.slots[index].name.isHandedBack {
-            copy.fields.append(
-                head.fields.name(at: index),
-                String(decoding: head.fields.value(at: index), as: UTF8.self)
-            )
-        }
+        copy.fields.copy(head.fields) { $0.isHandedBack }
         follower.forwarded.answered &+= 1
         call.settle(head.status, on: loop)
         let length = head.fields.string(for: .contentLength).flatMap { Int($0) }
@@ -114,6 +105,7 @@ final class Forward: AnswerReceiver, ExchangeOwner {
         guard call.exchange.method == .head else { return }
         call.exchange.end(on: loop)
         connection?.cancel(on: loop)
+        end()
     }
 
     func answerContinued(_ bytes: Span<UInt8>, on loop: isolated EventLoop) {
@@ -127,16 +119,29 @@ final class Forward: AnswerReceiver, ExchangeOwner {
         case .full, .gone:
             call.exchange.abort(on: loop)
             connection?.cancel(on: loop)
+            end()
         }
     }
 
     func answerEnded(on loop: isolated EventLoop) {
-        connection = nil
+        end()
         if let whole { call.exchange.respond(whole, on: loop) } else { call.exchange.end(on: loop) }
     }
 
-    func answerFailed(_ failure: ServerFailure, on loop: isolated EventLoop) {
+    /// The leader has not been heard for so long that nothing is known of it.
+    func giveUp(on loop: isolated EventLoop) {
+        isRepeated = true
+        connection?.cancel(on: loop)
+        answerFailed(.lost(follower.service.problem ?? "it is silent"), on: loop)
+    }
+
+    private func end() {
         connection = nil
+        follower.ended(self)
+    }
+
+    func answerFailed(_ failure: ServerFailure, on loop: isolated EventLoop) {
+        end()
         if call.exchange.isStreaming || whole != nil {
             follower.forwarded.lost &+= 1
             return call.exchange.abort(on: loop)
@@ -169,10 +174,26 @@ final class Forward: AnswerReceiver, ExchangeOwner {
     func peerLeft(_ exchange: Exchange, on loop: isolated EventLoop) {
         guard exchange.isStreaming || exchange.status != nil || request.head.method == .get else { return }
         connection?.cancel(on: loop)
-        connection = nil
+        end()
     }
 
     func drained(_ exchange: Exchange, on loop: isolated EventLoop) { connection?.resume(on: loop) }
+}
+
+extension HeaderFields {
+    /// Takes over the fields that pass, byte for byte; not those of the connection, proxies and forwarding.
+    fileprivate mutating func copy(_ other: HeaderFields, where passes: (FieldName) -> Bool) {
+        let ofConnection = (other.list(for: .connection).map { String(decoding: $0, as: UTF8.self) } ?? "").lowercased()
+            .split { $0 == "," || $0 == " " }
+        for index in other.indices where passes(other.slots[index].name) {
+            let shown = other.name(at: index)
+            let name = shown.lowercased()
+            guard !name.hasPrefix("proxy-"), !ForwardingHeaders.contains(name), !ofConnection.contains(name[...]) else {
+                continue
+            }
+            append(shown, other.value(at: index))
+        }
+    }
 }
 
 extension FieldName {

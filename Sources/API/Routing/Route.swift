@@ -73,7 +73,7 @@ package final class Route: Sendable {
 
     /// The same operation, answered by the leader.
     var forwarded: Route {
-        Route(
+        .init(
             operation,
             method,
             path,

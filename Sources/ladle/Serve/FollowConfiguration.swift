@@ -32,7 +32,7 @@ enum FollowConfiguration {
             )
         }
         guard let address = WebAddress(url) else {
-            throw failure(.followURL, "\(Printable.line(url)) is no URL such as https://ladle.example:18780")
+            throw failure(.followURL, "this is no URL such as https://ladle.example:18780")
         }
         let pin = settings.text(.followPin)
         let digest = pin.flatMap { Hex.decode($0.filter { $0 != ":" }) }
