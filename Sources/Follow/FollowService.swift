@@ -35,8 +35,8 @@ package final class FollowService {
     private static let settledMs: Int64 = 900
     private static let longestRetryMs: Int64 = 2_000
     private static let longestFeedRetryMs: Int64 = 5_000
-    package static let readSilenceMs: Int64 = 10_000
-    package static let wholeMs: Int64 = 30_000
+    private static let readSilenceMs: Int64 = 10_000
+    private static let wholeMs: Int64 = 30_000
     private static let heartbeatSeconds = 5
     /// Two heartbeats and some.
     private static let feedSilenceMs: Int64 = 12_000
@@ -117,7 +117,7 @@ package final class FollowService {
 
     package var isLive: Bool { isFeedOpen }
 
-    /// What is wrong with the leader, for people; nil if it answers and its stream is open.
+    /// The fault of the leader, for people; nil if it answers and its stream is open.
     package var problem: String? { beatProblem ?? feedProblem }
 
     private static func passed(since start: UInt64, now: UInt64) -> Int64 { Int64((now - start) / 1_000_000) }
