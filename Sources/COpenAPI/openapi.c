@@ -1,7 +1,7 @@
 #include "copenapi.h"
 
 // `openapi/embed` makes openapi.json and the next line, the SHA-256 of the two files one after the other.
-// 9817fe84439b33e98246cafd9d4605e8c6d1f1c10664dbd8fed5fd60a41cbb4d
+// 692844625aaedb72714712d1684436bc28bfac437b61114b7ec0eb307f2b7244
 
 static const uint8_t yaml[] = {
 #embed "../../openapi/openapi.yaml"

@@ -1,12 +1,15 @@
-"""Attacks that once found something, end to end: names that are escape sequences, a text of 300 KB in one piece. Others
-of their kind are in `bad_starts.py` (too little memory, files that others can read), `bad_disk.py` (damage that the database does not
-see), `cli.py` (approvals), `limits.py` (connections of other users), `access.py` (tokens limited to sessions), `hostile.py` (large frames),
-`memory.py`, and, of a gateway's goodbye and of words that look like housekeeping, in `LinkDeadlineTests` and `HistoryServiceTests`."""
+"""Attacks that once found something, end to end: names that are escape sequences, a text of 300 KB in one piece, a token that has messages
+read aloud, makes sessions or wakes the agent without end. Others of their kind are in `bad_starts.py` (too little memory, files that others
+can read), `bad_disk.py` (damage that the database does not see), `cli.py` (approvals), `limits.py` (connections of other users), `access.py`
+(tokens limited to sessions), `hostile.py` (large frames), `memory.py`, and, of a gateway's goodbye and of words that look like housekeeping,
+in `LinkDeadlineTests` and `HistoryServiceTests`."""
 
+import concurrent.futures
 import json
 import re
+import time
 
-from harness import EventStream, Serve, Tally, options, run_ladle, until
+from harness import DemoGateway, EventStream, Serve, Tally, options, run_ladle, until
 from scripted_gateway import Gateway
 
 options()
@@ -80,6 +83,57 @@ def long_text():
     server.kill()
 
 
+def speech():
+    """A token that has messages read aloud without end: it gets its share, and the owner's turn comes at once. Readers of one text share
+    a recording and no turns."""
+    gateway = DemoGateway("--release", "october", "--speed", "0.1")
+    server = Serve(gateway=gateway.url).linked()
+    for number in range(5):
+        server.json("POST", "/v1/messages?wait=60", {"text": f"echo {number}"})
+    said = [one["id"] for one in server.json("GET", "/v1/messages")[1]["messages"] if one["role"] == "assistant"]
+    tally.check(len(said) == 5, f"what is read aloud: {said}")
+    bearers = [{"Authorization": f"Bearer {server.make_token(name, 'read')['token']}"} for name in ("one", "other")]
+
+    def read(id, bearer):
+        status, _, body = server.call("GET", f"/v1/messages/{id}/speech", headers=bearer)
+        return status if status == 200 else json.loads(body)["code"]
+    with concurrent.futures.ThreadPoolExecutor(12) as pool:
+        first = [pool.submit(read, id, bearers[0]) for id in said[:3]]
+        time.sleep(0.5)
+        shared = [pool.submit(read, id, bearers[1]) for id in said[:3]]
+        time.sleep(0.5)
+        owner = pool.submit(read, said[4], None)
+        got = [[one.result() for one in several] for several in (first, shared, [owner])]
+    tally.check(sorted(map(str, got[0])) == ["200", "200", "SPEECH_BUSY"], f"one token has two messages read at a time: {got[0]}")
+    tally.check(set(got[1]) == {200}, f"another token has its turn, and shares recordings: {got[1]}")
+    tally.check(got[2] == [200], f"and the owner: {got[2]}")
+    server.kill()
+
+
+def endless_sessions():
+    """Sessions without a first message count like sends: the gateway keeps each."""
+    server = Serve().linked()
+    bearer = {"Authorization": f"Bearer {server.make_token('maker', 'control')['token']}"}
+    began = time.monotonic()
+    answers = [server.json("POST", "/v1/sessions", {"label": f"room {number}"}, bearer) for number in range(120)]
+    made = sum(status == 201 for status, _ in answers)
+    most = 60 + time.monotonic() - began + 1
+    tally.check(made <= most, f"a token makes {made} sessions, at most {most:.0f}")
+    refused = {(status, answer["code"]) for status, answer in answers if status != 201}
+    tally.check(refused == {(429, "RATE_LIMITED")}, f"and the others are refused: {refused}")
+    tally.check(server.json("POST", "/v1/sessions", {"label": "mine"})[0] == 201, "the owner makes one all the same")
+
+    # And so do words that wake the agent.
+    bearer = {"Authorization": f"Bearer {server.make_token('caller', 'send')['token']}"}
+    began = time.monotonic()
+    woken = sum(server.json("POST", "/v1/wake", {"text": f"the door {number}"}, bearer)[0] == 202 for number in range(60))
+    most = 5 + time.monotonic() - began + 1
+    tally.check(0 < woken <= most, f"a token wakes the agent {woken} times, at most {most:.0f}")
+    server.kill()
+
+
 names()
 long_text()
+speech()
+endless_sessions()
 tally.end()

@@ -13,7 +13,8 @@ enum SpeechOperation {
         guard call.caller.mayUse(session: session) else { throw Problem(.foreignSession) }
         let bytes: [UInt8]
         do throws(SpeechService.Fault) {
-            bytes = try await api.services.speech.speak(call.pathID, in: session, on: loop)
+            let caller = call.caller.isLimited ? call.caller.principal.identity : nil
+            bytes = try await api.services.speech.speak(call.pathID, in: session, for: caller, on: loop)
         } catch {
             throw Problem(error, call, api, on: loop)
         }
@@ -33,7 +34,7 @@ extension Problem {
         case .tooLarge(let bytes, let limit):
             self.init(.gatewayAnswerTooLarge, "The recording takes \(bytes) bytes; Ladle passes on \(limit).")
         case .busy:
-            self.init(.speechBusy, "As many messages are being read as may be at one time.")
+            self.init(.speechBusy, "As many messages are being read as may be at one time, in all or for one caller.")
         case .reading(let fault): self.init(fault, doing: "read the message")
         case .gateway(let fault):
             // The text is the only member of the call, so a call that is wrong has a text that is too long.

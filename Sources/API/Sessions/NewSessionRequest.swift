@@ -29,7 +29,8 @@ enum NewSessionRequest {
             isRepeatable: key != nil
         )
         guard !api.isShuttingDown else { throw .shuttingDown }
-        if text != nil { try api.access.admitSend(call.exchange, by: call.caller, to: new.id, on: loop) }
+        // Also without a message: the gateway keeps each session, and Ladle a row of it in its list.
+        try api.access.admitSend(call.exchange, by: call.caller, to: new.id, on: loop)
         let made: SessionControl.Made
         do throws(SessionControl.Refusal) {
             made = try await api.services.sessionControl.create(new, on: loop)

@@ -30,6 +30,8 @@ package final class SpeechService {
     package static let longestText = 64 << 10
     package static let mostBytes = 16 << 20
     private static let mostAtOnce = 4
+    /// Of these, those of one caller beside the owner. Of all such callers together one is left for the owner.
+    private static let mostOfCaller = 2
     /// All recordings that are kept, in bytes.
     private static let mostKept = 4 << 20
 
@@ -37,17 +39,26 @@ package final class SpeechService {
     private let messages: MessagePages
     /// The last used one at the end.
     private var kept: [Recording] = []
-    private var waiting: [[UInt8]: [(Result<[UInt8], GatewayFault>) -> Void]] = [:]
+    private struct Order {
+        /// The caller that asked first; nil for the owner.
+        let caller: String?
+        var completions: [(Result<[UInt8], GatewayFault>) -> Void] = []
+    }
+
+    private var orders: [[UInt8]: Order] = [:]
 
     init(gateway: any GatewayCalls, messages: MessagePages) {
         self.gateway = gateway
         self.messages = messages
     }
 
-    /// - Parameter session: the canonical key.
+    /// - Parameters:
+    ///   - session: the canonical key.
+    ///   - caller: whose share it counts for; nil for the owner.
     package func speak(
         _ id: String,
         in session: String,
+        for caller: String?,
         on loop: isolated EventLoop
     ) async throws(Fault) -> [UInt8] {
         if let fault = gateway.obstacle(to: .speech) { throw .gateway(fault) }
@@ -57,13 +68,20 @@ package final class SpeechService {
             kept.append(kept.remove(at: place))
             return kept[kept.count - 1].bytes
         }
-        guard waiting[name] != nil || waiting.count < Self.mostAtOnce else { throw .busy }
-        switch await loop.wait(for: { ask(text, name, on: loop, completion: $0) }) {
+        guard orders[name] != nil || hasRoom(for: caller) else { throw .busy }
+        switch await loop.wait(for: { ask(text, name, for: caller, on: loop, completion: $0) }) {
         case .success(let bytes) where bytes.count > Self.mostBytes:
             throw .tooLarge(bytes: bytes.count, limit: Self.mostBytes)
         case .success(let bytes): return bytes
         case .failure(let fault): throw .gateway(fault)
         }
+    }
+
+    private func hasRoom(for caller: String?) -> Bool {
+        guard orders.count < Self.mostAtOnce else { return false }
+        guard let caller else { return true }
+        let others = orders.values.count(where: { $0.caller != nil })
+        return others < Self.mostAtOnce - 1 && orders.values.count(where: { $0.caller == caller }) < Self.mostOfCaller
     }
 
     private func text(of id: String, in session: String, on loop: isolated EventLoop) async throws(Fault) -> String {
@@ -85,14 +103,15 @@ package final class SpeechService {
     private func ask(
         _ text: String,
         _ name: [UInt8],
+        for caller: String?,
         on loop: isolated EventLoop,
         completion: @escaping (Result<[UInt8], GatewayFault>) -> Void
     ) {
-        waiting[name, default: []].append(completion)
-        guard waiting[name]?.count == 1 else { return }
+        orders[name, default: Order(caller: caller)].completions.append(completion)
+        guard orders[name]?.completions.count == 1 else { return }
         gateway.control(TextToSpeech(text: text), needing: .speech, on: loop) { [self] result in
             if case .success(let bytes) = result { keep(Recording(text: name, bytes: bytes)) }
-            for completion in waiting.removeValue(forKey: name) ?? [] { completion(result) }
+            for completion in orders.removeValue(forKey: name)?.completions ?? [] { completion(result) }
         }
     }
 
