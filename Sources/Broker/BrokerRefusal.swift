@@ -53,6 +53,13 @@ package struct BrokerRefusal: Error, Equatable, Sendable {
         hint: "Wait a second, and send the command again."
     )
 
+    /// The message itself was taken.
+    package static let tooManyWaits = BrokerRefusal(
+        .rateLimited,
+        "Sixteen commands wait for the ends of their runs already. The message was taken; how its run ends is not told here.",
+        hint: "Read the event run.ended, or send the command again under the same id."
+    )
+
     package static let loopSuspected = BrokerRefusal(
         .loopSuspected,
         "The same text went to the same session more than three times in a minute. It is refused for ten minutes.",

@@ -538,6 +538,65 @@ def last_reply():
     check(newest()["runId"] == slow, f"the last reply is the same after a restart: {newest()}")
 
 
+def repeats():
+    """A command under an id acts once, whatever it is, also across a death of Ladle; who waits is told, even that it is not told."""
+    gateway, broker = DemoGateway("--speed", "1"), Mosquitto()
+    watcher = Watcher(broker.port, f"{P}/#")
+    server = ladle(broker, "--mqtt-scopes", "read,send,control", gateway=gateway.url).linked()
+    is_at(server, "online")
+    say(server, "mine")
+    me, merge = Client(broker.port), {"If-Match": "*", "Content-Type": "application/merge-patch+json"}
+    label = lambda: server.json("GET", "/v1/sessions/agent:main:kitchen")[1].get("label")
+
+    def twice(verb, command, between):
+        """The results of a command that comes a second time after `between`."""
+        for number in (1, 2):
+            me.publish(f"{P}/cmd/{verb}", command)
+            until(lambda: len(results(watcher, command["id"])) == number, 15, what=lambda: f"result {number} of {command}")
+            if number == 1:
+                between()
+        return results(watcher, command["id"])
+
+    def rename():
+        status, answer = server.json("PATCH", "/v1/sessions/agent:main:kitchen", {"label": "Mine"}, merge)
+        check(status == 200, f"renamed: {status} {answer}")
+
+    def die():
+        nonlocal server
+        rename()
+        server.kill()
+        server = server.again().linked()
+        is_at(server, "online")
+    for name, between in (("once", rename), ("over a death", die)):
+        said = twice("session", {"id": name, "session": "kitchen", "label": name}, between)
+        check(said[0] == said[1] and said[0]["status"] == 200, f"{name}: a repeat gets the first result: {said}")
+        check(label() == "Mine", f"{name}: and changes nothing: {label()}")
+    me.publish(f"{P}/cmd/session", {"id": "once", "session": "kitchen", "label": "Another"})
+    reused = until(lambda: len(found := results(watcher, "once")) == 3 and found[-1], 15, what="the third result")
+    check((reused["status"], reused["code"], label()) == (422, "IDEMPOTENCY_KEY_REUSED", "Mine"), f"another command under the id: {reused} {label()}")
+    said = twice("session", {"id": "nobody", "session": "nobody", "label": "x"}, lambda: None)
+    check([one["status"] for one in said] == [404, 404], f"what was refused is tried again: {said}")
+
+    def work():
+        me.publish(f"{P}/cmd/send", {"id": "work", "text": "slow story", "session": "desk"})
+        until(lambda: server.status()["runs"]["active"] == 1, 15, what="a run")
+    said = twice("abort", {"id": "all", "all": True}, work)
+    check(said[0] == said[1] and server.status()["runs"]["active"] == 1, f"a stop of then stops nothing of now: {said} {server.status()['runs']}")
+    me.publish(f"{P}/cmd/abort", {"id": "all again", "all": True})
+    check(result(watcher, "all again")["answer"]["done"] == 1, f"a new one does: {result(watcher, 'all again')}")
+    server.at_rest()
+
+    # Sixteen wait for their runs; the seventeenth hears that it does not.
+    for number in range(18):
+        me.publish(f"{P}/cmd/send", {"id": f"wait{number}", "text": "slow story", "session": f"room{number}", "wait": True})
+        time.sleep(0.25)
+    until(lambda: all(len(results(watcher, f"wait{number}")) == 2 for number in range(18)), 60, 0.2,
+          lambda: f"two results each: {[[one['status'] for one in results(watcher, f'wait{number}')] for number in range(18)]}")
+    told = sorted(results(watcher, f"wait{number}")[-1]["status"] for number in range(18))
+    check(told == [200] * 16 + [429] * 2, f"sixteen are told of the end, two that they are not: {told}")
+    server.stop()
+
+
 def choices():
     """Selects for the model and thinking level of a session that is named, and numbers of usage."""
     gateway, broker = DemoGateway(), Mosquitto()
@@ -861,7 +920,7 @@ if not raw_mqtt.MOSQUITTO:
     tally.end()
 # They mostly wait.
 with concurrent.futures.ThreadPoolExecutor(3) as pool:
-    list(pool.map(scene, (everyday, deaths, takeover, read_only, old, secure, refused, denied, renamed, sizes, approvals, sessions, last_reply, choices, web_sockets)))
+    list(pool.map(scene, (everyday, deaths, takeover, read_only, old, secure, refused, denied, renamed, sizes, approvals, sessions, last_reply, repeats, choices, web_sockets)))
 if OPTIONS.rounds:
     print(f"mqtt: seed {SEED}", flush=True)
     scene(loop)

@@ -8,6 +8,7 @@ package import MQTT
 package import Observability
 import Outbox
 import Runs
+import Server
 package import Service
 import TLS
 
@@ -24,6 +25,16 @@ package final class BrokerCommands: BrokerCommandTaker {
     private static let mostOfAll = 200
     /// Above the numbers of requests over HTTP.
     private static let firstNumber: UInt64 = 1 << 52
+
+    /// The status of a command, and the result that its sender gets.
+    private struct Outcome: Sendable {
+        let status: Int
+        let result: [UInt8]
+
+        var isSuccess: Bool { (200..<300).contains(status) }
+        /// Also where the gateway took a request and did not answer in time.
+        var mayHaveActed: Bool { isSuccess || status == 504 }
+    }
 
     private unowned let api: HTTPAPI
     private let service: BrokerService
@@ -84,19 +95,70 @@ package final class BrokerCommands: BrokerCommandTaker {
         _ delivery: MQTTDelivery,
         on loop: isolated EventLoop
     ) async {
+        if case .request(let request) = command.action, request.takesKey {
+            await send(command, request, message, delivery, on: loop)
+        } else {
+            let outcome = await once(command, message, on: loop)
+            acknowledge(delivery, .success, on: loop)
+            tell(command, outcome, on: loop)
+        }
+    }
+
+    /// A message. Its key is that of its entry.
+    private func send(
+        _ command: BrokerCommand,
+        _ request: BrokerRequest,
+        _ message: BrokerMessage,
+        _ delivery: MQTTDelivery,
+        on loop: isolated EventLoop
+    ) async {
+        let key = await key(of: command, message, on: loop)
+        let answer = await perform(request, key: key, on: loop)
+        tell(command, outcome(answer, of: command), on: loop)
+        if answer.status >= 500 {
+            // The message is not on disk. Without a PUBACK the broker keeps it, and gives it again over the next connection.
+            return service.couldNotKeep(on: loop)
+        }
+        acknowledge(delivery, .success, on: loop)
+        if command.waits, answer.status == 202, let key { await waitForEnd(command, request, key, on: loop) }
+    }
+
+    // MARK: Commands that act at once
+
+    /// A command that is no message. Under a key of its sender it acts once: the key is on disk before, and a repeat gets the first result.
+    private func once(_ command: BrokerCommand, _ message: BrokerMessage, on loop: isolated EventLoop) async -> Outcome
+    {
+        guard case .given(let key) = command.key else { return await act(command, on: loop) }
+        let claim = ControlReceipts.Claim(
+            scope: "\(caller.identity) \(command.verb.rawValue)",
+            key: key,
+            meaning: Array(message.topic.utf8) + [0] + message.payload
+        )
+        let receipts = api.services.receipts
+        switch await loop.wait(for: { receipts.begin(claim, on: loop, completion: $0) }) {
+        case .success(.first):
+            let outcome = await act(command, on: loop)
+            // A command that changed nothing may be repeated.
+            await loop.wait {
+                receipts.finish(claim, outcome.mayHaveActed ? outcome.result : nil, on: loop, completion: $0)
+            }
+            return outcome
+        case .success(.repeated(let result)): return Outcome(status: 200, result: result)
+        case .success(.reused): return problem(.idempotencyKeyReused, Self.reused, command)
+        case .success(.lost): return problem(.gatewayTimeout, Self.lost, command)
+        // A stop and a refusal act also on a full disk, which knows no repeat then.
+        case .success(.notSent), .failure: return await act(command, on: loop)
+        }
+    }
+
+    private static let reused = "This id came with another command in the last 24 hours."
+    private static let lost =
+        "Ladle ended while it carried this command out the first time; whether it was done is not known."
+
+    private func act(_ command: BrokerCommand, on loop: isolated EventLoop) async -> Outcome {
         let requests: [BrokerRequest]
         switch command.action {
-        case .request(let request):
-            let key = request.takesKey ? await key(of: command, message, on: loop) : nil
-            let answer = await perform(request, key: key, on: loop)
-            tell(command, answer, on: loop)
-            if request.takesKey, answer.status >= 500 {
-                // The message is not on disk. Without a PUBACK the broker keeps it, and gives it again over the next connection.
-                return service.couldNotKeep(on: loop)
-            }
-            acknowledge(delivery, .success, on: loop)
-            if command.waits, answer.status == 202, let key { await waitForEnd(command, request, key, on: loop) }
-            return
+        case .request(let request): return outcome(await perform(request, key: nil, on: loop), of: command)
         case .abortAll:
             let active = api.runs.runs(activeOnly: true).filter { caller.mayUse(session: $0.session.text) }
             requests = active.map { .abort(run: $0.id) }
@@ -111,14 +173,9 @@ package final class BrokerCommands: BrokerCommandTaker {
         for request in requests.prefix(Self.mostOfAll) where !(await perform(request, key: nil, on: loop)).isSuccess {
             failed += 1
         }
-        acknowledge(delivery, .success, on: loop)
         let count = min(requests.count, Self.mostOfAll)
-        done[command.verb.rawValue, default: 0] += 1
-        service.answer(
-            command.address,
-            BrokerResult.counted(done: count - failed, failed: failed, verb: command.verb, command.address),
-            on: loop
-        )
+        let result = BrokerResult.counted(done: count - failed, failed: failed, verb: command.verb, command.address)
+        return Outcome(status: 200, result: result)
     }
 
     /// The request is repeated under its key, with which it waits for the message's own run.
@@ -128,10 +185,14 @@ package final class BrokerCommands: BrokerCommandTaker {
         _ key: String,
         on loop: isolated EventLoop
     ) async {
-        guard waits < Self.mostWaits else { return }
+        guard waits < Self.mostWaits else {
+            let result = BrokerResult.refused(.tooManyWaits, verb: command.verb, command.address)
+            return service.answer(command.address, result, on: loop)
+        }
         waits += 1
         defer { waits -= 1 }
-        tell(command, await perform(request, query: "?wait=\(Self.waitSeconds)", key: key, on: loop), on: loop)
+        let answer = await perform(request, query: "?wait=\(Self.waitSeconds)", key: key, on: loop)
+        tell(command, outcome(answer, of: command), on: loop)
     }
 
     private func failedEntries(on loop: isolated EventLoop) async -> [String] {
@@ -158,14 +219,23 @@ package final class BrokerCommands: BrokerCommandTaker {
         }
     }
 
-    private func tell(_ command: BrokerCommand, _ answer: LocalRequest.Answer, on loop: isolated EventLoop) {
-        if answer.isSuccess {
+    private func outcome(_ answer: LocalRequest.Answer, of command: BrokerCommand) -> Outcome {
+        let result = BrokerResult.answered(answer.body, status: answer.status, verb: command.verb, command.address)
+        return Outcome(status: answer.status, result: result)
+    }
+
+    private func problem(_ code: ProblemCode, _ detail: String, _ command: BrokerCommand) -> Outcome {
+        let problem = Problem(code, detail, field: "id", retryable: false).response(requestID: "")
+        return outcome(LocalRequest.Answer(status: Int(problem.head.status.code), body: problem.body), of: command)
+    }
+
+    private func tell(_ command: BrokerCommand, _ outcome: Outcome, on loop: isolated EventLoop) {
+        if outcome.isSuccess {
             done[command.verb.rawValue, default: 0] += 1
         } else {
             refused[command.verb.rawValue, default: 0] += 1
         }
-        let payload = BrokerResult.answered(answer.body, status: answer.status, verb: command.verb, command.address)
-        service.answer(command.address, payload, on: loop)
+        service.answer(command.address, outcome.result, on: loop)
     }
 
     private func refuse(
