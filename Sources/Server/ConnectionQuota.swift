@@ -18,6 +18,8 @@ struct ConnectionQuota {
         case user(UInt32)
         /// The owner of one IPv6 address has its whole network, so the network counts.
         case network(NetworkAddress)
+        /// Clients of loopback that left before they were looked up, whoever they were: no flood of them takes the owner's slots.
+        case gone
     }
 
     /// Slots that only the owner can take: more than one person's clients hold open at a time.
@@ -71,10 +73,11 @@ struct ConnectionQuota {
 
     func isForeign(_ info: ConnectionInfo) -> Bool { holder(of: info) != nil }
 
-    /// Nil for the owner, and on loopback if users cannot be distinguished.
+    /// Nil for the owner, and on loopback if the system names no users.
     private func holder(of info: ConnectionInfo) -> Holder? {
         if let user = info.user { return user == limits.owner ? nil : .user(user) }
-        guard case .ip(let address, port: _) = info.remote, !address.isLoopback else { return nil }
-        return .network(address.network)
+        guard case .ip(let address, port: _) = info.remote else { return nil }
+        guard address.isLoopback else { return .network(address.network) }
+        return limits.namesUsers ? .gone : nil
     }
 }

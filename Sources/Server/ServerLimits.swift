@@ -23,6 +23,8 @@ package struct ServerLimits: Sendable {
     package var connectionsPerPeer = 256
     /// The uid whose connections count as the owner's.
     package var owner: UInt32?
+    /// Whether the system names the user of each connection of loopback. A client without one has left before it was looked up.
+    package var namesUsers = false
     /// The most unsent bytes of ordinary answers to one peer; above it, a peer that pipelines without reading is cut
     /// off.
     package var answerBytes = 4 << 20

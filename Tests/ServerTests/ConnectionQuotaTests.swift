@@ -36,6 +36,16 @@ struct ConnectionQuotaTests {
         #expect(quota.take(Self.user(7)) == nil)
     }
 
+    @Test(arguments: [true, false])
+    func `clients that left before they were looked up take no slot of the owner, where users have names`(named: Bool) {
+        var limits = ServerLimits()
+        (limits.connections, limits.connectionsPerPeer, limits.owner, limits.namesUsers) = (40, 30, 1000, named)
+        var quota = ConnectionQuota(limits)
+        let taken = (0..<60).count { _ in [.owner, .foreign].contains(quota.take(Self.user(nil))) }
+        #expect(taken == (named ? 30 : 40))
+        #expect(quota.take(Self.user(1000)) == (named ? .owner : .refused))
+    }
+
     @Test func `the owner over the limit hears why, a few times`() {
         var quota = Self.quota(4)
         let slots = (0..<40).map { _ in quota.take(Self.user(1000)) }

@@ -237,6 +237,9 @@ struct ServeConfiguration: Sendable {
         limits.stallMilliseconds = settings.int(.limitsWriteStall)
         limits.connections = connections.inForce
         limits.owner = PeerLookup.ownerUID
+        #if os(Linux)
+        limits.namesUsers = true
+        #endif
         limits.connectionsPerPeer = Int(settings.int(.limitsConnectionsPerPeer))
         return limits
     }
