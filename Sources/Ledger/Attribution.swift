@@ -137,7 +137,7 @@ package struct Attribution: Sendable {
         /// The time in which the gateway can have written the turn's row, by its clock. Nil if the turn may not claim a row by its
         /// words alone.
         package var written: ClockWindow?
-        /// When the row was written in place of which a restarted gateway writes one without key.
+        /// When the row was written in place of which a restarted gateway writes one without key. `never` if that row begins another run.
         package var resumed: ClockWindow?
         /// The reported starts of the run.
         package var starts: [Timestamp] = []

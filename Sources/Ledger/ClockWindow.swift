@@ -20,6 +20,9 @@ package struct ClockWindow: Sendable, Equatable {
     /// Where the order of the rows decides, and not their time.
     package static let always = ClockWindow(from: Timestamp(milliseconds: .min))
 
+    /// No row can fit.
+    package static let never = ClockWindow(from: Timestamp(milliseconds: .max))
+
     // MARK: The gateway's clock alone
 
     /// The row of a message whose run started at this time. They have the same millisecond, and on a loaded gateway up to 100 between

@@ -227,7 +227,7 @@ package struct RunTracker: Sendable {
 
     private mutating func receive(_ event: AgentEvent, now: Timestamp, to changes: inout [RunChange]) {
         noteTaken(event.runId, to: &changes)
-        guard let id = known(event) ?? adopt(event, opens: event.opensRun, now: now) else { return }
+        guard let id = known(event) ?? named(by: event) ?? adopt(event, opens: event.opensRun, now: now) else { return }
         let isFirst = memory[id]?.hasBegun == false
         memory[id]?.take(event, resultsInRows: !profile.sendsRows, now: now)
         // On this release only a page shows in which conversation our run begins. If a later page shows another conversation,
@@ -422,6 +422,20 @@ package struct RunTracker: Sendable {
         guard let id = event.runId else { return nil }
         let found = resolved(id)
         return memory.has(found) ? found : nil
+    }
+
+    /// Ladle found the answer of a run in the transcript alone. Now this event, the end of an unknown run, names the run of the gateway
+    /// that wrote the answer.
+    private mutating func named(by event: AgentEvent) -> String? {
+        guard case .lifecycle(let lifecycle)? = event.content, lifecycle.phase == .end, let start = lifecycle.startedAt,
+            let end = lifecycle.endedAt, let id = event.runId, memory.mayShow(id), let key = event.sessionKey
+        else { return nil }
+        let work = ClockWindow(from: start, to: end)
+        let answered = memory[session: defaults.tolerant(key)]?.all.first {
+            memory[$0]?.wasAnswered(within: work) == true
+        }
+        if let answered { memory.alias(id, to: answered) }
+        return answered
     }
 
     /// Adds a run that another client or the gateway itself started. Only an event that starts or continues a run adds it: the end

@@ -175,6 +175,40 @@ struct ContinuedRunTests: EvidenceScene {
         #expect(stopFollows(changes) == [] && tracker.run("k")?.continuedAs == nil)
     }
 
+    /// 2026.6.11, seen live: gateway and Ladle were killed during our message's run, and the link was away while the gateway went on.
+    /// A slow gateway reports the end of its own run seconds after the answer is in the transcript.
+    @Test func `a run of an earlier Ladle that the gateway answered unseen is told once, as executed again`() {
+        var tracker = RunTracker()
+        tracker.followRun("k", session: main, startedAt: now, message: "story", text: "Half of", now: after(5_000))
+        tracker.relink(process: .other, startedAt: after(6_000), now: after(8_000))
+        _ = tracker.receive(history: page([user("story", at: 0, key: "k")]), session: main, now: after(8_300))
+        tracker.relink(process: .same, startedAt: after(6_000), now: after(34_000))
+        let rows = [takenUp("story", at: 31_000), answer("Whole.", at: 33_000)]
+        let changes = tracker.receive(
+            history: page(rows, status: "running", active: true),
+            session: main,
+            now: after(34_300)
+        )
+        #expect(ends(changes).map(\.text) == ["Whole."] && ends(changes).first?.executedAgain == true, "\(changes)")
+        let end =
+            #"{"phase":"end","startedAt":\#(after(28_500).milliseconds),"endedAt":\#(after(37_900).milliseconds)}"#
+        var late = tracker.receive(
+            event: "agent",
+            payload: AgentFrame.make("g", 10, "lifecycle", end, at: 37_900),
+            now: after(38_000)
+        )
+        late += tracker.receive(event: "chat", payload: ChatFrame.final("g", 10, "Whole."), now: after(38_000))
+        #expect(late.isEmpty, "\(late)")
+        #expect(tracker.run("g")?.id == "k")
+        // The session's next run is another client's.
+        _ = tracker.receive(
+            event: "agent",
+            payload: AgentFrame.start("s", now.milliseconds + 39_000),
+            now: after(39_000)
+        )
+        #expect(tracker.run("s")?.id == "s" && tracker.run("s")?.executedAgain == false)
+    }
+
     // MARK: Untrue corrections
 
     /// As 3, but the other client's answer was complete before Ladle was connected again.
