@@ -239,6 +239,8 @@ struct ServeConfiguration: Sendable {
         limits.owner = PeerLookup.ownerUID
         #if os(Linux)
         limits.namesUsers = true
+        #else
+        limits.namesUsers = false
         #endif
         limits.connectionsPerPeer = Int(settings.int(.limitsConnectionsPerPeer))
         return limits
