@@ -105,9 +105,9 @@ package enum EventText {
         return "session \(reason)\(news)"
     }
 
-    /// The beginning of a run's id, enough to tell runs apart.
+    /// The end of a run's id, enough to tell runs apart; its beginning is a clock.
     private static func run(_ event: JSONValue) -> String {
-        event["runId"]?.string.map { "run \(Printable.line(String($0.prefix(8)))) " } ?? "run "
+        event["runId"]?.string.map { "run \(Printable.line(String($0.suffix(8)))) " } ?? "run "
     }
 
     private static func word(_ value: JSONValue?) -> String { Printable.line(value?.string ?? "?") }

@@ -106,7 +106,7 @@ struct ApprovalCommandTests {
         io.replies = [Self.list(Self.approval(), Self.approval(Self.second))]
         #expect(io.run("approvals", "deny", "23f3") == .usage)
         #expect(io.requests.count == 1)
-        #expect(io.errors.contains("begins 2 ids"))
+        #expect(io.errors.contains("23f3 is part of 2 ids"))
     }
 
     @Test(arguments: [

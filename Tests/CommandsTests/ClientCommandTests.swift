@@ -312,7 +312,7 @@ struct ClientCommandTests {
         #expect(io.run("outbox", "show", "01A1fd87-2cc4…") == .ok)
         #expect(io.requests[1].hasPrefix("GET /v1/outbox/\(ids[1]) "))
         #expect(io.run("outbox", "show", "01a1fd87") == .usage)
-        #expect(io.errors.contains("01a1fd87 begins 2 ids: \(ids[0]), \(ids[1])"))
+        #expect(io.errors.contains("01a1fd87 is part of 2 ids: \(ids[0]), \(ids[1])"))
         #expect(io.run("outbox", "show", "02a1") == .usage)
         #expect(io.requests[4].hasPrefix("GET /v1/outbox/02a1 "))
     }

@@ -53,14 +53,17 @@ def width(line):
                for c in CODES.sub("", line))
 
 
-def fits(*arguments, whole=(), least=40):
-    """Fits every width, and keeps whole what other commands are given."""
+def fits(*arguments, whole=(), ids=(), states=(), least=40):
+    """Fits every width, and keeps whole what other commands are given: ids from 100 columns on, below that their ends."""
     for columns in (width for width in (40, 60, 72, 80, 120, 200) if width >= least):
         shown = terminal(*arguments, columns=columns)
         broad = [line for line in shown.splitlines() if width(line) > columns]
         tally.check(not broad, f"{columns} columns, ladle {' '.join(arguments)}: {broad}")
         for text in whole if columns >= 72 else ():
             tally.check(text in shown, f"{columns} columns, ladle {' '.join(arguments)}: {text} is cut")
+        for text in [id if columns >= 100 else id[-8:] for id in ids] + list(states if columns >= 60 else ()):
+            tally.check(text in shown, f"{columns} columns, ladle {' '.join(arguments)}: {text} is cut")
+        tally.check(columns >= 100 or not any(id in shown for id in ids), f"{columns} columns, ladle {' '.join(arguments)}: long ids")
 
 
 gateway = DemoGateway("--speed", "20")
@@ -106,7 +109,8 @@ tally.check(as_json("status", "--ready")["status"] == pipe("status", "--ready")[
 shown = terminal("history", "--limit", "50")
 tally.check("hello there" in shown, f"a history for people: {shown}")
 runs = as_json("runs")["runs"]
-fits("runs", whole=[runs[0]["id"]])
+fits("runs", ids=[runs[0]["id"]], states=["completed"])
+tally.check(as_json("runs", runs[0]["id"][-8:])["id"] == runs[0]["id"], "the end of an id")
 tally.check(as_json("runs", runs[0]["id"])["steps"] is not None, "one run")
 terminal("runs", runs[0]["id"])
 as_json("runs", "--active")
@@ -138,7 +142,8 @@ pipe("runs", "--format", "{{.id", code=64)
 # The outbox.
 waiting = as_json("send", "--not-before", LATER, "much later")
 entries = as_json("outbox")["entries"]
-fits("outbox", whole=[waiting["id"], "queued"])
+fits("outbox", ids=[waiting["id"]], states=["queued", "delivered"])
+tally.check(as_json("outbox", "show", waiting["id"][-6:])["id"] == waiting["id"], "the end of an id")
 as_json("outbox", "list", "--only", "queued")
 as_json("outbox", "list", "--session", "work", "--limit", "1")
 tally.check(as_json("outbox", "show", waiting["id"])["notBefore"], "one entry")
@@ -156,7 +161,7 @@ as_json("outbox", "cancel", "--force", as_json("send", "--not-before", LATER, "y
 as_json("outbox", "show", "no-such-entry", code=64)
 as_json("outbox", "recover", "--state", server.state)
 
-# Approvals: the whole command, the unique beginning of an id, and the exit codes.
+# Approvals: the whole command, the unique beginning or end of an id, and the exit codes.
 tally.check(as_json("approvals")["approvals"] == [], "nothing waits")
 tally.check(pipe("approvals")[0] == "Nothing waits for a decision.\n", "in words")
 long = "echo " + "x" * 300
@@ -319,7 +324,7 @@ token = as_json("token", "create", "--name", "kitchen light with a rather long n
 out, err = pipe("token", "create", "--name", "cellar", "--scopes", "read")
 tally.check(re.fullmatch(r"ldl_\w+\n", out) and "shown only now" in err, "the secret alone in the pipe")
 listed = as_json("token")["tokens"]
-fits("token", whole=[token["id"]])
+fits("token", ids=[token["id"]])
 tally.check(as_json("token", "rotate", token["id"])["token"] != token["token"], "another secret")
 as_json("token", "revoke", token["id"])
 tally.check("evoked" in pipe("token", "revoke", next(t["id"] for t in listed if t["name"] == "cellar"))[0], "in words")

@@ -2,7 +2,7 @@ import Basics
 import JSONBytes
 import ReadableText
 
-/// The lists whose rows a command line names: for completions, and for ids of which only the beginning is typed.
+/// The lists whose rows a command line names: for completions, and for ids of which only a part is typed.
 package enum ListedNames: String, CaseIterable, Sendable {
     case entries, runs, approvals, questions, automations, nodes, sinks, sessions, agents, tokens, codes, contexts
 
@@ -43,16 +43,32 @@ package enum ListedNames: String, CaseIterable, Sendable {
         return rows.compactMap { (self == .tokens ? $0["name"] : $0[list?.key ?? ""])?.string }
     }
 
-    /// The whole id if only its beginning was typed. Other words are left to the server, which also accepts names.
+    /// The fewest characters that stand for an id.
+    private static let shortestPart = 4
+
+    /// The whole id if only its end or its beginning was typed. Ids begin with a clock, so that those of one minute differ
+    /// only towards the end. Other words are left to the server, which also accepts names.
     func completed(_ word: String, _ invocation: Invocation) throws(CommandFailure) -> String {
-        let word = word.hasSuffix("…") ? String(word.dropLast()) : word
-        guard (4..<36).contains(word.count), word.allSatisfy({ $0.isHexDigit || $0 == "-" }) else { return word }
-        let ids = try rows(invocation)?.compactMap { $0[list?.key ?? ""]?.string } ?? []
-        let found = ids.filter { $0.hasPrefix(word.lowercased()) }
+        var part = word.lowercased()[...]
+        if part.hasPrefix("…") { part.removeFirst() }
+        if part.hasSuffix("…") { part.removeLast() }
+        guard (Self.shortestPart..<36).contains(part.count), part.allSatisfy({ $0.isHexDigit || $0 == "-" }) else {
+            return word
+        }
+        let rows = try rows(invocation) ?? []
+        // A token is also known by its name, which may look like a part of another one's id.
+        if self == .tokens, rows.contains(where: { $0["name"]?.string == word }) { return word }
+        let ids = rows.compactMap { $0[list?.key ?? ""]?.string }
+        guard !ids.contains(word) else { return word }
+        let found = ids.filter { id in
+            let id = id.lowercased()
+            return id.hasSuffix(part) || id.hasPrefix(part)
+        }
         guard found.count > 1 else { return found.first ?? word }
+        let names = found.prefix(3).joined(separator: ", ")
         throw CommandFailure(
             UsageError(
-                "\(word) begins \(found.count) ids: \(found.prefix(3).joined(separator: ", "))",
+                "\(part) is part of \(found.count) ids: \(names)\(found.count > 3 ? ", …" : "")",
                 hint: "type more of it",
                 command: invocation.command.path
             )

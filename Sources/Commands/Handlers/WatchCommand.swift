@@ -30,6 +30,7 @@ final class WatchCommand {
     private let template: OutputTemplate?
     private let deadline: Int64?
     private let limit: Int64?
+    private let runID: String?
     private var cursor: String?
     private var count: Int64 = 0
     private var hasConnected = false
@@ -47,6 +48,11 @@ final class WatchCommand {
         limit = try invocation.number("--limit")
         deadline = try invocation.number("--timeout").map { invocation.io.nowMilliseconds + min($0, 1 << 40) * 1000 }
         cursor = invocation.command["--since"]
+        if let part = invocation.command["--run"] {
+            runID = try ListedNames.runs.completed(part, invocation)
+        } else {
+            runID = nil
+        }
     }
 
     private func run() throws(CommandFailure) -> ExitCode {
@@ -85,7 +91,7 @@ final class WatchCommand {
     private var request: ClientRequest {
         let command = invocation.command
         return ClientRequest.get("/v1/events").accepting("application/x-ndjson")
-            .adding("types", command["--types"]).adding("session", command["--session"]).adding("run", command["--run"])
+            .adding("types", command["--types"]).adding("session", command["--session"]).adding("run", runID)
             .adding("snapshot", invocation.json || template != nil || cursor != nil ? nil : "true").adding(
                 "since",
                 cursor

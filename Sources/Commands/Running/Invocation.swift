@@ -141,7 +141,7 @@ struct Invocation {
         }
     }
 
-    /// Argument 1 as an id; a unique beginning is enough.
+    /// Argument 1 as an id; its end or its beginning is enough where it is unique.
     func id(of names: ListedNames) throws(CommandFailure) -> String {
         try names.completed(command.arguments.first ?? "", self)
     }
