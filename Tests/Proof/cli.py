@@ -217,6 +217,17 @@ tally.check(as_json("notify", "list", "--delivery", "failed")["notifications"] =
 fits("notify", whole=["note"])
 tally.check(as_json("notify", "list", "--sinks")["sinks"] == [], "no sink")
 tally.check(as_json("notify", "test", "phone", code=64)["code"] == "SINK_NOT_FOUND", "no such sink")
+added = as_json("notify", "add", "phone", "ntfy", "https://ntfy.invalid", "kitchen")
+tally.check((added["name"], added["topic"]) == ("phone", "kitchen"), f"a sink: {added}")
+tally.check(as_json("notify", "add", "phone", "webhook", "https://ladle.invalid/x", code=64)["field"] == "name", "a name is of one sink")
+tally.check(as_json("notify", "add", "home", "webhook", "http://192.168.1.2/x", code=64)["code"] == "URL_NOT_ALLOWED", "of the own network")
+out = pipe("notify", "add", "den", "webhook", "https://ladle.invalid/x?y=z")[0]
+tally.check(re.search(r"^The key of .*: whsec_\S+$", out, re.M) and out.endswith("→ ladle notify test den\n"), f"in words: {out}")
+shown = CODES.sub("", terminal("notify", "add", "desk", "ntfy", "https://ntfy.invalid", code=64))
+tally.check("TOPIC is missing" in shown and "→ ladle notify add desk ntfy https://ntfy.invalid TOPIC" in shown, f"no topic: {shown}")
+fits("notify", "list", "--sinks", whole=["phone", "den"], states=["ok"])
+for sink in as_json("notify", "list", "--sinks")["sinks"]:
+    server.json("DELETE", f"/v1/notifications/sinks/{sink['id']}", headers={"If-Match": "*"})
 tally.check("mutedUntil" in as_json("notify", "mute", "2h"), "muted")
 tally.check(as_json("notify", "mute", "off") == {}, "not muted")
 as_json("notify", "mute", "soon", code=64)

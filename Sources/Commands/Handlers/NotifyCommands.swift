@@ -24,6 +24,7 @@ extension CommandSpec {
                     OptionSpec("--limit", "N", "How many"),
                 ]
             ),
+            notifyAdd,
             client(
                 "test",
                 "Send a message to a sink at once",
@@ -48,7 +49,10 @@ extension CommandSpec {
                 [ArgumentSpec("duration", "Such as 2h; 1h by default; off ends it", optional: true)]
             ),
         ]
-        $0.examples = ["ladle notify test phone", "ladle notify send 'the washing is done'", "ladle notify mute 2h"]
+        $0.examples = [
+            "ladle notify add phone ntfy https://ntfy.sh TOPIC", "ladle notify test phone",
+            "ladle notify send 'the washing is done'", "ladle notify mute 2h",
+        ]
     }
 }
 
@@ -94,7 +98,7 @@ enum NotifyCommands {
         }
         return invocation.print(
             table,
-            orElse: "There is no sink: nothing is sent. docs/notifications.md shows how to make one."
+            orElse: "There is no sink: nothing is sent. Make one: ladle notify add phone ntfy https://ntfy.sh TOPIC"
         )
     }
 

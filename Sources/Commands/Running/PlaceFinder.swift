@@ -96,7 +96,10 @@ struct PlaceFinder {
     /// Tokens have 53 characters.
     private static let longestToken = 4096
 
-    func token(in path: String) throws(CommandFailure) -> String {
+    func token(
+        in path: String,
+        hint: String = "on the host of Ladle: ladle token create"
+    ) throws(CommandFailure) -> String {
         let bytes: [UInt8]
         if path == "-" {
             bytes = io.readInput(limit: Self.longestToken) ?? []
@@ -109,7 +112,7 @@ struct PlaceFinder {
         }
         let token = String(decoding: bytes, as: UTF8.self).filter { !$0.isWhitespace }
         guard !token.isEmpty, token.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
-            throw usage("there is no token in \(path)", hint: "on the host of Ladle: ladle token create")
+            throw usage("there is no token in \(path)", hint: hint)
         }
         return token
     }
