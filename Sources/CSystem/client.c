@@ -3,11 +3,13 @@
 #define _DARWIN_C_SOURCE
 #endif
 #include "csystem_client.h"
+#include "csystem_access.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <netdb.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -96,13 +98,16 @@ int cs_wait(int fd, int for_writing, int milliseconds) {
     return result < 0 ? -errno : result;
 }
 
+static volatile sig_atomic_t screen_shown;
+static volatile sig_atomic_t screen_changed;
+
 int cs_wait_two(int first, int second, int milliseconds) {
     struct pollfd both[] = {{.fd = first, .events = POLLIN}, {.fd = second, .events = POLLIN}};
     int result;
     do {
         result = poll(both, 2, milliseconds);
-    } while (result < 0 && errno == EINTR);
-    if (result < 0) return -errno;
+    } while (result < 0 && errno == EINTR && !screen_changed);
+    if (result < 0) return errno == EINTR ? 0 : -errno;
     return (both[0].revents ? 1 : 0) | (both[1].revents ? 2 : 0);
 }
 
@@ -118,10 +123,28 @@ void cs_keys_end(void) {
     if (cs_is_foreground()) tcsetattr(STDIN_FILENO, TCSANOW, &keys_before);
 }
 
+// Gives the screen back as it was. Called by handlers too: it only writes.
+static void screen_hide(void) {
+    if (!screen_shown) return;
+    screen_shown = 0;
+    static const char shown[] = "\033[?7h\033[?25h\033[?1049l";
+    ssize_t count = write(STDOUT_FILENO, shown, sizeof shown - 1);
+    (void)count;
+}
+
 static void keys_end_and_die(int number) {
+    screen_hide();
     cs_keys_end();
     signal(number, SIG_DFL);
     raise(number);
+}
+
+static int keys_set(void) {
+    struct termios keys = keys_before;
+    keys.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
+    keys.c_cc[VMIN] = 1;
+    keys.c_cc[VTIME] = 0;
+    return tcsetattr(STDIN_FILENO, TCSAFLUSH, &keys);
 }
 
 int cs_keys_begin(void) {
@@ -134,14 +157,76 @@ int cs_keys_begin(void) {
         sigemptyset(&then.sa_mask);
         if (sigaction(deadly[i], NULL, &now) == 0 && now.sa_handler == SIG_DFL) sigaction(deadly[i], &then, NULL);
     }
-    struct termios keys = keys_before;
-    keys.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
-    keys.c_cc[VMIN] = 1;
-    keys.c_cc[VTIME] = 0;
     keys_taken = 1;
-    if (tcsetattr(STDIN_FILENO, TCSAFLUSH, &keys) == 0) return 0;
+    if (keys_set() == 0) return 0;
     keys_taken = 0;
     return -errno;
+}
+
+// Ctrl-Z: the shell gets its screen and its lines, and the process stops here until it is continued.
+static void screen_stop(int number) {
+    int error = errno;
+    screen_hide();
+    cs_keys_end();
+    struct sigaction again, usual = {.sa_handler = SIG_DFL};
+    sigemptyset(&usual.sa_mask);
+    sigaction(number, &usual, &again);
+    raise(number);
+    sigset_t one, before;
+    sigemptyset(&one);
+    sigaddset(&one, number);
+    pthread_sigmask(SIG_UNBLOCK, &one, &before);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    sigaction(number, &again, NULL);
+    screen_changed = 1;
+    errno = error;
+}
+
+static void screen_resize(int number) {
+    (void)number;
+    screen_changed = 1;
+}
+
+// Also after a SIGSTOP, which nobody can handle: the shell has set the terminal's mode meanwhile.
+static void screen_continue(int number) {
+    (void)number;
+    screen_shown = 0;
+    screen_changed = 1;
+}
+
+int cs_screen_begin(void) {
+    int result = cs_keys_begin();
+    if (result < 0) return result;
+    static const struct {
+        int number;
+        void (*handler)(int);
+    } handled[] = {{SIGTSTP, screen_stop}, {SIGCONT, screen_continue}, {SIGWINCH, screen_resize}};
+    for (size_t i = 0; i < sizeof handled / sizeof *handled; i++) {
+        struct sigaction now, then = {.sa_handler = handled[i].handler, .sa_flags = SA_RESTART};
+        sigemptyset(&then.sa_mask);
+        if (sigaction(handled[i].number, NULL, &now) == 0 && now.sa_handler == SIG_DFL)
+            sigaction(handled[i].number, &then, NULL);
+    }
+    return 0;
+}
+
+int cs_screen_show(void) {
+    if (!cs_is_foreground()) return 0;
+    if (!screen_changed && screen_shown) return 1;
+    screen_changed = 0;
+    if (!screen_shown) {
+        if (keys_taken ? keys_set() < 0 : cs_keys_begin() < 0) return 0;
+        screen_shown = 1;
+        // Without a cursor and without line breaks of its own.
+        static const char taken[] = "\033[?1049h\033[?25l\033[?7l";
+        if (cs_write_all(STDOUT_FILENO, taken, sizeof taken - 1) < 0) return 0;
+    }
+    return 2;
+}
+
+void cs_screen_end(void) {
+    screen_hide();
+    cs_keys_end();
 }
 
 int cs_is_terminal(int fd) { return isatty(fd); }
@@ -149,6 +234,11 @@ int cs_is_terminal(int fd) { return isatty(fd); }
 int cs_columns(int fd) {
     struct winsize size;
     return ioctl(fd, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+int cs_rows(int fd) {
+    struct winsize size;
+    return ioctl(fd, TIOCGWINSZ, &size) == 0 ? size.ws_row : 0;
 }
 
 const char *cs_environment(size_t index) {

@@ -15,6 +15,8 @@ package final class BlockingStream: Sendable {
         try SystemError.check(number, "connect to \(host) port \(port)")
     }
 
+    var descriptor: Int32 { number }
+
     deinit {
         if number >= 0 { cs_close(number) }
     }

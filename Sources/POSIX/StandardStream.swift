@@ -27,5 +27,11 @@ package enum StandardStream: Int32, Sendable {
         return columns > 0 ? columns : nil
     }
 
+    /// The height of the terminal; nil if it does not report one.
+    package var rows: Int? {
+        let rows = Int(cs_rows(rawValue))
+        return rows > 0 ? rows : nil
+    }
+
     package var facts: FileFacts? { FileFacts(descriptor: rawValue) }
 }

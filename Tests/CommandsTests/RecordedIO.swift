@@ -1,4 +1,5 @@
 import JSONBytes
+import POSIX
 
 @testable import Commands
 
@@ -15,12 +16,19 @@ final class RecordedIO: CommandIO {
     var isErrorTerminal = false
     var isInputTerminal = false
     var columns = 80
+    var rows = 24
     /// 2026-03-04T12:00:00Z; sleeping moves it on.
     var nowMilliseconds: Int64 = 1_772_625_600_000
     var input: [UInt8] = []
     /// Keys typed during an answer: at the beginning of a piece, and so many milliseconds later.
     var keys: [(piece: String, after: Int64, key: Character)] = []
     private(set) var takesKeys: ((UInt8) -> Void)?
+    /// Bytes typed on the whole screen, at the beginning of a piece and so many milliseconds later.
+    var screenKeys: [(piece: String, after: Int64, bytes: String)] = []
+    private(set) var screen: ((WholeScreen.Event) -> Bool)?
+    private(set) var hasGivenScreenBack = false
+    /// Called in each wait without a server.
+    var onSleep: () -> Void = {}
     var files: [String: [UInt8]] = [:]
     var editor: ([UInt8]) -> [UInt8] = { $0 }
     var replies: [Reply] = []
@@ -55,6 +63,30 @@ final class RecordedIO: CommandIO {
     func takeKeys(_ typed: ((UInt8) -> Void)?) -> Bool {
         takesKeys = isInputTerminal ? typed : nil
         return takesKeys != nil
+    }
+
+    func takeScreen(_ take: ((WholeScreen.Event) -> Bool)?) -> Bool {
+        if screen != nil, take == nil { hasGivenScreenBack = true }
+        screen = isInputTerminal ? take : nil
+        return screen != nil
+    }
+
+    func showScreen() -> WholeScreen.State { screen == nil ? .hidden : .empty }
+
+    func waitForKeys(milliseconds: Int) {
+        sleep(milliseconds: milliseconds)
+        onSleep()
+        _ = typeOnScreen(before: "")
+    }
+
+    /// False if the command wants no more.
+    fileprivate func typeOnScreen(before rest: String) -> Bool {
+        while let screen, let next = screenKeys.first, rest.contains(next.piece) || next.piece.isEmpty {
+            screenKeys.removeFirst()
+            nowMilliseconds += next.after
+            guard screen(.typed(Array(next.bytes.utf8))) else { return false }
+        }
+        return true
     }
 
     /// Types the keys that are due before the next piece of these bytes.
@@ -125,6 +157,9 @@ final class RecordedIO: CommandIO {
         func send(_ bytes: [UInt8]) throws(ClientError) { io.requests.append(String(decoding: bytes, as: UTF8.self)) }
 
         func receive(milliseconds: Int?) throws(ClientError) -> [UInt8] {
+            guard io.typeOnScreen(before: String(decoding: rest.prefix(io.pieceSize), as: UTF8.self)) else {
+                throw .closed
+            }
             io.type(before: rest)
             let piece = rest.prefix(io.pieceSize)
             rest = rest.dropFirst(piece.count)

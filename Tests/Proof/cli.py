@@ -116,6 +116,7 @@ terminal("runs", runs[0]["id"])
 as_json("runs", "--active")
 as_json("runs", "--limit", "1", "--session", "main")
 as_json("runs", "no-such-run", code=64)
+tally.check(as_json("top", code=64)["code"] == "NO_TERMINAL" and "ladle watch --json" in pipe("top", code=64)[1], "no screen, no dashboard")
 as_json("activity")
 tally.check(terminal("activity").strip(), "a headline")
 

@@ -8,7 +8,7 @@ import re
 import shlex
 import threading
 
-from harness import Serve, Tally, later, run_ladle, until
+from harness import LADLE, Serve, Tally, later, on_terminal, run_ladle, until
 
 EVIL = "\x1b]0;owned\x07\x1b[31m\x9b1m\u202e"
 ACTIVE = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -75,7 +75,7 @@ run = server.json("GET", "/v1/runs")[1]["runs"][-1]["id"]
 job = server.json("GET", "/v1/automations")[1]["automations"][0]["id"]
 gone = server.json("POST", "/v1/sessions", {"label": "gone"})[1]["key"]
 COMMANDS = f"""send hello\nhistory\nhistory --session asks\nactivity\nglance\nruns\nruns --session asks\napprovals\napprovals --all
-approvals show {approval}\nquestions\nnotify\nnotify test phone\nnotify send hi\nnotify mute 1h\noutbox\noutbox show {waits}
+approvals show {approval}\nquestions\nnotify\nnotify add den webhook https://ladle.invalid/x\nnotify test phone\nnotify send hi\nnotify mute 1h\noutbox\noutbox show {waits}
 outbox retry {waits}\noutbox cancel {waits}\nidentity\nidentity set name=x\nprofile\nsessions\nsessions --all\nsessions new den
 sessions rename main x\nsessions model main default\nsessions compact main\nagents\nmodels\nusage\nusage sessions\nautomations
 automations run {job}\nautomations disable {job}\nautomations enable {job}\nnodes\nwake hi\nstatus\ntoken\ntoken create --name one --scopes read
@@ -94,4 +94,10 @@ for spared in (PLAIN, ()):
         # The second time some of it is done already.
         tally.check(not spared or (shown.returncode != 0) == (line in REFUSED), f"ladle {line}, exit {shown.returncode}: {shown.stderr}")
         tally.check(shown.stdout or shown.stderr or line.startswith("outbox"), f"ladle {line} says something")
+# The whole screen: nothing but codes of its own.
+Between.spared = PLAIN
+keys = [("SESSIONS", b"\r"), ("esc back", b"q"), ("choose", b"q")]
+code, written = on_terminal([LADLE, "top", "--url", f"http://127.0.0.1:{between.server_port}"], 100, answers=keys)
+left = re.sub(r"\x1b\[(?:\d+;1H\x1b\[K|2J|\?(?:1049|25|7)[hl]|\d*m)", "", written.decode())
+tally.check(code == 0 and "owned" in left and not ACTIVE.search(left), f"ladle top shows {left[:300]!r}, exit {code}")
 tally.end()

@@ -12,7 +12,8 @@ int cs_blocking_connect_host(const char *host, uint16_t port, int milliseconds);
 // Returns 1 when the descriptor is ready, 0 at the end of the time; a negative time waits without end.
 int cs_wait(int fd, int for_writing, int milliseconds);
 
-// Waits for either of two descriptors: bit 1 for the first, bit 2 for the second, 0 at the end of the time.
+// Waits for either of two descriptors: bit 1 for the first, bit 2 for the second, 0 at the end of the time, and earlier
+// while a change of the screen has not been shown. A negative descriptor is never ready.
 int cs_wait_two(int first, int second, int milliseconds);
 
 // Lets the terminal on standard input deliver single keys without showing them, and drops earlier input. Fails if this
@@ -22,9 +23,17 @@ void cs_keys_end(void);
 // Whether this process is the foreground of the terminal on standard input: only then may it read.
 int cs_is_foreground(void);
 
+// Takes keys as above for a program that draws on the whole screen. Ctrl-Z and each end by a signal restore the terminal.
+int cs_screen_begin(void);
+// Before a program draws: 0 if it may not, because another program has the terminal; 1 if the screen is as it left it, 2
+// if everything must be drawn again.
+int cs_screen_show(void);
+void cs_screen_end(void);
+
 int cs_is_terminal(int fd);
 // The width of the terminal; 0 where the terminal does not report it.
 int cs_columns(int fd);
+int cs_rows(int fd);
 // Entry `index` of the environment as NAME=VALUE, or NULL after the last one. Swift 6 cannot see `environ`.
 const char *cs_environment(size_t index);
 // The offset of local time from UTC at `seconds`.

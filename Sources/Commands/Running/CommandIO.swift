@@ -1,3 +1,4 @@
+package import POSIX
 import ReadableText
 
 /// Everything a command does outside the process. Tests replace it by a recorder.
@@ -8,6 +9,8 @@ package protocol CommandIO: AnyObject {
     var isInputTerminal: Bool { get }
     /// The columns of the terminal; 80 if it does not report them.
     var columns: Int { get }
+    /// The rows of the terminal; 24 if it does not report them.
+    var rows: Int { get }
     var nowMilliseconds: Int64 { get }
 
     func write(_ bytes: [UInt8])
@@ -20,6 +23,14 @@ package protocol CommandIO: AnyObject {
     /// can type.
     @discardableResult
     func takeKeys(_ typed: ((UInt8) -> Void)?) -> Bool
+    /// Takes the whole screen, and hands out what happens while a command waits; nil gives the screen back. When `take`
+    /// says no, the wait fails as closed. False if nobody can type.
+    @discardableResult
+    func takeScreen(_ take: ((WholeScreen.Event) -> Bool)?) -> Bool
+    /// Asked before each drawing on the whole screen.
+    func showScreen() -> WholeScreen.State
+    /// Waits without a server, and hands out what happens on the screen.
+    func waitForKeys(milliseconds: Int)
     /// Minutes and seconds east of UTC at a time, in seconds.
     func utcOffset(atSeconds: Int64) -> Int
     func sleep(milliseconds: Int)

@@ -1,11 +1,12 @@
 import Basics
 import Configuration
-import POSIX
+package import POSIX
 
 /// The real process.
 package final class ProcessIO: CommandIO {
     package let environment: [String: String]
     private var typed: ((UInt8) -> Void)?
+    fileprivate private(set) var screen: ((WholeScreen.Event) -> Bool)?
 
     package init() { environment = CurrentProcess.environment }
 
@@ -18,6 +19,8 @@ package final class ProcessIO: CommandIO {
         let stream = isOutputTerminal ? StandardStream.output : .error
         return stream.columns ?? environment["COLUMNS"].flatMap { Int($0) } ?? 80
     }
+
+    package var rows: Int { StandardStream.output.rows ?? 24 }
 
     package func write(_ bytes: [UInt8]) { StandardStream.output.write(bytes) }
     package func writeError(_ bytes: [UInt8]) { StandardStream.error.write(bytes) }
@@ -46,6 +49,24 @@ package final class ProcessIO: CommandIO {
         if isInputTerminal, Keyboard.begin() { return true }
         self.typed = nil
         return false
+    }
+
+    package func takeScreen(_ take: ((WholeScreen.Event) -> Bool)?) -> Bool {
+        screen = take
+        guard take != nil else {
+            WholeScreen.end()
+            return false
+        }
+        if isInputTerminal, isOutputTerminal, WholeScreen.begin() { return true }
+        screen = nil
+        return false
+    }
+
+    package func showScreen() -> WholeScreen.State { screen == nil ? .hidden : WholeScreen.show() }
+
+    package func waitForKeys(milliseconds: Int) {
+        guard let screen else { return sleep(milliseconds: milliseconds) }
+        _ = WholeScreen.wait(for: nil, milliseconds: milliseconds, take: screen)
     }
 
     fileprivate var takesKeys: Bool { typed != nil }
@@ -146,11 +167,19 @@ private final class SocketChannel: ByteChannel {
     func send(_ bytes: [UInt8]) throws(ClientError) { stream.send(bytes) }
 
     func receive(milliseconds: Int?) throws(ClientError) -> [UInt8] {
-        let isReady =
-            io.takesKeys
-            ? stream.waitForInput(milliseconds: milliseconds, typed: io.type)
-            : stream.waitForInput(milliseconds: milliseconds)
-        guard isReady else { throw .timeOut }
+        if let screen = io.screen {
+            switch WholeScreen.wait(for: stream, milliseconds: milliseconds, take: screen) {
+            case .input: break
+            case .timeOut: throw .timeOut
+            case .left: throw .closed
+            }
+        } else {
+            let isReady =
+                io.takesKeys
+                ? stream.waitForInput(milliseconds: milliseconds, typed: io.type)
+                : stream.waitForInput(milliseconds: milliseconds)
+            guard isReady else { throw .timeOut }
+        }
         do throws(SystemError) {
             return try stream.receive()
         } catch {

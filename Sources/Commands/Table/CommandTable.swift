@@ -16,7 +16,7 @@ package enum CommandTable {
         CommandGroup("Messages", [.send, .outbox, .history, .sessions, .wake, .identity, .profile]),
         CommandGroup(
             "What the agent does",
-            [.watch, .activity, .glance, .runs, .abort, .automations, .usage, .agents, .models, .nodes]
+            [.watch, .top, .activity, .glance, .runs, .abort, .automations, .usage, .agents, .models, .nodes]
         ),
         CommandGroup("What a person decides, and is told", [.approvals, .questions, .notify]),
         CommandGroup("Who may use it", [.pair, .token, .clients, .context]),
