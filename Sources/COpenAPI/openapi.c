@@ -1,7 +1,7 @@
 #include "copenapi.h"
 
 // `openapi/embed` makes openapi.json and the next line, the SHA-256 of the two files one after the other.
-// 692844625aaedb72714712d1684436bc28bfac437b61114b7ec0eb307f2b7244
+// a2fa043de6ae9b3f09d5c7074567d2ef1b94575a98ca4850a8903a72ed0024ba
 
 static const uint8_t yaml[] = {
 #embed "../../openapi/openapi.yaml"

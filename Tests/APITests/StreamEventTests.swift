@@ -17,7 +17,7 @@ import Testing
         let example = try #require(content?["text/plain"]?["example"]?.string)
         let data = """
             {"type":"run.ended","at":"2026-11-21T07:31:27.186Z","session":"agent:main:main",\
-            "runId":"01a1fd56-0000-7000-8000-000000000000","run":{"state":"completed","text":"Hello!"}}
+            "runId":"01a1fd56-0000-7000-8000-00005e7a41c9","run":{"state":"completed","text":"Hello!"}}
             """
         let event = StreamEvent(type: "run.ended", data: Array(data.utf8))
         #expect(String(decoding: StreamFormat.text.encode(event), as: UTF8.self) == example)
