@@ -30,7 +30,10 @@ struct FollowRouteTests {
             let (_, _, bearer) = try await api.token("read", on: loop)
             #expect(try await api.get("/v1/follow?host=cellar", bearer, on: loop).status == 403)
             #expect(try await api.get("/v1/follow?host=cellar", Field.forwarded, on: loop).status == 401)
-            for bad in ["/v1/follow", "/v1/follow?host=", "/v1/follow?host=a%0ab", "/v1/follow?host=a&last=x"] {
+            for bad in [
+                "/v1/follow", "/v1/follow?host=", "/v1/follow?host=a%0ab", "/v1/follow?host=a&last=x",
+                "/v1/follow?host=a&tokens=x", "/v1/follow?host=a&version=1%1b",
+            ] {
                 #expect(try await api.get(bad, on: loop)["code"] == "BAD_PARAMETER", "\(bad)")
             }
         }

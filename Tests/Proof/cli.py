@@ -127,6 +127,8 @@ tally.check("main" in pipe("agents")[0] and as_json("agents")["agents"], "the ag
 models = as_json("models", "--view", "all")["models"]
 tally.check([m["id"] for m in models if m["default"]] == ["demo/demo-1"], "the models, and the default one")
 fits("models", whole=["demo/demo-1"])
+tally.check(as_json("cluster", "status")["role"] == "leader", "who leads")
+tally.check(" leads since " in terminal("cluster"), "the hosts for people")
 usage = as_json("usage", "show")
 tally.check([w["name"] for w in usage["providers"][0]["windows"]] == ["5h", "Week"] and usage["today"]["tokens"] > 0, "the usage")
 tally.check("5h" in terminal("usage") and "today: " in terminal("usage", "show"), "the usage for people")

@@ -30,6 +30,14 @@ enum FollowOperations {
         guard let host = call.text("host"), KnownFollowers.isName(host) else {
             throw .badParameter("host", "`host` is the follower's name: up to 64 visible ASCII characters.")
         }
+        let version = call.text("version") ?? ""
+        guard version.utf8.count <= 32, version.utf8.allSatisfy(isOfVersion) else {
+            throw .badParameter("version", "`version` is the follower's, such as \(api.settings.version).")
+        }
+        let known = call.text("tokens") ?? ""
+        guard known.utf8.count <= 64, known.utf8.allSatisfy({ $0 == 0x2D || ($0 &- 0x30) < 10 }) else {
+            throw .badParameter("tokens", "`tokens` is the revision in the answer before.")
+        }
         var last: EventID?
         if let text = call.text("last") {
             do throws(EventIDError) {
@@ -40,7 +48,7 @@ enum FollowOperations {
         }
         let follower = KnownFollower(
             host: host,
-            version: String((call.text("version") ?? "").prefix(32)),
+            version: version,
             address: "\(call.exchange.connection.remote)",
             ip: call.exchange.connection.remote.ip,
             last: last,
@@ -63,9 +71,16 @@ enum FollowOperations {
             link: link.bytes,
             limitedLink: limitedLink.bytes,
             revision: revision,
-            tokens: call.text("tokens") == revision ? nil : api.access.authenticator.tokens.records
+            tokens: known == revision ? nil : api.access.authenticator.tokens.records
         )
         call.respond(Response.json { $0.value(beat) }.unkept, on: loop)
+    }
+
+    private static func isOfVersion(_ byte: UInt8) -> Bool {
+        switch byte {
+        case 0x30...0x39, 0x61...0x7A, 0x2B, 0x2D, 0x2E: true
+        default: false
+        }
     }
 
     static func cluster(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
