@@ -32,6 +32,9 @@ class Terminal:
         self.pid, self.descriptor = pty.fork()
         if self.pid == 0:
             fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+            # A program keeps ignoring the signals that its parent ignores, as under nohup.
+            for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGTSTP):
+                signal.signal(number, signal.SIG_DFL)
             os.environ.update({"TERM": "xterm-256color", **(env or {})})
             os.execvp(command[0], command)
 
@@ -87,6 +90,10 @@ class Terminal:
         lines = termios.ICANON | termios.ECHO
         return termios.tcgetattr(self.descriptor)[3] & lines == lines
 
+    def keep(self, ended):
+        self.ended = ended
+        return True
+
     def end(self, seconds=10):
         """The exit code; the terminal must be as it was."""
         end = time.monotonic() + seconds
@@ -95,7 +102,9 @@ class Terminal:
                 self.read()
                 break
         else:
-            ended = os.waitpid(self.pid, 0)
+            if not (ended := os.waitpid(self.pid, os.WNOHANG))[0]:
+                until(lambda: (ended := os.waitpid(self.pid, os.WNOHANG))[0] and self.keep(ended), what="the end of the command")
+                ended = self.ended
         tally.check(self.takes_lines, "the terminal takes lines again")
         tally.check(OFF in self.written and "\x1b[?1049h" not in self.written.rsplit(OFF, 1)[1], "and shows its own screen")
         os.close(self.descriptor)
