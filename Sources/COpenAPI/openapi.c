@@ -1,7 +1,7 @@
 #include "copenapi.h"
 
 // `openapi/embed` makes openapi.json and the next line, the SHA-256 of the two files one after the other.
-// a2fa043de6ae9b3f09d5c7074567d2ef1b94575a98ca4850a8903a72ed0024ba
+// 725a1272aa71cd3b73ec5050644a55659afd5908eb5771ef7444133303d3e10a
 
 static const uint8_t yaml[] = {
 #embed "../../openapi/openapi.yaml"

@@ -8,6 +8,33 @@ package import Observability
 package import Outbound
 package import Service
 
+/// The reason why a leader is not followed now, and what to type next.
+package struct FollowFault: Equatable, Sendable {
+    package let reason: String
+    package let hint: String
+
+    init(_ reason: String, hint: String = "at the leader: ladle status") {
+        (self.reason, self.hint) = (reason, hint)
+    }
+
+    init(status: Int) {
+        switch status {
+        case 401: self.init("it does not know the token of follow.tokenFile", hint: Self.makeToken)
+        case 403: self.init("the token of follow.tokenFile needs scope admin", hint: Self.makeToken)
+        case 404:
+            self.init(
+                "it leads nobody: it is no Ladle, or follows another one itself",
+                hint: "name the Ladle that has the gateway in follow.url"
+            )
+        case 421, 400:
+            self.init("it does not answer to this name (status \(status))", hint: "add it to access.hosts there")
+        default: self.init("status \(status)")
+        }
+    }
+
+    private static let makeToken = "at the leader: ladle token create --name follower --scopes admin"
+}
+
 /// Receives what a follower learns from its leader.
 package protocol FollowReceiver: AnyObject {
     /// Nothing was heard of the leader for ten seconds.
@@ -59,9 +86,9 @@ package final class FollowService {
     package let requests: ServerRequests
     package private(set) var leader: Beat?
     /// Why the leader did not answer last; nil if it did.
-    private var beatProblem: String?
+    private var beatFault: FollowFault?
     /// Why its stream ended last; nil once one stays open.
-    private var feedProblem: String?
+    private var feedFault: FollowFault?
     package private(set) var recent: RecentEvents?
     package private(set) var texts = RunningTexts()
     package private(set) var since: Timestamp?
@@ -118,12 +145,12 @@ package final class FollowService {
     package var isLive: Bool { isFeedOpen }
 
     /// The fault of the leader, for people; nil if it answers and its stream is open.
-    package var problem: String? { beatProblem ?? feedProblem }
+    package var fault: FollowFault? { beatFault ?? feedFault }
 
     private static func passed(since start: UInt64, now: UInt64) -> Int64 { Int64((now - start) / 1_000_000) }
 
     /// Milliseconds since the leader's last answer; nil if there was none.
-    package func silentMs(now: UInt64) -> Int64? { heardAt.map { Int64((now - $0) / 1_000_000) } }
+    package func silentMs(now: UInt64) -> Int64? { heardAt.map { Self.passed(since: $0, now: now) } }
 
     /// Whether requests can be answered: the leader was there within ten seconds.
     package func isServing(now: UInt64) -> Bool {
@@ -157,39 +184,30 @@ package final class FollowService {
             switch result {
             case .success((200, let body)):
                 if let beat = Beat(parsing: body) { return self.answered(beat, on: loop) }
-                self.failed("its answer lacks what a follower needs: both must be of about the same version", on: loop)
-            case .success((let status, _)): self.failed(Self.reason(status), on: loop)
-            case .failure(let failure): self.failed(failure.reason, on: loop)
+                let reason = "its answer lacks what a follower needs"
+                self.failed(FollowFault(reason, hint: "let both be of one version"), on: loop)
+            case .success((let status, _)): self.failed(FollowFault(status: status), on: loop)
+            case .failure(let failure): self.failed(FollowFault(failure.reason), on: loop)
             }
-        }
-    }
-
-    private static func reason(_ status: Int) -> String {
-        switch status {
-        case 401: "it does not know the token of follow.tokenFile"
-        case 403: "the token of follow.tokenFile needs scope admin"
-        case 404: "it leads nobody: it is no Ladle, or follows another one itself"
-        case 421, 400: "it does not answer to this name: see access.hosts there (status \(status))"
-        default: "status \(status)"
         }
     }
 
     private func answered(_ beat: Beat, on loop: isolated EventLoop) {
         var beat = beat
-        if beat.tokens == nil, leader == nil { return failed("it sent no tokens", on: loop) }
-        if leader == nil || beatProblem != nil {
+        if beat.tokens == nil, leader == nil { return failed(FollowFault("it sent no tokens"), on: loop) }
+        if leader == nil || beatFault != nil {
             log.notice("follow.connected", ["leader": .string(settings.url), "host": .string(beat.host)])
             since = loop.wallClock
         }
         heardAt = loop.now
-        (beatProblem, retryMs, hasToldSilence) = (nil, 250, false)
+        (beatFault, retryMs, hasToldSilence) = (nil, 250, false)
         receiver?.leaderAnswered(beat, on: loop)
         beat.tokens = nil
         leader = beat
         let named = receiver?.namedTypes ?? []
         if let feed, feed.named != named { closeFeed(on: loop) }
         if isFeedOpen, Self.passed(since: feedBeganAt, now: loop.now) > Self.settledMs {
-            (feedProblem, feedLostAt, feedRetryMs) = (nil, nil, 250)
+            (feedFault, feedLostAt, feedRetryMs) = (nil, nil, 250)
         }
         release(on: loop)
         if feed == nil, loop.now >= feedRetryAt { openFeed(beat, named, on: loop) }
@@ -205,12 +223,15 @@ package final class FollowService {
         if held.isEmpty { feed?.connection.resume(on: loop) }
     }
 
-    private func failed(_ reason: String, on loop: isolated EventLoop) {
-        if beatProblem != reason {
-            log.warning("follow.failed", ["leader": .string(settings.url), "error": .string(reason)])
+    private func failed(_ fault: FollowFault, on loop: isolated EventLoop) {
+        if beatFault != fault {
+            log.warning(
+                "follow.failed",
+                ["leader": .string(settings.url), "error": .string(fault.reason), "hint": .string(fault.hint)]
+            )
         }
-        if beatProblem == nil { since = loop.wallClock }
-        beatProblem = reason
+        if beatFault == nil { since = loop.wallClock }
+        beatFault = fault
         if standing(now: loop.now) == .isolated, !hasToldSilence {
             hasToldSilence = true
             // Nothing more may be told of a leader that does not say who may hear it.
@@ -257,9 +278,9 @@ package final class FollowService {
         closeFeed(on: loop)
         breaks += 1
         guard !isStopped else { return }
-        let problem = shutdownReason.map { "its stream ends: \($0)" } ?? "its stream: \(reason)"
-        if problem != feedProblem { log.info("follow.streamEnded", ["reason": .string(problem)]) }
-        feedProblem = problem
+        let fault = FollowFault(shutdownReason.map { "its stream ends: \($0)" } ?? "its stream: \(reason)")
+        if fault != feedFault { log.info("follow.streamEnded", ["reason": .string(fault.reason)]) }
+        feedFault = fault
         if lasted > Self.settledMs { feedRetryMs = 250 }
         feedRetryAt = loop.now + UInt64(feedRetryMs) * 1_000_000
         arm(milliseconds: min(max(retryMs, feedRetryMs), Self.beatMs), on: loop)

@@ -71,14 +71,13 @@ package final class BrokerConnection: BrokerLine, StreamHandler {
     private let target: BrokerTarget
     private var client: MQTTClient
     private weak var handler: (any BrokerConnectionHandler)?
-    private var addresses: [SocketAddress] = []
+    private var addresses = AddressesToTry()
     private var stream: StreamConnection?
     private var webSocket: BrokerWebSocket?
     /// The stream is open, with TLS where it is used.
     private var isStreamOpen = false
     private var connectTimer: TimerID?
     private var timer: (id: TimerID, at: Int64)?
-    private var lastFailure = Failure.network("the name is not known")
     private var isOver = false
     private var isSending = false
 
@@ -95,38 +94,27 @@ package final class BrokerConnection: BrokerLine, StreamHandler {
             self?.fail(.network("no connection within 10 s"), on: loop)
         }
         if let address = SocketAddress(host: target.host, port: target.port) {
-            addresses = [address]
-            return connectNext(on: loop)
+            addresses = AddressesToTry([address])
+            // In a later turn, so that a refusal does not come before `open` has returned.
+            loop.after(milliseconds: 0) { [weak self] in self?.connectNext(on: loop) }
+            return
         }
         let bound = LoopBound(self, on: loop)
         Resolver.resolve(host: target.host, port: target.port, for: loop) { found, loop in
             guard let connection = bound.value(on: loop), !connection.isOver else { return }
-            connection.addresses = found
+            connection.addresses = AddressesToTry(found)
             connection.connectNext(on: loop)
         }
     }
 
     private func connectNext(on loop: isolated EventLoop) {
         guard !isOver else { return }
-        guard !addresses.isEmpty else { return fail(lastFailure, on: loop) }
-        let address = addresses.removeFirst()
-        do {
-            let stream = StreamConnection(
-                try Socket.connect(to: address),
-                tls: try session(),
-                isConnected: false,
-                sendLimit: Self.sendLimit
-            )
-            self.stream = stream
-            try stream.start(self, on: loop)
-        } catch let error as SystemError {
-            stream = nil
-            lastFailure = .network(error.reason)
-            // In a later turn, because a series of refused addresses would make this call recursive.
-            loop.after(milliseconds: 0) { [weak self] in self?.connectNext(on: loop) }
+        do throws(TLSError) {
+            stream = try addresses.next(for: self, sendLimit: Self.sendLimit, on: loop, session: session)
         } catch {
-            fail(.tls("\(error)"), on: loop)
+            return fail(.tls("\(error)"), on: loop)
         }
+        if stream == nil { fail(.network(addresses.lastError), on: loop) }
     }
 
     private func session() throws(TLSError) -> TLSSession? {
@@ -244,7 +232,7 @@ package final class BrokerConnection: BrokerLine, StreamHandler {
         // The handshake had begun, so something listens there.
         case .lost(let error) where !wasOpen && hasSpoken: fail(.tls(error.reason), on: loop)
         case .lost(let error) where !wasOpen:
-            lastFailure = .network(error.reason)
+            addresses.lastError = error.reason
             connectNext(on: loop)
         case .lost, .closedHere: gone(on: loop)
         }

@@ -73,14 +73,13 @@ private final class HTTPSending: StreamHandler {
     private let request: SinkRequest
     private let policy: AddressPolicy
     private var completion: ((HTTPSending, DeliveryMachine.Outcome) -> Void)?
-    private var addresses: [SocketAddress] = []
+    private var addresses = AddressesToTry()
     private var stream: StreamConnection?
     private var parser = HTTP1ResponseParser(requestMethod: .post, limits: HTTP1Limits(body: .max))
     private var hasHead = false
     private var taken = 0
     private var timers: [TimerID] = []
     private var makeSession: () throws(TLSError) -> TLSSession? = { nil }
-    private var lastError = "the name is not known"
 
     init(
         _ request: SinkRequest,
@@ -117,35 +116,29 @@ private final class HTTPSending: StreamHandler {
         {
             return finish(.refused(refusal), on: loop)
         }
-        self.addresses = addresses
+        self.addresses = AddressesToTry(addresses)
         connectNext(on: loop)
     }
 
     private func connectNext(on loop: isolated EventLoop) {
-        guard !addresses.isEmpty else { return end(lastError, on: loop) }
-        let address = addresses.removeFirst()
-        do {
-            let stream = StreamConnection(
-                try Socket.connect(to: address),
-                tls: try makeSession(),
-                isConnected: false,
-                sendLimit: NotificationLimits.payloadBytes * 2
+        do throws(TLSError) {
+            stream = try addresses.next(
+                for: self,
+                sendLimit: NotificationLimits.payloadBytes * 2,
+                on: loop,
+                session: makeSession
             )
-            self.stream = stream
-            timers.append(
-                loop.after(milliseconds: Self.connectMs) { [weak self, weak stream] in
-                    guard let self, let stream, self.stream === stream, !stream.isOpen else { return }
-                    self.lastError = "no connection within 5 s"
-                    stream.close(on: loop)
-                }
-            )
-            try stream.start(self, on: loop)
         } catch {
-            lastError = "\(error)"
-            stream = nil
-            // In a later turn, because a series of refused addresses would make this call recursive.
-            _ = loop.after(milliseconds: 0) { self.connectNext(on: loop) }
+            return end("\(error)", on: loop)
         }
+        guard let stream else { return end(addresses.lastError, on: loop) }
+        timers.append(
+            loop.after(milliseconds: Self.connectMs) { [weak self, weak stream] in
+                guard let self, let stream, self.stream === stream, !stream.isOpen else { return }
+                self.addresses.lastError = "no connection within 5 s"
+                stream.close(on: loop)
+            }
+        )
     }
 
     // MARK: The connection
@@ -203,12 +196,12 @@ private final class HTTPSending: StreamHandler {
         if hasHead { return answered(on: loop) }
         switch reason {
         case .closedHere: break
-        case .lost(let error): lastError = error.reason
+        case .lost(let error): addresses.lastError = error.reason
         case .tls(let error):
             // The name's other addresses have the same certificate.
             return end("TLS: \(error.reasons.first ?? error.operation)", on: loop)
         }
-        if wasOpen { return end(lastError, on: loop) }
+        if wasOpen { return end(addresses.lastError, on: loop) }
         connectNext(on: loop)
     }
 

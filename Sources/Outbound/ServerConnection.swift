@@ -21,7 +21,7 @@ package final class ServerConnection: StreamHandler {
     }
 
     private let target: ServerTarget
-    private var addresses: [SocketAddress] = []
+    private var addresses = AddressesToTry()
     private var stream: StreamConnection?
     private var makeSession: () throws(TLSError) -> TLSSession? = { nil }
     private var isOpen = false
@@ -31,7 +31,6 @@ package final class ServerConnection: StreamHandler {
     private var silenceTimer: TimerID?
     private var sentAt: UInt64 = 0
     private var heardAt: UInt64 = 0
-    private var lastError = "the name is not known"
     private let freed: (ServerConnection) -> Void
     /// The answers that have ended.
     private(set) var answers = 0
@@ -76,7 +75,7 @@ package final class ServerConnection: StreamHandler {
             self?.fail(.unreachable("no connection within 5 s"), on: loop)
         }
         if let address = SocketAddress(host: target.host, port: target.port) {
-            addresses = [address]
+            addresses = AddressesToTry([address])
             // In a later turn, so that a refusal does not come before `send` has returned.
             _ = loop.after(milliseconds: 0) { self.connectNext(on: loop) }
             return
@@ -84,29 +83,19 @@ package final class ServerConnection: StreamHandler {
         let bound = LoopBound(self, on: loop)
         Resolver.resolve(host: target.host, port: target.port, for: loop) { found, loop in
             guard let connection = bound.value(on: loop) else { return }
-            connection.addresses = found
+            connection.addresses = AddressesToTry(found)
             connection.connectNext(on: loop)
         }
     }
 
     private func connectNext(on loop: isolated EventLoop) {
         guard !isOver else { return }
-        guard !addresses.isEmpty else { return fail(.unreachable(lastError), on: loop) }
-        let address = addresses.removeFirst()
-        do {
-            let stream = StreamConnection(
-                try Socket.connect(to: address),
-                tls: try makeSession(),
-                isConnected: false,
-                sendLimit: Self.sendLimit
-            )
-            self.stream = stream
-            try stream.start(self, on: loop)
+        do throws(TLSError) {
+            stream = try addresses.next(for: self, sendLimit: Self.sendLimit, on: loop, session: makeSession)
         } catch {
-            stream = nil
-            lastError = (error as? SystemError)?.reason ?? "\(error)"
-            _ = loop.after(milliseconds: 0) { self.connectNext(on: loop) }
+            return fail(.unreachable("\(error)"), on: loop)
         }
+        if stream == nil { fail(.unreachable(addresses.lastError), on: loop) }
     }
 
     package func connected(on loop: isolated EventLoop) {
@@ -214,9 +203,8 @@ package final class ServerConnection: StreamHandler {
             fail(.unreachable("TLS: \(error.reasons.first ?? error.operation)"), on: loop)
         case .tls(let error): fail(.lost("TLS: \(error.reasons.first ?? error.operation)"), on: loop)
         case .lost(let error) where !wasOpen && !hasSpoken:
-            lastError = error.reason
-            // A refusal may come within `start`.
-            _ = loop.after(milliseconds: 0) { self.connectNext(on: loop) }
+            addresses.lastError = error.reason
+            connectNext(on: loop)
         case .lost(let error) where !wasOpen: fail(.unreachable(error.reason), on: loop)
         case .lost(let error): fail(.lost(error.reason), on: loop)
         }

@@ -36,8 +36,6 @@ struct RunReducer: Sendable {
     private(set) var beganAfterStop = false
     /// The answer of a run that began after its stop may be in the transcript.
     private(set) var hasAnswerToRead = false
-    /// The gateway went on with the run in another one, of which Ladle saw nothing but the answer in the transcript.
-    private var isAnsweredUnseen = false
     private var usageByRow: [String: TokenUsage] = [:]
     private var finalUsage: TokenUsage?
     /// How the assistant's last row ended. It gives the run's end once the gateway calls the run over.
@@ -133,8 +131,11 @@ struct RunReducer: Sendable {
         message.words != nil && !hasBegun && (publication.isFromDisk || contact.isUncertain)
     }
 
-    /// Whether the gateway's run that was at work in this time wrote the answer of this run: a session has one run at a time.
-    func wasAnswered(within work: ClockWindow) -> Bool { isAnsweredUnseen && work.contains(times.lastSeen) }
+    /// Whether the gateway's run that was at work in this time wrote the answer of this run, which began again in it: a session has one
+    /// run at a time.
+    func wasAnswered(within work: ClockWindow) -> Bool {
+        ending.isAgain && !isActive && work.contains(times.lastSeen)
+    }
 
     /// The run began in a conversation other than this one.
     func isOf(another shown: String) -> Bool { hasBegun && conversation.map { $0 != shown } ?? false }
@@ -508,7 +509,6 @@ struct RunReducer: Sendable {
     /// The gateway began the run again, and Ladle saw no event of that: only the rows of the transcript show it.
     /// - Parameter now: when the rows were read. A published end is corrected by rows up to this time.
     mutating func continuedUnseen(now: Timestamp) {
-        isAnsweredUnseen = true
         if isClosed { overAt = now } else { beginAgain() }
         ending.beganBefore()
         // If the run was stopped, the rows behind the stop are its own too.

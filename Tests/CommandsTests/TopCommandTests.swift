@@ -6,7 +6,8 @@ import Testing
 /// `ladle top` on a terminal: the requests it makes, and the terminal it gives back.
 struct TopCommandTests {
     private static let lists: [RecordedIO.Reply] = [
-        .json(200, #"{"approvals":[]}"#), .json(501, #"{"title":"no"}"#), .json(200, #"{"sessions":[]}"#),
+        .json(200, #"{"approvals":[]}"#), .json(501, #"{"title":"no","code":"GATEWAY_UNSUPPORTED"}"#),
+        .json(200, #"{"sessions":[]}"#),
         .json(200, #"{"entries":[]}"#), .json(200, #"{"providers":[]}"#), .json(200, #"{"days":[]}"#),
     ]
 
@@ -39,6 +40,17 @@ struct TopCommandTests {
         io.onSleep = { io.screenKeys = [("", 0, "q")] }
         #expect(io.run("top") == .ok)
         #expect(io.requests.count == 2 && io.slept.isEmpty && io.hasGivenScreenBack)
+    }
+
+    @Test func `a list that cannot be read is not shown as empty, and one that there is not is no fault`() {
+        let io = Self.onTerminal()
+        var lists = Self.lists
+        lists[0] = .json(503, #"{"title":"t","code":"STORE_UNAVAILABLE"}"#)
+        lists[3] = .json(500, "no JSON")
+        io.replies = [io.stream("application/x-ndjson", [TopModelTests.hello()])] + lists
+        io.onSleep = { io.screenKeys = [("", 0, "q")] }
+        #expect(io.run("top") == .ok)
+        #expect(io.output.contains("not known: approvals, outbox"), "\(io.output)")
     }
 
     @Test func `an approval is decided by two keys, for the question that was shown`() throws {

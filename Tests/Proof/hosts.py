@@ -953,9 +953,9 @@ def silent(leader, host):
         check(posted and problem(posted[0][0]) in ((503, "NO_LEADER"), (502, "LEADER_LOST")),
               f"a POST that was sent as it fell silent has an answer after {time.monotonic() - began:.0f} s: {posted and problem(posted[0][0])}")
         status = run_ladle("cluster", "status", "--state", host.state)
-        check(status.returncode == 69 and "cut off" in status.stdout and "does not answer" in status.stderr and "next:" in status.stderr, f"ladle cluster status: {status}")
+        check(status.returncode == 69 and "cut off" in status.stdout and "is not followed" in status.stderr and "at the leader: ladle status" in status.stderr, f"ladle cluster status: {status}")
         doctor = run_ladle("doctor", "--state", host.state)
-        check(doctor.returncode != 0 and "does not answer" in doctor.stdout + doctor.stderr, f"ladle doctor: {doctor}")
+        check(doctor.returncode != 0 and "is not followed" in doctor.stdout + doctor.stderr, f"ladle doctor: {doctor}")
     finally:
         os.kill(leader.process.pid, signal.SIGCONT)
     host.following()

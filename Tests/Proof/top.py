@@ -90,21 +90,20 @@ class Terminal:
         lines = termios.ICANON | termios.ECHO
         return termios.tcgetattr(self.descriptor)[3] & lines == lines
 
-    def keep(self, ended):
-        self.ended = ended
-        return True
+    def ended(self):
+        """The status of a command that has ended."""
+        found = os.waitpid(self.pid, os.WNOHANG)
+        return found if found[0] else None
 
     def end(self, seconds=10):
         """The exit code; the terminal must be as it was."""
         end = time.monotonic() + seconds
         while self.read(0.1) and time.monotonic() < end:
-            if (ended := os.waitpid(self.pid, os.WNOHANG))[0]:
+            if ended := self.ended():
                 self.read()
                 break
         else:
-            if not (ended := os.waitpid(self.pid, os.WNOHANG))[0]:
-                until(lambda: (ended := os.waitpid(self.pid, os.WNOHANG))[0] and self.keep(ended), what="the end of the command")
-                ended = self.ended
+            ended = until(self.ended, what="the end of the command")
         tally.check(self.takes_lines, "the terminal takes lines again")
         tally.check(OFF in self.written and "\x1b[?1049h" not in self.written.rsplit(OFF, 1)[1], "and shows its own screen")
         os.close(self.descriptor)

@@ -92,11 +92,7 @@ enum TokenOperations {
 extension TokenRecord {
     /// Writes the token with its secret, which is shown only this once.
     func writeMembers(to writer: inout JSONWriter, secret: Secret) {
-        writer.member("id", id)
-        writer.member("name", name)
-        writer.array("scopes", of: scopes.names)
-        if let sessions { writer.array("sessions", of: sessions.texts) }
-        if let paths { writer.array("paths", of: paths.list) }
+        writeRights(to: &writer)
         writer.member("createdAt", createdAt)
         writer.member("expiresAt", expiresAt)
         writer.member("token", secret.reveal())

@@ -12,8 +12,6 @@ final class StreamOpening: ExchangeOwner {
     /// The size of one page of the log: small enough that other readers get their turn.
     private static let pageEvents = 500
     private static let pageBytes = 256 << 10
-    /// The delay before browsers and clients reconnect. Those of one of several hosts go to the others all at one time when it dies.
-    private var retryMilliseconds: Int { api.follower == nil ? 1000 : .random(in: 500...1500) }
 
     private let api: HTTPAPI
     private let call: Call
@@ -245,6 +243,9 @@ final class StreamOpening: ExchangeOwner {
     private func write(_ event: StreamEvent, on loop: isolated EventLoop) {
         _ = call.exchange.write(plan.format.encode(event), on: loop)
     }
+
+    /// The delay before browsers and clients reconnect. Those of one of several hosts go to the others all at one time when it dies.
+    private var retryMilliseconds: Int { api.follower == nil ? 1000 : .random(in: 500...1500) }
 
     private func hello(at position: EventID, _ outcome: String, on loop: isolated EventLoop) -> StreamEvent {
         var writer = JSONWriter()

@@ -27,7 +27,7 @@ enum FollowOperations {
         guard api.follower == nil else {
             throw Problem(.notFound, "This host leads nobody: it follows another one itself.")
         }
-        guard let host = call.text("host"), KnownFollowers.isName(host) else {
+        guard let host = call.text("host"), FollowSettings.isName(host) else {
             throw .badParameter("host", "`host` is the follower's name: up to 64 visible ASCII characters.")
         }
         let version = call.text("version") ?? ""
@@ -53,9 +53,9 @@ enum FollowOperations {
             ip: call.exchange.connection.remote.ip,
             last: last,
             streams: try call.number("streams", in: 0...1_000_000, default: 0),
-            seenAt: loop.wallClock
+            seenAt: loop.now
         )
-        api.followers.note(follower, now: loop.wallClock)
+        api.followers.note(follower)
         let revision = "\(api.startedAt.milliseconds)-\(api.access.authenticator.tokens.revision)"
         let status = api.services.gateway.status
         var (link, limitedLink) = (JSONWriter(), JSONWriter())
@@ -96,7 +96,7 @@ enum FollowOperations {
             if let follower = api.follower {
                 follower.writeState(to: &object, isWhole: isWhole, on: loop)
             } else if isWhole {
-                object.array("followers", of: api.followers.list(now: loop.wallClock, last: api.hub.last))
+                object.array("followers", of: api.followers.list(now: loop.now, last: api.hub.last))
             }
         }
         call.respond(response.adding(.cacheControl, "no-store"), on: loop)
@@ -116,7 +116,8 @@ extension Follower {
             inner.member("version", service.leader?.version)
             inner.member("startedAt", service.leader?.startedAt)
         }
-        object.member("problem", service.problem)
+        object.member("problem", service.fault?.reason)
+        object.member("hint", service.fault?.hint)
     }
 }
 
@@ -129,33 +130,30 @@ struct KnownFollower {
     let ip: String
     let last: EventID?
     let streams: Int
-    let seenAt: Timestamp
+    /// In monotonic nanoseconds.
+    let seenAt: UInt64
 }
 
 /// The followers that have asked within an hour.
 final class KnownFollowers {
     private static let most = 64
-    private static let keptMs: Int64 = 3_600_000
+    private static let keptNs: UInt64 = 3_600_000_000_000
 
     private var hosts: [String: KnownFollower] = [:]
 
-    static func isName(_ text: String) -> Bool {
-        (1...64).contains(text.utf8.count) && text.utf8.allSatisfy { (0x20...0x7E).contains($0) }
-    }
-
-    func note(_ follower: KnownFollower, now: Timestamp) {
+    func note(_ follower: KnownFollower) {
         hosts["\(follower.host) \(follower.ip)"] = follower
         guard hosts.count > Self.most else { return }
         if let oldest = hosts.values.min(by: { $0.seenAt < $1.seenAt }) { hosts["\(oldest.host) \(oldest.ip)"] = nil }
     }
 
-    func list(now: Timestamp, last: EventID) -> [FollowerReport] {
-        hosts.values.filter { now.milliseconds - $0.seenAt.milliseconds < Self.keptMs }
+    func list(now: UInt64, last: EventID) -> [FollowerReport] {
+        hosts.values.filter { now - $0.seenAt < Self.keptNs }
             .sorted { $0.host < $1.host }.map { follower in
                 FollowerReport(
                     follower: follower,
                     behind: last.distance(from: follower.last),
-                    silentMs: now.milliseconds - follower.seenAt.milliseconds
+                    silentMs: Int64((now - follower.seenAt) / 1_000_000)
                 )
             }
     }

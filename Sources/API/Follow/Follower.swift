@@ -29,7 +29,7 @@ package final class Follower: EventSource, FollowReceiver, MetricsSource {
 
     /// Refuses a request that needs the leader's word, if there is none.
     func checkLeader(on loop: isolated EventLoop) throws(Problem) {
-        guard service.isServing(now: loop.now) else { throw .noLeader(service.problem) }
+        guard service.isServing(now: loop.now) else { throw .noLeader(service.fault?.reason) }
     }
 
     func began(_ forward: Forward) { forwards[ObjectIdentifier(forward)] = forward }
@@ -66,7 +66,7 @@ package final class Follower: EventSource, FollowReceiver, MetricsSource {
         completion: @escaping (Result<ResumePosition, any Error>) -> Void
     ) {
         guard service.isServing(now: loop.now), let recent = service.recent else {
-            return completion(.failure(NoLeader(reason: service.problem)))
+            return completion(.failure(NoLeader(reason: service.fault?.reason)))
         }
         if recent.has(after: cursor) { return completion(.success(.recovered(after: cursor))) }
         // Older than what is kept here, of another log, or told by another host a moment ago.
@@ -96,15 +96,7 @@ package final class Follower: EventSource, FollowReceiver, MetricsSource {
         var query = [("poll", "0"), ("since", cursor.text), ("limit", "\(min(limit, LongPoll.mostEvents))")]
         query += filter.query
         service.ask("/v1/events", query, on: loop) { result in
-            switch result {
-            case .success((200, let body)):
-                completion(
-                    LeaderPage(parsing: body)?.reading.map(Result.success)
-                        ?? .failure(NoLeader(reason: "its page is no page"))
-                )
-            case .success((let status, _)): completion(.failure(NoLeader(reason: "status \(status)")))
-            case .failure(let failure): completion(.failure(NoLeader(reason: failure.reason)))
-            }
+            completion(LeaderPage.read(result).map(\.reading).mapError { $0 })
         }
     }
 
@@ -121,10 +113,12 @@ package final class Follower: EventSource, FollowReceiver, MetricsSource {
         on loop: isolated EventLoop,
         completion: @escaping (Result<StateNow, any Error>) -> Void
     ) {
-        let query = [("poll", "0"), ("snapshot", "1"), ("limit", "1")]
+        let query = [("poll", "0"), ("snapshot", "1")]
         service.ask("/v1/events", query, credential: question.credential, on: loop) { [service] result in
-            guard case .success((200, let body)) = result, let page = LeaderPage(parsing: body) else {
-                return completion(.failure(NoLeader(reason: service.problem)))
+            let page: LeaderPage
+            switch LeaderPage.read(result) {
+            case .success(let found): page = found
+            case .failure(let error): return completion(.failure(error))
             }
             // The summary asked for with this host's credential counts what the caller may not see.
             let isWhole = question.credential != nil || question.caller.sessions == nil
@@ -194,7 +188,16 @@ struct LeaderPage {
         }
     }
 
-    var reading: EventReader.Reading? {
+    static func read(_ answer: WholeAnswer.Result) -> Result<LeaderPage, NoLeader> {
+        switch answer {
+        case .success((200, let body)):
+            LeaderPage(parsing: body).map { .success($0) } ?? .failure(NoLeader(reason: "it answers no page of events"))
+        case .success((let status, _)): .failure(NoLeader(reason: "status \(status)"))
+        case .failure(let failure): .failure(NoLeader(reason: failure.reason))
+        }
+    }
+
+    var reading: EventReader.Reading {
         if let bounds { return .outside(bounds) }
         return .page(EventReader.Page(events: events.filter { $0.id != nil }, next: cursor, isEnd: events.isEmpty))
     }

@@ -77,7 +77,7 @@ final class Forward: AnswerReceiver, ExchangeOwner {
         guard call.exchange.isOpen else { return }
         // A leader that has not said who may ask is asked nothing else.
         guard follower.service.isServing(now: loop.now) else {
-            return answerFailed(.unreachable(follower.service.problem ?? "it has not answered yet"), on: loop)
+            return answerFailed(.unreachable(follower.service.fault?.reason ?? "it has not answered yet"), on: loop)
         }
         call.exchange.owner = self
         follower.began(self)
@@ -132,7 +132,7 @@ final class Forward: AnswerReceiver, ExchangeOwner {
     func giveUp(on loop: isolated EventLoop) {
         isRepeated = true
         connection?.cancel(on: loop)
-        answerFailed(.lost(follower.service.problem ?? "it is silent"), on: loop)
+        answerFailed(.lost(follower.service.fault?.reason ?? "it is silent"), on: loop)
     }
 
     private func end() {

@@ -6,11 +6,7 @@ package import JSONBytes
 extension TokenRecord {
     package func writeCopy(to writer: inout JSONWriter) {
         writer.object { writer in
-            writer.member("id", id)
-            writer.member("name", name)
-            writer.array("scopes", of: scopes.names)
-            if let sessions { writer.array("sessions", of: sessions.texts) }
-            if let paths { writer.array("paths", of: paths.list) }
+            writeRights(to: &writer)
             writer.member("createdAt", createdAt)
             writer.member("expiresAt", expiresAt)
             writer.member("digest", Hex.encode(digest.bytes))

@@ -75,13 +75,18 @@ package struct TokenRecord: Sendable, Equatable {
 }
 
 extension TokenRecord: JSONWritable {
+    /// The members that every form of a token begins with.
+    package func writeRights(to writer: inout JSONWriter) {
+        writer.member("id", id)
+        writer.member("name", name)
+        writer.array("scopes", of: scopes.names)
+        if let sessions { writer.array("sessions", of: sessions.texts) }
+        if let paths { writer.array("paths", of: paths.list) }
+    }
+
     package func write(to writer: inout JSONWriter) {
         writer.object { writer in
-            writer.member("id", id)
-            writer.member("name", name)
-            writer.array("scopes", of: scopes.names)
-            if let sessions { writer.array("sessions", of: sessions.texts) }
-            if let paths { writer.array("paths", of: paths.list) }
+            writeRights(to: &writer)
             writer.member("shown", shown)
             writer.member("createdAt", createdAt)
             writer.member("expiresAt", expiresAt)

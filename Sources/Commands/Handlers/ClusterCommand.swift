@@ -47,13 +47,9 @@ enum ClusterCommand {
         guard let problem = answer["problem"]?.string else {
             return state == "live" || state == "catching" ? .ok : .unavailable
         }
-        invocation.io.writeError(
-            invocation.io.errorStyle.warning("The leader does not answer: \(Printable.line(problem))\n")
-        )
-        let hint =
-            problem.contains("token")
-            ? "at the leader: ladle token create --name follower --scopes admin" : "at the leader: ladle status"
-        invocation.io.writeError("next: \(hint)\n")
+        let warning = "The leader is not followed: \(Printable.line(problem))\n"
+        invocation.io.writeError(invocation.io.errorStyle.warning(warning))
+        if let hint = answer["hint"]?.string { invocation.io.writeError("→ \(Printable.line(hint))\n") }
         return .unavailable
     }
 

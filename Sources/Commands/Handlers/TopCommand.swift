@@ -100,7 +100,11 @@ final class TopCommand {
         isOver = !hasScreen
     }
 
-    /// A list that cannot be read is empty: the newest gateways have questions, and a token need not see everything.
+    /// The reasons why there is no list: the newest gateways have questions, and a token need not see everything.
+    private static let absences = [
+        "GATEWAY_UNSUPPORTED", "GATEWAY_SCOPE_MISSING", "MISSING_SCOPE", "SESSION_NOT_ALLOWED", "PATH_NOT_ALLOWED",
+    ]
+
     private func read(_ list: TopModel.List) {
         let request =
             switch list {
@@ -112,7 +116,11 @@ final class TopCommand {
             case .usage: ClientRequest.get("/v1/usage")
             case .cost: ClientRequest.get("/v1/usage/cost")
             }
-        if let found = try? answer(request) { control.model.load(list, found) }
+        do throws(CommandFailure) {
+            control.model.load(list, try answer(request))
+        } catch {
+            if !Self.absences.contains(error.code) { control.model.fail(list) }
+        }
     }
 
     private func answer(_ request: ClientRequest) throws(CommandFailure) -> JSONValue {

@@ -16,7 +16,7 @@ struct TopModel {
     }
 
     /// A list read at the start.
-    enum List: CaseIterable {
+    enum List: String, CaseIterable {
         case approvals, questions, sessions, outbox, usage, cost
     }
 
@@ -39,9 +39,17 @@ struct TopModel {
     /// Tokens by day, the oldest first.
     private(set) var days: [Int64] = []
 
+    /// Lists that could not be read: nobody knows what is in them.
+    private(set) var unread: [List] = []
+
     // MARK: The start
 
+    mutating func fail(_ list: List) {
+        if !unread.contains(list) { unread.append(list) }
+    }
+
     mutating func load(_ list: List, _ answer: JSONValue) {
+        unread.removeAll { $0 == list }
         switch list {
         case .approvals: approvals = Array(answer["approvals"].list.prefix(Self.most).reversed())
         case .questions: questions = Array(answer["questions"].list.prefix(Self.most).reversed())

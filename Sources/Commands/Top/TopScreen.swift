@@ -74,9 +74,12 @@ struct TopScreen {
         if !model.entries.isEmpty {
             words.append("outbox \(model.entries.count)" + (failed > 0 ? " (\(failed) in trouble)" : ""))
         }
+        if !model.unread.isEmpty {
+            words.append("not known: " + model.unread.map(\.rawValue).joined(separator: ", "))
+        }
         if let hint = model.link?.line("hint"), model.isConnected { words.append("→ \(hint)") }
         let line = DisplayWidth.fitted(words.joined(separator: " · "), width)
-        return waiting + failed > 0 ? style.warning(line) : line
+        return waiting + failed + model.unread.count > 0 ? style.warning(line) : line
     }
 
     // MARK: Usage

@@ -35,16 +35,16 @@ package final class SpeechService {
     /// All recordings that are kept, in bytes.
     private static let mostKept = 4 << 20
 
-    private unowned let gateway: any GatewayCalls
-    private let messages: MessagePages
-    /// The last used one at the end.
-    private var kept: [Recording] = []
     private struct Order {
         /// The caller that asked first; nil for the owner.
         let caller: String?
         var completions: [(Result<[UInt8], GatewayFault>) -> Void] = []
     }
 
+    private unowned let gateway: any GatewayCalls
+    private let messages: MessagePages
+    /// The last used one at the end.
+    private var kept: [Recording] = []
     private var orders: [[UInt8]: Order] = [:]
 
     init(gateway: any GatewayCalls, messages: MessagePages) {

@@ -10,10 +10,8 @@ enum FollowCheck {
         let leader = cluster["leader"]
         let url = Printable.line(leader?["url"]?.string ?? "")
         if let problem = cluster["problem"]?.string.map(Printable.line) {
-            let hint =
-                problem.contains("token")
-                ? "at the leader: ladle token create --name follower --scopes admin" : "at the leader: ladle doctor"
-            return [daemon, .wrong("leader", "\(url) does not answer: \(problem)", hint)]
+            let hint = cluster["hint"]?.string.map(Printable.line)
+            return [daemon, .wrong("leader", "\(url) is not followed: \(problem)", hint)]
         }
         let version = leader?["version"]?.string ?? ""
         var findings = [daemon]

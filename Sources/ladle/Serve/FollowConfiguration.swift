@@ -69,15 +69,22 @@ enum FollowConfiguration {
             ),
             url: address.description,
             token: token,
-            host: hostName(settings),
+            host: try hostName(settings),
             version: Version.text
         )
     }
 
     /// The name of this host in the lists of leaders and followers.
-    static func hostName(_ settings: Settings) -> String {
-        let name = settings.text(.clusterName) ?? HostName.current
-        let shown = String(decoding: name.utf8.filter { (0x20...0x7E).contains($0) }.prefix(64), as: UTF8.self)
-        return shown.isEmpty ? "ladle" : shown
+    static func hostName(_ settings: Settings) throws(StartFailure) -> String {
+        if let name = settings.text(.clusterName) {
+            guard FollowSettings.isName(name) else {
+                throw StartFailure(
+                    message: "cluster.name: a name has 1 to 64 visible ASCII characters",
+                    status: .configuration
+                )
+            }
+            return name
+        }
+        return FollowSettings.isName(HostName.current) ? HostName.current : "ladle"
     }
 }

@@ -37,6 +37,8 @@ struct ServeConfiguration: Sendable {
     let broker: BrokerConfiguration?
     /// Nil for a Ladle with a gateway of its own.
     let follow: FollowSettings?
+    /// This host's name in the lists of leaders and followers.
+    let hostName: String
 
     /// - Parameter isStart: false for a check by hand, which has no sockets of a service manager.
     init(_ settings: Settings, places: SettingsPlaces, isStart: Bool = true) throws {
@@ -69,6 +71,7 @@ struct ServeConfiguration: Sendable {
         nodes = try Self.nodePolicy(settings)
         broker = try BrokerConfiguration(settings, places)
         follow = try FollowConfiguration.read(settings)
+        hostName = try FollowConfiguration.hostName(settings)
         let ports = listen.compactMap { listen in
             if case .ip(_, let port) = listen.address { port } else { nil }
         }
@@ -187,7 +190,7 @@ struct ServeConfiguration: Sendable {
 
     func api(log: Log) -> APISettings {
         var api = APISettings(version: Version.text, isDemo: isDemo)
-        api.hostName = FollowConfiguration.hostName(settings)
+        api.hostName = hostName
         api.log = log
         api.hasApprovalLinks = settings.bool(.approvalsLinks)
         api.isEncrypted = { [self] in isEncrypted($0) }
