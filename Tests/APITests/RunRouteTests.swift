@@ -95,6 +95,41 @@ struct RunRouteTests {
         }
     }
 
+    /// A text that is told before the log is caught up with would never get the pieces that came meanwhile.
+    @Test func `the pieces of a text are whole for a stream whose run ends while it catches up`() async throws {
+        try await withAPI(Self.paced) { api, loop in
+            let before = try #require(try await api.get("/v1/events?poll=0", on: loop)["cursor"])
+            _ = try await api.say("slow count", on: loop)
+            let id = try await activeRun(api, on: loop)
+            try await api.advance(1_000, on: loop)
+            #expect(try await api.get("/v1/runs/\(id)", on: loop)["text"] != "")
+            let lines = ["Accept: application/x-ndjson"]
+            let path = "/v1/events?types=run.*&snapshot=true&since=\(before)"
+            // Until the run is over the first takes its hello and one event of the snapshot, the second all of it.
+            let slow = try await api.open("GET", path, lines, room: 2, on: loop)
+            let live = try await api.open("GET", path, lines, on: loop)
+            try await api.advance(60_000, on: loop)
+            slow.readOn(on: loop)
+            try await api.advance(1_000, on: loop)
+            for (stream, isLive) in [(slow, false), (live, true)] {
+                var text: [UInt16] = []
+                var hasText = false
+                var end: String?
+                for line in stream.text.split(separator: "\n") {
+                    let event = try JSONDocument(parsing: Array(line.utf8)).root
+                    if event["type"]?.string == "run.delta" {
+                        hasText = true
+                        let offset = Int(event["offset"]?.int ?? -1)
+                        text = text.prefix(offset) + Array(try #require(event["text"]?.string).utf16)
+                    }
+                    if event["type"]?.string == "run.ended" { end = event["run"]?["text"]?.string }
+                }
+                #expect(hasText == isLive && end?.isEmpty == false, "\(stream.text)")
+                if hasText { #expect(String(decoding: text, as: UTF16.self) == end) }
+            }
+        }
+    }
+
     @Test func `activity shows what is going on, and an abort ends it`() async throws {
         try await withAPI(Self.paced) { api, loop in
             #expect(try await api.get("/v1/activity", ["Accept: text/plain"], on: loop).body == "idle\n")

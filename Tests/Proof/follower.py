@@ -66,31 +66,27 @@ class Texts:
 
     def __init__(self):
         self.texts = {}  # run: the text so far, in UTF-16 units
-        # Runs whose text is to come anew after a resume, and those of which only such a text has come.
-        self.torn, self.anew = set(), set()
+        self.torn = set()  # runs whose text is to come anew after a resume
         self.problems = []
         self.assembled = self.interrupted = 0
 
     def resume(self):
         """Deltas that came while away are lost; the whole text comes once behind the replay."""
-        self.torn, self.anew = set(self.texts), set()
+        self.torn = set(self.texts)
 
     def delta(self, event):
         run, offset, before = event["runId"], event["offset"] * 2, self.texts.get(event["runId"], b"")
         if event.get("replace"):
             self.torn.discard(run)
-            self.anew.add(run)
         elif run in self.torn or offset != len(before):
             self.problems.append(f"a piece of {run} at {offset // 2}, have {len(before) // 2}; torn {run in self.torn}")
-        else:
-            self.anew.discard(run)
         self.texts[run] = before[:offset] + event["text"].encode("utf-16-le")
 
     def of(self, run):
         return self.texts.get(run, b"").decode("utf-16-le")
 
-    def end(self, run, replayed=False):
-        """Holds the text against the run at its end. Of one that is `replayed` behind a snapshot the text was newer than the log."""
+    def end(self, run):
+        """Holds the text against the run at its end."""
         if run["id"] not in self.texts:
             return
         mine, was_torn = self.of(run["id"]), run["id"] in self.torn
@@ -98,7 +94,7 @@ class Texts:
         self.torn.discard(run["id"])
         if was_torn:
             self.interrupted += 1
-        elif not (replayed and run["id"] in self.anew):
+        else:
             self.assembled += 1
             if mine != run["text"] and run["state"] == "completed":
                 self.problems.append(f"the pieces of {run['id']} give {mine!r}, the run says {run['text']!r}")

@@ -138,8 +138,7 @@ class Slow(threading.Thread):
             self.cursor, self.is_live = event["id"], age(event) < 500
             self.ids.append(event["id"])
             if kind == "run.ended":
-                # A snapshot shows the text of a run whose end may be among what is then caught up on, with all of the text.
-                self.texts.end(event["run"], replayed=self.form == "snapshot")
+                self.texts.end(event["run"])
 
 
 class Body:

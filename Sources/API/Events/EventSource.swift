@@ -27,7 +27,7 @@ protocol EventSource: AnyObject {
     func reach(_ position: EventID, on loop: isolated EventLoop, completion: @escaping (Bool) -> Void)
     /// The caller and its credential, for `state`. Asked for while its head is still there.
     func question(of call: Call) -> StateQuestion
-    /// The present state as the caller may see it, for one stream.
+    /// The present state as the caller may see it, for one stream, without the texts.
     func state(
         _ question: StateQuestion,
         on loop: isolated EventLoop,

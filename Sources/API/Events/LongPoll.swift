@@ -36,7 +36,8 @@ final class LongPoll: OpenRequest, ExchangeOwner {
             switch result {
             case .failure(let error): call.fail(.unread(error), on: loop)
             case .success(let state):
-                ahead = state.events.filter { $0.isMeant(for: call.caller, by: request.filter) }
+                let events = state.events + api.source.activeTexts(at: loop.wallClock)
+                ahead = events.filter { $0.isMeant(for: call.caller, by: request.filter) }
                 guard request.cursor == nil else { return read(mayWait: false, on: loop) }
                 // The state alone is an answer.
                 answer(events: [], cursor: state.position ?? api.hub.last, reset: nil, on: loop)

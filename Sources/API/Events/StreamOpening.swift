@@ -25,8 +25,6 @@ final class StreamOpening: ExchangeOwner {
     private var ahead: [StreamEvent] = []
     /// Nil unless the client wants the present state first.
     private let state: StateQuestion?
-    /// The reader was slow between the snapshot and going live, and parts of the text arrived meanwhile.
-    private var wasDelayed = false
 
     init(_ api: HTTPAPI, _ call: Call, _ request: EventStreamOperation.StreamRequest) {
         self.api = api
@@ -104,8 +102,6 @@ final class StreamOpening: ExchangeOwner {
         call.exchange.notes = subscriber
         if let seconds = request.timeoutSeconds { api.hub.finish(subscriber, afterSeconds: seconds, on: loop) }
         guard let state else { return goOn(subscriber, on: loop) }
-        // Only what was asked of a leader comes in a later turn.
-        var isLater = false
         api.source.state(state, on: loop) { [self] result in
             guard let subscriber = self.subscriber, subscriber.standing == .replaying else { return }
             guard case .success(let state) = result else {
@@ -114,10 +110,8 @@ final class StreamOpening: ExchangeOwner {
             }
             ahead = state.events.filter(plan.admits).reversed()
             if isFresh, let now = state.position, now.epoch == position.epoch { position = now }
-            wasDelayed = wasDelayed || isLater
             goOn(subscriber, on: loop)
         }
-        isLater = true
     }
 
     // MARK: Catching up
@@ -135,10 +129,7 @@ final class StreamOpening: ExchangeOwner {
     }
 
     /// The reader is slower than the log: continue once it has taken the waiting bytes.
-    private func wait(on loop: isolated EventLoop) {
-        wasDelayed = true
-        call.exchange.owner = self
-    }
+    private func wait(on loop: isolated EventLoop) { call.exchange.owner = self }
 
     private func replay(_ subscriber: Subscriber, on loop: isolated EventLoop) {
         guard subscriber.standing == .replaying else { return }
@@ -213,8 +204,10 @@ final class StreamOpening: ExchangeOwner {
         goLive(subscriber, on: loop)
     }
 
+    /// The texts come here and nowhere before: the pieces of a text, and its end, may come while the stream catches up.
     private func goLive(_ subscriber: Subscriber, on loop: isolated EventLoop) {
-        let texts = isFresh && !wasDelayed ? [] : api.source.activeTexts(at: loop.wallClock).filter(plan.admits)
+        let wantsTexts = state != nil || !isFresh
+        let texts = wantsTexts ? api.source.activeTexts(at: loop.wallClock).filter(plan.admits) : []
         api.hub.goLive(subscriber, behind: texts, on: loop)
     }
 

@@ -14,8 +14,8 @@ struct StreamSnapshot {
         self.at = at
     }
 
-    /// `summary`, then the active runs with their steps and texts. The summary counts only runs that the caller may
-    /// see.
+    /// `summary`, then the active runs with their steps. Their texts come last of what a stream begins with: `activeTexts`.
+    /// The summary counts only runs that the caller may see.
     func events(for caller: Caller) -> [StreamEvent] {
         let view = services.activity(for: caller)
         var events = [
@@ -41,12 +41,11 @@ struct StreamSnapshot {
                     }
                 )
             }
-            events += textSoFar(of: run)
         }
         return events
     }
 
-    /// The text so far of each run that has not ended for the subscribers. Sent once, after a resume.
+    /// The text so far of each run that has not ended for the subscribers.
     var activeTexts: [StreamEvent] {
         (services.runs.active + services.runs.ending).flatMap(textSoFar)
     }

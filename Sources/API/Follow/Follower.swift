@@ -114,7 +114,7 @@ package final class Follower: EventSource, FollowReceiver, MetricsSource {
         completion: @escaping (Result<StateNow, any Error>) -> Void
     ) {
         let query = [("poll", "0"), ("snapshot", "1")]
-        service.ask("/v1/events", query, credential: question.credential, on: loop) { [service] result in
+        service.ask("/v1/events", query, credential: question.credential, on: loop) { result in
             let page: LeaderPage
             switch LeaderPage.read(result) {
             case .success(let found): page = found
@@ -125,8 +125,8 @@ package final class Follower: EventSource, FollowReceiver, MetricsSource {
             let state = page.events.filter {
                 $0.id == nil && $0.type != "run.delta" && (isWhole || $0.type != "summary")
             }
-            // The leader's texts may be ahead of its stream here, and a piece that is in them would come once more.
-            let events = (state + service.texts.events(at: loop.wallClock)).filter { $0.isMeant(for: question.caller) }
+            // Without the leader's texts: they may be ahead of its stream here, and a piece that is in them would come once more.
+            let events = state.filter { $0.isMeant(for: question.caller) }
             completion(.success(StateNow(events: events, position: page.cursor)))
         }
     }

@@ -124,6 +124,7 @@ final class APIBench {
     /// - Parameters:
     ///   - fields: as they stand in a head, such as `Accept: text/plain`.
     ///   - host: nil for the address of the listener, `.some(nil)` for none.
+    ///   - room: how many pieces of a stream the client takes before it reads no more.
     func open(
         _ method: String,
         _ path: String,
@@ -132,6 +133,7 @@ final class APIBench {
         isWhole: Bool = true,
         host: String?? = .none,
         from place: Place = .tcp,
+        room: Int = .max,
         on loop: isolated EventLoop
     ) async throws -> MemoryRequest {
         var head = try RequestHead(method: HTTPMethod(Array(method.utf8)), target: path)
@@ -158,6 +160,7 @@ final class APIBench {
                 user: place.user
             ),
             number: requests,
+            room: room,
             to: api,
             on: loop
         )

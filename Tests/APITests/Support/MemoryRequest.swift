@@ -14,18 +14,23 @@ final class MemoryRequest: ExchangeSink {
     private var exchange: Exchange?
     private var body: [UInt8] = []
     private let responder: any Responder
+    private var room: Int
 
-    /// - Parameter isWhole: false while the end of the body is still on its way.
+    /// - Parameters:
+    ///   - isWhole: false while the end of the body is still on its way.
+    ///   - room: how many pieces of a stream the client takes before it reads no more.
     init(
         _ head: RequestHead,
         _ body: [UInt8],
         isWhole: Bool,
         connection: ConnectionInfo,
         number: UInt64,
+        room: Int = .max,
         to responder: any Responder,
         on loop: isolated EventLoop
     ) {
         self.responder = responder
+        self.room = room
         self.body = body
         let exchange = Exchange(head: head, connection: connection, number: number, sink: self, on: loop)
         self.exchange = exchange
@@ -59,8 +64,16 @@ final class MemoryRequest: ExchangeSink {
     func begin(_ head: ResponseHead, for exchange: Exchange, on loop: isolated EventLoop) { keep(head) }
 
     func write(_ more: Span<UInt8>, for exchange: Exchange, on loop: isolated EventLoop) -> WriteOutcome {
+        guard room > 0 else { return .full }
+        room -= 1
         for place in more.indices { bytes.append(more[place]) }
         return .written
+    }
+
+    /// The client reads again.
+    func readOn(on loop: isolated EventLoop) {
+        room = .max
+        exchange?.outputDrained(on: loop)
     }
 
     func end(_ exchange: Exchange, on loop: isolated EventLoop) { finish(on: loop) }
