@@ -1,7 +1,7 @@
 #include "copenapi.h"
 
 // `openapi/embed` makes openapi.json and the next line, the SHA-256 of the two files one after the other.
-// 725a1272aa71cd3b73ec5050644a55659afd5908eb5771ef7444133303d3e10a
+// c2b87af06bda6c47ff4909d0edc26b0716767b8974a8edf15cce51c4ca50c055
 
 static const uint8_t yaml[] = {
 #embed "../../openapi/openapi.yaml"

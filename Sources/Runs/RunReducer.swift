@@ -117,6 +117,9 @@ struct RunReducer: Sendable {
         time.adding(milliseconds: message.clockSkewMs ?? aheadMs)
     }
 
+    /// Some of the run's work was seen: an event of its own, text, a step or an answer.
+    var wasSeenAtWork: Bool { message.wasSeenAtWork || text.wasReported || steps.haveWork || lastStop != nil }
+
     /// None of the run's work was seen, so a run with an id of the gateway's own may do it.
     var mayBeAnotherRun: Bool { !isClosed && !message.wasSeenAtWork && steps.isEmpty }
 
@@ -177,7 +180,9 @@ struct RunReducer: Sendable {
     /// and to read its row with the next message.
     private var mayReturn: Bool {
         if ending.wasGivenUp { return traits.resumesRuns }
-        if ending.end == .failed { return message.wasRefused && traits.readsRefusedRows }
+        if ending.end == .failed || ending.end == .unknown {
+            return message.words != nil && traits.readsRefusedRows && (message.wasRefused || !wasSeenAtWork)
+        }
         guard ending.end == .aborted, message.words != nil else { return false }
         return traits.mayBringBackStopped(wasAtWork: !text.published.isEmpty || !steps.isEmpty)
     }
@@ -430,6 +435,9 @@ struct RunReducer: Sendable {
     }
 
     mutating func shownOver(at now: Timestamp) { contact.shownOver(at: now) }
+
+    /// The gateway is through with the message. Only the transcript shows whether it ran.
+    mutating func overUnseen() { contact.isUncertain = true }
 
     /// The gateway said that the last try failed.
     mutating func failed(_ error: String?, now: Timestamp) {

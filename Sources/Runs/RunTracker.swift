@@ -255,7 +255,7 @@ package struct RunTracker: Sendable {
                 if memory[session: reducer.session]?.putAside(id) == true { changes.append(.putAside(id)) }
                 return
             }
-            if !reducer.hasBegun, state == .final, event.message == nil {
+            if !reducer.wasSeenAtWork, state == .final, event.message == nil {
                 return deferred(id, now: now, to: &changes)
             }
             if !reducer.hasBegun || reducer.message.mayBeRefused, state == .error, event.isSessionConflict {
@@ -314,12 +314,17 @@ package struct RunTracker: Sendable {
     }
 
     /// The gateway sends an empty final event for a message that it defers, because a run is at work or has just ended. It answers
-    /// the message later in a run with another id.
+    /// the message later in a run with another id. It also sends one where it does not run a message of which it knows the key.
     private mutating func deferred(_ id: String, now: Timestamp, to changes: inout [RunChange]) {
         guard let reducer = memory[id] else { return }
         if reducer.message.words?.text.hasPrefix("/") == true {
             memory[id]?.finishCommand(at: now)
             return memory.publish(id, to: &changes)
+        }
+        // Only a page or the session's state called it begun, and the gateway says so of messages that it then does not run.
+        guard !reducer.hasBegun else {
+            memory[id]?.overUnseen()
+            return wantRows(id)
         }
         guard memory[session: reducer.session]?.defer(id) == true else { return }
         changes.append(.deferred(id, session: reducer.session))

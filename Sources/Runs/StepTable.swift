@@ -33,6 +33,8 @@ struct StepTable: Sendable {
     // MARK: Reading
 
     var isEmpty: Bool { records.isEmpty }
+    /// The agent did something. An error alone may be the gateway's.
+    var haveWork: Bool { records.contains { $0.kind != .error } }
     var count: Int { records.count }
     /// A call is over, and only the transcript has its result.
     var awaitsRows: Bool { records.contains { $0.awaitsRow && $0.outcome == nil } }

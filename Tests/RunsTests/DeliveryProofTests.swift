@@ -163,6 +163,51 @@ struct DeliveryProofTests: EvidenceScene {
         #expect(changes.contains(.proven("k", .row)) != text.isEmpty)
     }
 
+    /// 2026.6.11, seen live: the gateway restarts within its process, Ladle is killed and sends the message again. The gateway calls it
+    /// under way, ends it without a word and does not run it; the next prompt has its row.
+    @Test func `an empty end of a run of which no work was seen is no answer`() {
+        for end in ["failed", "done"] {
+            var tracker = RunTracker()
+            tracker.followUnseen("k", session: main, text: "story", sentAt: now, delivery: .open)
+            tracker.linkOpened(process: .either, now: after(1_000))
+            let named = json(#"{"messages":[],"inFlightRun":{"runId":"k","text":""}}"#)
+            _ = tracker.receive(history: named, session: main, now: after(1_100))
+            let empty = ChatFrame.make("k", 1, "final")
+            let first = tracker.receive(event: "chat", payload: empty, now: after(1_200))
+            let wantsPage = tracker.takePageRequest()
+            #expect(ends(first).isEmpty && wantsPage)
+            let idle = page([user("story", at: 0, key: "k")], status: end)
+            let second = tracker.receive(history: idle, session: main, now: after(1_300))
+            #expect(ends(second).isEmpty)
+            #expect(tracker.questions(main, now: after(1_300)) == [.state(of: "k")])
+            let stale = AgentWait.Output.failed("stale gateway lifecycle")
+            #expect(tracker.receive(stale, run: "k", now: after(1_400)) == [.proven("k", .row)])
+            // The session's last end is no completed answer where the message's row stands alone.
+            var last: [Run] = []
+            for second in [2, 6] {
+                last += ends(tracker.receive(history: idle, session: main, now: after(Int64(second) * 1_000)))
+            }
+            #expect(last.map(\.state) == [.failed] && last.first?.mayReturn == true, "\(end)")
+        }
+    }
+
+    /// 2026.6.11, seen live: the same restart, and nothing says how the run ended.
+    @Test func `a run whose end is unknown may return where the gateway reads its row with the next message`() {
+        for (profile, mayReturn) in [(GatewayProfile(.june), true), (march, false)] {
+            var tracker = RunTracker()
+            tracker.profile = profile
+            tracker.followRun("k", session: main, startedAt: now, message: "story", delivery: .over, now: now)
+            tracker.linkOpened(process: .either, now: after(1_000))
+            let idle = page([user("story", at: 0, key: "k")], status: "idle")
+            var ended: [Run] = []
+            for second in [1, 5, 9] {
+                ended += ends(tracker.receive(history: idle, session: main, now: after(Int64(second) * 1_000)))
+            }
+            #expect(ended.map(\.error) == [Ending.unknownEnd], "\(profile.name)")
+            #expect(ended.first?.mayReturn == mayReturn, "\(profile.name)")
+        }
+    }
+
     /// 2026.6.11, recording reset-by-other: the link was away when the gateway refused the message.
     @Test func `a refusal that was missed is not taken for the end of a run`() {
         var tracker = RunTracker()
