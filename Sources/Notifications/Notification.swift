@@ -21,6 +21,11 @@ package struct Notification: Sendable, Equatable {
     package struct Approval: Sendable, Equatable {
         package var title: String
         package var decisions: [String]
+
+        package init(title: String, decisions: [String]) {
+            self.title = title
+            self.decisions = decisions
+        }
     }
 
     package var id: String

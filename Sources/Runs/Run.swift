@@ -77,6 +77,11 @@ package struct Run: Sendable, Equatable {
         self.usage = usage
     }
 
+    /// The tokens that the run used, nil if they are not known.
+    package var tokens: (input: Int64, output: Int64, cacheRead: Int64, cacheWrite: Int64)? {
+        usage.map { ($0.input, $0.output, $0.cacheRead, $0.cacheWrite) }
+    }
+
     package var code: Code? { end == .interrupted ? .interrupted : nil }
 
     /// The run's present activity, for headlines: the newest open step, else `Writing a reply...` or `Thinking...`.

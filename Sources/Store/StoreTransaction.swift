@@ -137,8 +137,11 @@ package struct StoreTransaction {
                 at: shown.updatedAt,
                 session: shown.session,
                 run: shown.runID,
+                matter: shown,
                 body: writer.bytes
             )
         )
     }
 }
+
+extension OutboxEntry: EventMatter {}

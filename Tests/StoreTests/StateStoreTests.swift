@@ -28,7 +28,7 @@ struct `The store` {
             }
         }
         #expect(try await store.entries() == [])
-        #expect(fixture.published.values == [])
+        #expect(fixture.published.values.isEmpty)
         guard case .accepted(let accepted) = try await store.enqueue(entry, claim: claim) else {
             Issue.record("not accepted")
             return

@@ -108,12 +108,11 @@ final class EntryFollower {
     }
 
     private func isOwn(_ event: StreamEvent) -> Bool {
-        guard let told = try? JSONDocument(parsing: event.data).root["entry"] else { return false }
-        guard told["id"]?.equals(entry.id) ?? false else { return false }
+        guard let told = event.matter as? OutboxEntry, told.id.isSameText(as: entry.id) else { return false }
         // The gateway may answer a busy send with a run of its own id.
-        if let run = told["runId"]?.string { entry.runID = run }
-        entry.joinedRun = told["joinedRun"]?.string
-        if let state = told["state"]?.string.flatMap(OutboxState.init(rawValue:)) { entry.state = state }
+        if let run = told.runID { entry.runID = run }
+        entry.joinedRun = told.joinedRun
+        entry.state = told.state
         return true
     }
 
@@ -148,7 +147,7 @@ final class EntryFollower {
     private func tellState(on loop: isolated EventLoop) {
         let entry = entry
         tell(
-            StreamEvent(transient: "outbox", at: loop.wallClock, session: entry.session, run: entry.runID) {
+            StreamEvent(transient: "outbox", of: entry, at: loop.wallClock, session: entry.session, run: entry.runID) {
                 $0.member("entry", entry)
             },
             on: loop
@@ -164,7 +163,7 @@ final class EntryFollower {
     private func tellRun(_ run: Run, on loop: isolated EventLoop) {
         let type = run.state.isActive ? "run.started" : "run.ended"
         tell(
-            StreamEvent(transient: type, at: loop.wallClock, session: entry.session, run: run.id) { object in
+            StreamEvent(transient: type, of: run, at: loop.wallClock, session: entry.session, run: run.id) { object in
                 object.key("run")
                 run.write(to: &object, includingSteps: false)
             },

@@ -1,7 +1,6 @@
 import Access
 import Basics
 import EventLoops
-import JSONBytes
 import OpenAI
 import Outbox
 import Runs
@@ -104,32 +103,26 @@ final class DoorAnswer: EntryListener {
         follower?.stop()
         hasBegun = true
         for step in run.steps { tell(step) }
-        var writer = JSONWriter(capacity: run.text.utf8.count + 512)
-        run.write(to: &writer, includingSteps: false)
-        guard let told = try? JSONDocument(parsing: writer.bytes, limits: .gateway).root else { return }
-        take(ended: told, at: run.endedAt, on: loop)
+        take(ended: run, at: run.endedAt, on: loop)
     }
 
-    /// - Parameter run: a run that is over, as events and answers show it.
-    private func take(ended run: JSONValue, at time: Timestamp?, on loop: isolated EventLoop) {
-        if let text = run["text"]?.string { course.take(whole: text) }
-        isTruncated = run["truncated"]?.bool ?? false
-        let usage = run["usage"].map { usage in
+    private func take(ended run: Run, at time: Timestamp?, on loop: isolated EventLoop) {
+        course.take(whole: run.text)
+        isTruncated = run.isTruncated
+        let usage = run.tokens.map { usage in
             AnswerUsage(
-                input: usage["input"]?.int ?? 0,
-                output: usage["output"]?.int ?? 0,
-                cacheRead: usage["cacheRead"]?.int ?? 0,
-                cacheWrite: usage["cacheWrite"]?.int ?? 0
+                input: usage.input,
+                output: usage.output,
+                cacheRead: usage.cacheRead,
+                cacheWrite: usage.cacheWrite
             )
         }
         let end: AnswerCourse.End =
-            switch run["state"]?.string.flatMap(Run.State.init(rawValue:)) {
+            switch run.state {
             case .completed: .completed(usage)
             case .aborted: .cancelled(.invalid(nil, "The run was stopped before it ended.", code: "run_aborted"))
-            default:
-                .failed(
-                    .final("run_failed", run["error"]?.string ?? "The run failed; the gateway gave no reason.")
-                )
+            case .queued, .running, .failed:
+                .failed(.final("run_failed", run.error ?? "The run failed; the gateway gave no reason."))
             }
         finish(end, at: time, on: loop)
     }
@@ -168,8 +161,7 @@ final class DoorAnswer: EntryListener {
         case "run.step": catchUp(on: loop)
         case "run.ended":
             catchUp(on: loop)
-            guard let told = try? JSONDocument(parsing: event.data, limits: .gateway).root["run"] else { return }
-            take(ended: told, at: loop.wallClock, on: loop)
+            if let run = event.matter as? Run { take(ended: run, at: loop.wallClock, on: loop) }
         default: break
         }
     }
@@ -205,9 +197,8 @@ final class DoorAnswer: EntryListener {
     // MARK: A message that waits
 
     private func entryChanged(_ event: StreamEvent, on loop: isolated EventLoop) {
-        let fault = (try? JSONDocument(parsing: event.data).root["entry"]?["error"]).flatMap { $0 }
-        guard entry.state == .unconfirmed, fault?["code"]?.equals("UNKNOWN") ?? false, record?.isBackground != true
-        else { return }
+        let code = (event.matter as? OutboxEntry)?.fault?.code
+        guard entry.state == .unconfirmed, code == "UNKNOWN", record?.isBackground != true else { return }
         finish(
             .failed(
                 .final(

@@ -19,7 +19,7 @@ package struct Question: Sendable, Equatable {
     package struct Part: Sendable, Equatable {
         package let id: String
         let header: String?
-        let text: String
+        package let text: String
         package let options: [Option]
         package let takesSeveral: Bool
         /// A person may answer in own words.
@@ -33,7 +33,7 @@ package struct Question: Sendable, Equatable {
 
     package let id: String
     package let session: String?
-    let agent: String?
+    package let agent: String?
     package let runID: String?
     package var state = State.pending
     package private(set) var parts: [Part]

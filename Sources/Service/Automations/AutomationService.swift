@@ -15,7 +15,7 @@ package enum WakeMode: String, Sendable, CaseIterable {
 /// The jobs that the gateway runs on schedules. The gateway's events, which every release sends, keep the list current;
 /// a read that finds it fresh sends no call. The list is also stored in the database, without the jobs' texts.
 package final class AutomationService {
-    enum Reason: String {
+    enum Reason: String, Sendable {
         case started, finished, added, updated, removed
     }
 
@@ -168,7 +168,7 @@ package final class AutomationService {
     }
 
     private func publish(_ reason: Reason, _ row: Automation, on loop: isolated EventLoop) {
-        feed.publish("automation", on: loop) { object in
+        feed.publish("automation", of: AutomationNews(reason: reason, automation: row), on: loop) { object in
             object.member("reason", reason.rawValue)
             object.key("automation")
             row.write(to: &object)

@@ -168,6 +168,7 @@ package final class EventFeed {
     /// the disk failed.
     package func publish(
         _ type: String,
+        of matter: (any EventMatter)? = nil,
         session: String? = nil,
         run: String? = nil,
         on loop: isolated EventLoop,
@@ -184,7 +185,7 @@ package final class EventFeed {
             object.member("runId", run)
             write(&object)
         }
-        let draft = EventDraft(type: type, at: at, session: session, run: run, body: writer.bytes)
+        let draft = EventDraft(type: type, at: at, session: session, run: run, matter: matter, body: writer.bytes)
         commit(cost: writer.bytes.count, on: loop) { transaction in
             try also(&transaction)
             return try transaction.append(draft)

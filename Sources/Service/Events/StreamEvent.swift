@@ -29,6 +29,7 @@ package final class StreamEvent {
     package let id: EventID?
     /// One JSON object on one line.
     package let data: [UInt8]
+    package let matter: (any EventMatter)?
     package let delta: Delta?
     private let deltaAt: Timestamp?
     /// Milliseconds until a client reconnects; written inside the block of `hello` and `shutdown`.
@@ -42,6 +43,7 @@ package final class StreamEvent {
         run: String? = nil,
         id: EventID? = nil,
         data: [UInt8],
+        matter: (any EventMatter)? = nil,
         delta: Delta? = nil,
         deltaAt: Timestamp? = nil,
         retry: Int? = nil,
@@ -54,6 +56,7 @@ package final class StreamEvent {
         self.run = run
         self.id = id
         self.data = data
+        self.matter = matter
         self.delta = delta
         self.deltaAt = deltaAt
     }
@@ -67,6 +70,7 @@ package final class StreamEvent {
             run: stored.run,
             id: stored.id,
             data: stored.isDamaged ? time.bytes : stored.data,
+            matter: stored.matter,
             isDamaged: stored.isDamaged
         )
     }
@@ -74,6 +78,7 @@ package final class StreamEvent {
     /// An event that is not stored: `type` and `at`, then the members written by `body`.
     package convenience init(
         transient type: String,
+        of matter: (any EventMatter)? = nil,
         at: Timestamp,
         session: String? = nil,
         run: String? = nil,
@@ -87,7 +92,7 @@ package final class StreamEvent {
             object.member("runId", run)
             body(&object)
         }
-        self.init(type: type, session: session, run: run, data: writer.bytes)
+        self.init(type: type, session: session, run: run, data: writer.bytes, matter: matter)
     }
 
     package convenience init(_ delta: Delta, at: Timestamp) {

@@ -245,7 +245,7 @@ package final class MessageService {
         let row = StoredMessage(message, session, ordinal: 0)
         let isLasting = message.state == .sent
         let now = loop.wallClock
-        feed.publish("message", session: session, run: message.runID, on: loop) { object in
+        feed.publish("message", of: message, session: session, run: message.runID, on: loop) { object in
             object.member("message", raw: row.body)
         } also: { transaction in
             try transaction.said.save(message, session: session)

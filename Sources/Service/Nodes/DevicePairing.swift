@@ -8,7 +8,7 @@ import Store
 /// Devices that wait for the gateway's operator: to connect, or as nodes to use what they declare. Ladle counts and
 /// reports them; approval stays on the gateway's host, because it grants rights there.
 package final class DevicePairing {
-    enum Reason: String {
+    enum Reason: String, Sendable {
         case requested, approved, rejected
         /// The request no longer waits, for whatever reason.
         case ended
@@ -166,7 +166,7 @@ package final class DevicePairing {
     private func publish(_ reason: Reason, _ request: DeviceRequest, on loop: isolated EventLoop) {
         events.changed()
         let count = waiting?.count ?? 0
-        feed.publish("device", on: loop) { object in
+        feed.publish("device", of: DeviceNews(reason: reason, request: request), on: loop) { object in
             object.member("reason", reason.rawValue)
             object.object("device") { request.write(to: &$0) }
             object.member("pending", count)
@@ -187,16 +187,21 @@ extension DeviceRequest {
     /// In bytes, per text shown.
     private static let longestText = 512
 
+    var shownName: String? { name.map { $0.shown(bytes: Self.longestText) } }
+
+    /// The command that the operator types on the gateway's host.
+    var hint: String { "openclaw \(kind == .node ? "nodes" : "devices") approve \(Printable.argument(id))" }
+
     fileprivate func write(to object: inout JSONWriter) {
         object.member("id", id)
         object.member("kind", kind.rawValue)
         object.member("device", device)
-        object.member("name", name.map { $0.shown(bytes: Self.longestText) })
+        object.member("name", shownName)
         object.member("platform", platform)
         object.array("roles", of: roles)
         object.array("scopes", of: scopes)
         object.member("repair", isRepair ? true : nil)
         object.member("requestedAt", at)
-        object.member("hint", "openclaw \(kind == .node ? "nodes" : "devices") approve \(Printable.argument(id))")
+        object.member("hint", hint)
     }
 }

@@ -8,7 +8,7 @@ import Store
 /// The devices that act as the gateway's nodes. No release reports reliably when one comes or goes, so while a client
 /// follows the event the list is requested regularly and compared with the last one.
 package final class NodeService {
-    enum Reason: String {
+    enum Reason: String, Sendable {
         case connected, disconnected, changed
     }
 
@@ -170,7 +170,7 @@ package final class NodeService {
 
     private func publish(_ reason: Reason, _ node: Node, on loop: isolated EventLoop) {
         events.changed()
-        feed.publish("node", on: loop) { object in
+        feed.publish("node", of: NodeNews(reason: reason, node: node), on: loop) { object in
             object.member("reason", reason.rawValue)
             object.key("node")
             node.write(to: &object)

@@ -1,6 +1,5 @@
 import Basics
 import EventLoops
-import JSONBytes
 import Notifications
 import Runs
 
@@ -38,11 +37,7 @@ final class ApprovalReminders {
 
     private func remind(of id: String, on loop: isolated EventLoop) {
         guard let approval = approvals.item(id, on: loop), approval.isPending else { return }
-        var writer = JSONWriter()
-        writer.object { $0.member("approval", approval) }
-        guard var occasion = Occasion.read("approval", id: "", at: loop.wallClock, writer.bytes).occasion else {
-            return
-        }
+        var occasion = approval.occasion(at: loop.wallClock)
         occasion.source += "/reminder"
         occasion.isReminder = true
         occasion.expiresAt = occasion.expiresAt?.adding(milliseconds: -gateway.clockSkewMs(on: loop))

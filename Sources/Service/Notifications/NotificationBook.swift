@@ -43,8 +43,8 @@ struct NotificationBook: Sendable {
     /// Turns the events that a transaction has appended into notifications.
     func note(_ events: ArraySlice<StoredEvent>, in transaction: inout StoreTransaction) throws -> Changes {
         var changes = Changes()
-        for event in events where Occasion.concerns(event.type) {
-            let reading = Occasion.read(event.type, id: event.id.text, at: event.at, run: event.run, event.data)
+        for event in events {
+            let reading = Occasion.Reading(event)
             if let subject = reading.ended, try end(subject, in: &transaction, &changes) {
                 changes.ended.append(subject)
             }

@@ -5,6 +5,7 @@ import Gateway
 package import JSONBytes
 package import Notifications
 import Observability
+import Runs
 import Store
 
 /// Notifications to people: watches the link, the disk, approvals and sinks for subjects to report, and reads the
@@ -61,10 +62,10 @@ package final class NotificationService {
 
     func published(_ event: StreamEvent, on loop: isolated EventLoop) {
         storage.written(on: loop)
-        switch event.type {
-        case "approval": reminders.changed(on: loop)
-        case "usage":
-            for occasion in Occasion.usage(at: loop.wallClock, event.data) { maker.tell(occasion, on: loop) }
+        switch event.matter {
+        case is Approval: reminders.changed(on: loop)
+        case let news as UsageNews:
+            for occasion in news.occasions(at: loop.wallClock) { maker.tell(occasion, on: loop) }
         default: break
         }
     }

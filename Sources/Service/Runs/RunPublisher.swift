@@ -71,7 +71,7 @@ final class RunPublisher {
         on loop: isolated EventLoop,
         completion: @escaping () -> Void = {}
     ) {
-        feed.publish(type, session: run.session.text, run: run.id, on: loop) { object in
+        feed.publish(type, of: run, session: run.session.text, run: run.id, on: loop) { object in
             object.key("run")
             run.write(to: &object, includingSteps: false)
         } also: { transaction in

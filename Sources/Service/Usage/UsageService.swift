@@ -261,7 +261,7 @@ package final class UsageService {
         }
     }
 
-    private struct Crossing: JSONWritable {
+    struct Crossing: JSONWritable, Sendable {
         let provider: String
         let window: String
         let usedPercent: Double
@@ -305,7 +305,7 @@ package final class UsageService {
         }
         levels = seen
         guard !crossed.isEmpty else { return }
-        let event = StreamEvent(transient: "usage", at: loop.wallClock) { object in
+        let event = StreamEvent(transient: "usage", of: UsageNews(crossed: crossed), at: loop.wallClock) { object in
             object.array("crossed", of: crossed)
             object.key("usage")
             snapshot.write(to: &object, showsTimeLeft: true)

@@ -1,5 +1,6 @@
 package import Basics
 package import EventLoops
+package import EventStream
 package import Gateway
 package import Ledger
 package import Runs
@@ -8,7 +9,7 @@ package import Store
 /// A kind of items that wait for a person: how the gateway asks for them, lists them and takes choices. All else is the
 /// same for every kind, and stands in `WaitingService`.
 package protocol WaitingKind {
-    associatedtype Item: WaitingItem
+    associatedtype Item: WaitingItem & EventMatter
 
     /// The type of the events to clients, and the item's name in them.
     static var name: String { get }

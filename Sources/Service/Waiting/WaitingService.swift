@@ -432,6 +432,7 @@ package final class WaitingService<Kind: WaitingKind> {
             let body = writer.bytes
             feed.publish(
                 Kind.name,
+                of: item,
                 session: item.session,
                 run: item.runID,
                 on: loop,

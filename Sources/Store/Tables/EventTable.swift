@@ -11,7 +11,7 @@ package struct EventTable {
     /// The most rows examined for one page, so that a filter without matches still works in bounded steps.
     static let scanWindow: Int64 = 2_000
 
-    package struct Page: Sendable, Equatable {
+    package struct Page: Sendable {
         package var events: [StoredEvent]
         /// The start of the next page: the last examined position, which may lie past the last returned event.
         package var next: EventID
@@ -82,7 +82,8 @@ package struct EventTable {
             at: draft.at,
             session: draft.session,
             run: draft.run,
-            data: draft.bytes(id: id)
+            data: draft.bytes(id: id),
+            matter: draft.matter
         )
         try connection.run(
             "INSERT INTO event(seq, at, type, session, run, data, sum) VALUES(?, ?, ?, ?, ?, ?, ?)",
