@@ -40,6 +40,8 @@ struct RunReducer: Sendable {
     private var finalUsage: TokenUsage?
     /// How the assistant's last row ended. It gives the run's end once the gateway calls the run over.
     private var lastStop: TranscriptRow.StopReason?
+    /// The transcript has a row that the model wrote in this run, and not only the gateway's own words.
+    private var hasModelsRow = false
 
     init(
         id: String,
@@ -117,8 +119,8 @@ struct RunReducer: Sendable {
         time.adding(milliseconds: message.clockSkewMs ?? aheadMs)
     }
 
-    /// Some of the run's work was seen: an event of its own, text, a step or an answer.
-    var wasSeenAtWork: Bool { message.wasSeenAtWork || text.wasReported || steps.haveWork || lastStop != nil }
+    /// Some of the run's work was seen: an event of its own, text, a step or a row of the model.
+    var wasSeenAtWork: Bool { message.wasSeenAtWork || text.wasReported || steps.haveWork || hasModelsRow }
 
     /// None of the run's work was seen, so a run with an id of the gateway's own may do it.
     var mayBeAnotherRun: Bool { !isClosed && !message.wasSeenAtWork && steps.isEmpty }
@@ -382,6 +384,7 @@ struct RunReducer: Sendable {
             steps.take(row, seen: times.time(of: row))
             guard row.role == .assistant else { continue }
             lastStop = row.isAbortNote ? .aborted : row.stopReason
+            if !row.isByGateway { hasModelsRow = true }
             if usageByRow.count < GatewayLimits.historyRows, let usage = row.usage { usageByRow[row.identity] = usage }
         }
         text.take(rows)
@@ -530,7 +533,7 @@ struct RunReducer: Sendable {
         steps.abandonOpen()
         text.beginAgain()
         times.forgetEnd()
-        lastStop = nil
+        (lastStop, hasModelsRow) = (nil, false)
         (overAt, endHeldUntil, isHandedOver) = (nil, nil, false)
         (wasHeld, hasGap, needsRows) = (false, false, false)
         doubted = nil

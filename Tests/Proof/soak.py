@@ -374,6 +374,8 @@ after = sample()
 streams = server.call("GET", "/metrics")[2].decode()
 tally.check("ladle_streams_open 0" in streams, "no stream is open")
 tally.check(answers.total() > 2 * SECONDS and answers[200] > SECONDS and came, f"there was use: {dict(answers)}, {came} over MQTT")
+for one in wrong:
+    print(f"soak: wrong: {one}")
 tally.check(not wrong, f"{len(wrong)} answers that should not be, such as {wrong[:5]}")
 said = [one for one in server.lines if " error" in one.lower()[:60] or "fatal" in one.lower()]
 tally.check(not said, f"no line of level error: {said[:3]}")

@@ -208,6 +208,20 @@ struct DeliveryProofTests: EvidenceScene {
         }
     }
 
+    /// 2026.6.11, seen live: after a restart within its process the gateway wrote the message's row and words of its own behind it. The
+    /// next prompt had the message.
+    @Test func `a message that failed before the model was asked may return`() {
+        let failure = injected("⚠️ Agent failed before reply: Agent run belongs to a stale gateway lifecycle.", at: 40)
+        for (row, mayReturn) in [(failure, true), (answer("Half", at: 40, "error"), false)] {
+            var tracker = RunTracker()
+            tracker.followUnseen("k", session: main, text: "story", sentAt: now)
+            tracker.linkOpened(process: .either, now: after(1_000))
+            let rows = page([user("story", at: 0, key: "k"), row], status: "failed")
+            let ended = ends(tracker.receive(history: rows, session: main, now: after(1_100)))
+            #expect(ended.map(\.state) == [.failed] && ended.first?.mayReturn == mayReturn)
+        }
+    }
+
     /// 2026.6.11, recording reset-by-other: the link was away when the gateway refused the message.
     @Test func `a refusal that was missed is not taken for the end of a run`() {
         var tracker = RunTracker()

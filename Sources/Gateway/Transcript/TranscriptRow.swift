@@ -144,6 +144,11 @@ package struct TranscriptRow: Sendable {
         value["model"]?.equals(Self.gatewayModel) == true && stopReason != .error && !isAbortNote && runKey == nil
     }
 
+    /// The gateway wrote the row by itself, also that a run failed or was stopped.
+    package var isByGateway: Bool {
+        value["model"]?.equals(Self.gatewayModel) == true || value["customType"]?.equals(Self.failureKind) == true
+    }
+
     /// Whether the gateway says that a command-line model wrote the row.
     package var isByCommandLine: Bool { value["api"]?.equals("cli") == true }
 
