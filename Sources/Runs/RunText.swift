@@ -204,6 +204,12 @@ struct RunText: Sendable {
 
     /// The whole text of a run that ended with this text. March gateways send the last message alone, June ones all messages without a break.
     private func whole(_ last: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+        if LostRepeats.explain(last, of: agentText.text[...]) {
+            return Self.paragraphs([Array(agentText.closed), Array(agentText.open)])
+        }
+        if let start = agentText.start(in: last), LostRepeats.explain(last[start...], of: agentText.open) {
+            return Self.paragraphs([Array(last[..<start]), Array(agentText.open)])
+        }
         guard !agentText.closed.isEmpty else {
             let isOfRows = rowTexts.last.map { $0.text[...] == last } ?? false
             return isOfRows ? Self.paragraphs(rowTexts.map(\.text)) : last

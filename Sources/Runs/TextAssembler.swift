@@ -99,6 +99,17 @@ struct TextAssembler: Sendable {
         return whole[found...]
     }
 
+    /// Where the only message that is known begins in the text of the whole run; nil if it is not known from its beginning.
+    func start(in whole: ArraySlice<UInt8>) -> Int? {
+        guard openStart == 0, case .sofar? = entries.last?.frame else { return nil }
+        let beginning = text.prefix(Self.compared)
+        guard beginning.count == Self.compared, whole.count > text.count / 2 else { return nil }
+        return whole.indices.dropLast(Self.compared).last { whole[$0...].starts(with: beginning) }
+    }
+
+    /// In bytes. A shorter beginning may stand anywhere.
+    private static let compared = 12
+
     private var newest: Int64 { entries.last?.last ?? settled.sequence }
 
     mutating func keep(_ isKept: Bool = true) { kept = isKept ? text.count : nil }

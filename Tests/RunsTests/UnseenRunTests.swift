@@ -535,4 +535,32 @@ struct UnseenRunTests {
         }
         #expect(tracker.run(own)?.steps.map(\.sequence).sorted() == [2, 4])
     }
+
+    /// 2026.4.26, seen live.
+    @Test func `a final text that lost repeated words is completed by the events of the agent`() {
+        #expect(LostRepeats.explain(Array("a, b".utf8)[...], of: Array("a, a, a, b".utf8)[...]))
+        #expect(LostRepeats.explain(Array("if:\n    x".utf8)[...], of: Array("if:\n            x".utf8)[...]))
+        #expect(!LostRepeats.explain(Array("a, c".utf8)[...], of: Array("a, a, b".utf8)[...]))
+        #expect(!LostRepeats.explain(Array("b".utf8)[...], of: Array("ab".utf8)[...]))
+        let same = [UInt8](repeating: 0x61, count: 1 << 20)
+        #expect(!LostRepeats.explain([0x61, 0x62], of: same[...]), "it costs little where nothing fits")
+        let (first, second) = ("Let me look.", "You said: sage walnut walnut | and    more")
+        let shown = "Let me look.You said: sage walnut | and more"
+        // Ladle has had both messages, or was killed and has had the second alone.
+        for isWhole in [true, false] {
+            var tracker = RunTracker()
+            tracker.profile = GatewayProfile(.april)
+            tracker.sent("k", session: main, text: "story", now: now)
+            _ = tracker.receive(event: "agent", payload: AgentFrame.start("k", now.milliseconds), now: now)
+            if isWhole {
+                _ = tracker.receive(event: "agent", payload: AgentFrame.text("k", 2, first), now: now)
+                let tool = AgentFrame.toolStart("k", 3, "t", "read", "{}", at: now.milliseconds)
+                _ = tracker.receive(event: "agent", payload: tool, now: now)
+            }
+            _ = tracker.receive(event: "agent", payload: AgentFrame.text("k", 9, second), now: now)
+            let changes = tracker.receive(event: "chat", payload: ChatFrame.final("k", 10, shown), now: now)
+            let ended = changes.compactMap { if case .ended(let run) = $0 { run.text } else { nil } }
+            #expect(ended == ["\(first)\n\n\(second)"], "\(isWhole)")
+        }
+    }
 }
