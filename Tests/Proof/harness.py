@@ -225,6 +225,8 @@ class Program:
                 self.match = found
                 self._seen.set()
         self._seen.set()
+        # Here, because the program is kept for the end of the check: one that starts a thousand would run out of descriptors.
+        self.process.stdout.close()
 
     @property
     def output(self):
