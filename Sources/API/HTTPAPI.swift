@@ -367,6 +367,11 @@ package final class HTTPAPI: Responder, ServiceEventReceiver {
 
     // MARK: The end
 
+    package func holder(of exchange: Exchange) -> AnswerHolder {
+        let caller = (exchange.notes as? Call)?.caller ?? .nobody
+        return caller.isLimited ? .caller(caller.principal.identity) : .owner
+    }
+
     package func finished(_ exchange: Exchange, on loop: isolated EventLoop) {
         let notes = exchange.notes
         exchange.notes = nil

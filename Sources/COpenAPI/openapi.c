@@ -1,7 +1,7 @@
 #include "copenapi.h"
 
 // `openapi/embed` makes openapi.json and the next line, the SHA-256 of the two files one after the other.
-// c2b87af06bda6c47ff4909d0edc26b0716767b8974a8edf15cce51c4ca50c055
+// a60223cfe1055755b8fe07f9126efde134b5dd5b35eb3640e228e7a451c24d58
 
 static const uint8_t yaml[] = {
 #embed "../../openapi/openapi.yaml"

@@ -48,6 +48,9 @@ final class HTTP1Connection: WireProtocol, ExchangeSink, YieldedWork {
     /// The body of the open answer, if that is a stream.
     private var body: StreamBody?
     private var isStream: Bool { body != nil }
+    /// Of the answers that the peer has not read whole, and of the one that is still to be given.
+    private var unread: [UnreadAnswers.Share] = []
+    private var reserved: [UnreadAnswers.Share] = []
 
     init(_ connection: HTTPConnection) {
         self.connection = connection
@@ -219,8 +222,25 @@ final class HTTP1Connection: WireProtocol, ExchangeSink, YieldedWork {
         resume(on: loop)
     }
 
+    func hold(_ bytes: Int, for exchange: Exchange) -> Bool {
+        guard let share = server.unread.take(bytes, for: server.responder.holder(of: exchange)) else { return false }
+        reserved.append(share)
+        return true
+    }
+
+    /// The peer has read all answers, or has gone.
+    private func releaseUnread() {
+        guard !unread.isEmpty else { return }
+        for share in unread { server.unread.giveBack(share) }
+        unread = []
+    }
+
     func answered(_ exchange: Exchange, on loop: isolated EventLoop) {
         self.exchange = nil
+        if !reserved.isEmpty {
+            unread += reserved
+            reserved = []
+        }
         isDeferred = false
         if isStream { server.counters.openStreams -= 1 }
         body = nil
@@ -329,6 +349,7 @@ final class HTTP1Connection: WireProtocol, ExchangeSink, YieldedWork {
 
     func drained(on loop: isolated EventLoop) {
         if phase == .output { phase = nil }
+        releaseUnread()
         updateDeadline(on: loop)
         if isStream { exchange?.outputDrained(on: loop) }
         guard isChoked else { return }
@@ -356,7 +377,8 @@ final class HTTP1Connection: WireProtocol, ExchangeSink, YieldedWork {
         swap(&bytes, &out)
         let outcome = stream.send(bytes.span, on: loop)
         server.takeBack(&bytes)
-        if outcome == .overflow { cut(on: loop) }
+        if outcome == .overflow { return cut(on: loop) }
+        if stream.waitingBytes == 0 { releaseUnread() }
     }
 
     func close(on loop: isolated EventLoop) {
@@ -477,8 +499,10 @@ final class HTTP1Connection: WireProtocol, ExchangeSink, YieldedWork {
 
     func closed(on loop: isolated EventLoop) {
         ending = .closing
-        guard let last = exchange else { return }
-        last.peerLeft(on: loop)
-        answered(last, on: loop)
+        if let last = exchange {
+            last.peerLeft(on: loop)
+            answered(last, on: loop)
+        }
+        releaseUnread()
     }
 }

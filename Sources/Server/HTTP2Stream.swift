@@ -17,6 +17,8 @@ final class HTTP2Stream: ExchangeSink {
     var isDeferred = false
     private var isStream = false
     private var coder: GzipStream?
+    /// Of the answer, until the peer has read it whole.
+    private var unread: [UnreadAnswers.Share] = []
 
     init(_ id: HTTP2StreamID, of connection: HTTP2Connection) {
         self.id = id
@@ -83,6 +85,8 @@ final class HTTP2Stream: ExchangeSink {
     }
 
     func closed(on loop: isolated EventLoop) {
+        for share in unread { connection.server.unread.giveBack(share) }
+        unread = []
         guard let exchange else { return }
         exchange.peerLeft(on: loop)
         finished(exchange, on: loop)
@@ -142,6 +146,13 @@ final class HTTP2Stream: ExchangeSink {
     func abort(_ exchange: Exchange, on loop: isolated EventLoop) {
         connection.reset(id, .cancel, on: loop)
         finished(exchange, on: loop)
+    }
+
+    func hold(_ bytes: Int, for exchange: Exchange) -> Bool {
+        let server = connection.server
+        guard let share = server.unread.take(bytes, for: server.responder.holder(of: exchange)) else { return false }
+        unread.append(share)
+        return true
     }
 
     func waitingBytes(of exchange: Exchange) -> Int { connection.pendingBytes(on: id) }

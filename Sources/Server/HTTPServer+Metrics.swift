@@ -22,6 +22,11 @@ extension HTTPServer {
             "Connections and streams cut because their peer took nothing.",
             counters.stalled
         )
+        page.gauge(
+            "ladle_http_unread_bytes",
+            "Bytes of answers over 4 KiB that clients have not read whole.",
+            unread.bytes
+        )
         page.counter("ladle_http_received_bytes", "Bytes from clients, after TLS.", counters.bytesIn)
         page.counter("ladle_http_sent_bytes", "Bytes to clients, as on the wire.", sentBytes)
         page.counters(

@@ -25,6 +25,7 @@ package final class HTTPServer {
     private var listeners: [Listener] = []
     private var connections: [HTTPConnection] = []
     private var quota: ConnectionQuota
+    var unread: UnreadAnswers
     /// Limits the rate of explanations for connections that are closed at once, so that a flood of them costs little.
     private var explanations = TokenBucket(burst: 32, perSecond: 32)
     private var sweep: TimerID?
@@ -46,6 +47,7 @@ package final class HTTPServer {
         self.responder = responder
         self.limits = limits
         quota = ConnectionQuota(limits)
+        unread = UnreadAnswers(most: limits.unreadAnswers)
         self.failure = failure
         nextNumber = firstRequestNumber
         self.version = version

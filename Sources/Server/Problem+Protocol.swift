@@ -9,6 +9,11 @@ extension Problem {
         "This server holds as many connections as it is set to hold."
     )
 
+    package static let unreadAnswers = Problem(
+        .unreadAnswers,
+        "Large answers to this caller, or to all callers, wait to be read already."
+    )
+
     init(_ error: HTTP1ParseError) {
         self.init(ProblemCode(error), error.text, status: error.status)
     }

@@ -47,7 +47,7 @@ final class TestResponder: Responder {
             exchange.respond(.text(.ok, "[]"), on: loop)
         case "/later":
             loop.after(milliseconds: 5) { exchange.respond(.text(.ok, "later"), on: loop) }
-        case "/big":
+        case "/big", "/big-owner", "/big-other", "/big-third", "/big-fourth":
             exchange.respond(.text(.ok, String(repeating: "0123456789abcdef", count: 256 << 10)), on: loop)
         case "/stream":
             exchange.beginStream(ResponseHead(.ok, contentType: "text/event-stream"), on: loop)
@@ -72,6 +72,12 @@ final class TestResponder: Responder {
         default:
             exchange.respond(.text(.ok, "[\(String(decoding: exchange.body, as: UTF8.self))]"), on: loop)
         }
+    }
+
+    /// By the end of the path.
+    func holder(of exchange: Exchange) -> AnswerHolder {
+        let path = path(of: exchange)
+        return path.hasSuffix("-owner") ? .owner : .caller(path)
     }
 
     func finished(_ exchange: Exchange, on loop: isolated EventLoop) { finished += 1 }

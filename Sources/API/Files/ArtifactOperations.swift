@@ -48,7 +48,12 @@ enum ArtifactOperations {
     static func get(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) async throws(Problem) {
         let session = try call.session(api)
         do throws(ArtifactService.Fault) {
-            let found = try await api.services.artifacts.download(call.parameters[1], of: session, on: loop)
+            let found = try await api.services.artifacts.download(
+                call.parameters[1],
+                of: session,
+                if: { call.exchange.reserve(Int($0)) },
+                on: loop
+            )
             let type = FileContent.type(found.bytes)
             // A file of an agent is stored and never shown: it may be a page.
             let response = FileAnswer.response(found.bytes, as: type, name: found.artifact.name, isShown: false)
@@ -63,6 +68,7 @@ enum ArtifactOperations {
             case .tooLarge(let bytes, let limit):
                 let detail = "The artifact takes \(bytes) bytes; Ladle passes on \(limit)."
                 throw Problem(.gatewayAnswerTooLarge, detail)
+            case .noRoom: throw .unreadAnswers
             case .gateway(let fault): throw Problem(fault, listing: call, api, on: loop)
             }
         }

@@ -6,6 +6,8 @@ import Server
 enum FileAnswer {
     /// In bytes, without the ending.
     private static let longestName = 96
+    /// A size in bytes that few recordings and pictures exceed.
+    static let likely = 1 << 20
 
     /// - Parameters:
     ///   - type: nil for a file of an unknown type, which a browser stores and does not show.

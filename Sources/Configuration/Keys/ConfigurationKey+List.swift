@@ -372,6 +372,15 @@ extension ConfigurationKey {
         "Most bytes of unread answers on a connection. Beyond it the connection is cut; over HTTP/2 "
             + "further answers wait"
     )
+    package static let limitsUnreadAnswers = ConfigurationKey(
+        "limits.unreadAnswers",
+        .size(mebibyte...64 * 1024 * mebibyte),
+        default: "128MiB"
+    )
+    .means(
+        "Most bytes of unread answers over 4 KiB on all connections. One caller gets a quarter, and a quarter is kept "
+            + "for the owner"
+    )
     package static let limitsRequestLine = ConfigurationKey(
         "limits.requestLine",
         .size(256...60 * kibibyte),
@@ -505,7 +514,8 @@ extension ConfigurationKey {
         outboxOrdering, outboxResume, outboxJitter, outboxTTL, eventsKeep, eventsKeepFor, eventsHeartbeat,
         eventsBufferBytes, eventsStreamsPerCaller, eventsStreamsPerConnection, eventsStreams, limitsHeaderTimeout,
         limitsIdle, limitsBodyRate, limitsBodyGrace, limitsHandshake, limitsLinger, limitsAnswerBytes,
-        limitsRequestLine, limitsHeaderBytes, limitsHeaderFields, limitsRequestsPerConnection, limitsWriteStall,
+        limitsUnreadAnswers, limitsRequestLine, limitsHeaderBytes, limitsHeaderFields, limitsRequestsPerConnection,
+        limitsWriteStall,
         limitsConnections, limitsConnectionsPerPeer, limitsBodyBytes, limitsDrain, limitsSendsBurst,
         limitsSendsInterval, limitsAllSendsBurst, limitsAllSendsInterval, limitsNodeCalls, limitsNodeCaptures,
         limitsAuthPerMinute, limitsPairingPerMinute, tlsCert,

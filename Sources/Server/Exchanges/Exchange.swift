@@ -22,6 +22,8 @@ package protocol ExchangeSink: AnyObject {
     func isBehind(_ exchange: Exchange) -> Bool
     /// Sets the most bytes that may wait.
     func limitWaiting(to bytes: Int, for exchange: Exchange)
+    /// Keeps room for so many more bytes of the answer until the peer has read it. False if there is none.
+    func hold(_ bytes: Int, for exchange: Exchange) -> Bool
     /// Continues after a delayed admission: the body is now accepted.
     func proceed(_ exchange: Exchange, bodyBytes: Int, on loop: isolated EventLoop)
     /// From here on a peer that has ended its own direction counts as gone.
@@ -31,6 +33,8 @@ package protocol ExchangeSink: AnyObject {
 extension ExchangeSink {
     /// The default for protocols in which this always holds.
     package func endWithPeer(_ exchange: Exchange, on loop: isolated EventLoop) {}
+    /// The default where the answer goes to the program itself.
+    package func hold(_ bytes: Int, for exchange: Exchange) -> Bool { true }
 }
 
 /// The target of a stream's bytes, and the form in which it expects them.
@@ -112,6 +116,8 @@ package final class Exchange {
     /// True if the exchange ends when the peer ends its direction, as streams do. A long wait then releases its
     /// resources once the client has gone.
     private(set) var endsWithPeer = false
+    /// The bytes for which the sink keeps room.
+    private var reserved = 0
     /// Released with the answer; until then the exchange and its sink keep each other.
     private var sink: (any ExchangeSink)?
 
@@ -139,6 +145,8 @@ package final class Exchange {
 
     package func respond(_ response: Response, on loop: isolated EventLoop) {
         guard state == .open else { return }
+        let size = method == .head ? 0 : response.body.count
+        if size >= UnreadAnswers.smallest, !reserve(size) { return respond(.unreadAnswers, on: loop) }
         state = .over
         status = response.head.status
         if commonFields.isEmpty {
@@ -204,6 +212,14 @@ package final class Exchange {
     }
 
     package var waitingBytes: Int { sink?.waitingBytes(of: self) ?? 0 }
+
+    /// Keeps room for an answer of this size, before work that would be in vain otherwise. False if there is none.
+    package func reserve(_ bytes: Int) -> Bool {
+        guard bytes > reserved, let sink else { return true }
+        guard sink.hold(bytes - reserved, for: self) else { return false }
+        reserved = bytes
+        return true
+    }
 
     package var isBehind: Bool { sink?.isBehind(self) ?? false }
 

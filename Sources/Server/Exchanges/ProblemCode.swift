@@ -25,6 +25,7 @@ package enum ProblemCode: String, CaseIterable, Sendable {
     case unknownTransferCoding = "UNKNOWN_TRANSFER_CODING"
     case unsupportedVersion = "UNSUPPORTED_VERSION"
     case tooManyConnections = "TOO_MANY_CONNECTIONS"
+    case unreadAnswers = "UNREAD_ANSWERS"
 
     // Access.
     case notPaired = "NOT_PAIRED"
@@ -207,6 +208,14 @@ package enum ProblemCode: String, CaseIterable, Sendable {
                 "Too many connections",
                 retryAfterMs: 1000,
                 hint: "Close connections you no longer need, or raise limits.connections."
+            )
+
+        case .unreadAnswers:
+            Kind(
+                .serviceUnavailable,
+                "Unread answers",
+                retryAfterMs: 5000,
+                hint: "Read the answers that were asked for, or raise limits.unreadAnswers."
             )
 
         case .notPaired: Kind(.unauthorized, "Not paired")

@@ -48,6 +48,8 @@ package final class ArtifactService {
         /// The gateway names an address in place of the bytes; Ladle asks no address that others name.
         case elsewhere
         case tooLarge(bytes: Int64, limit: Int64)
+        /// The caller has no room for it.
+        case noRoom
         case gateway(GatewayFault)
     }
 
@@ -71,9 +73,11 @@ package final class ArtifactService {
     }
 
     /// The bytes of one artifact of this session: the list decides whether it is of the session, not the gateway's download.
+    /// - Parameter hasRoom: whether the caller can take so many bytes. One that it cannot take is not asked for.
     package func download(
         _ id: String,
         of session: String,
+        if hasRoom: (Int64) -> Bool,
         on loop: isolated EventLoop
     ) async throws(Fault) -> (artifact: Artifact, bytes: [UInt8]) {
         let listed: [Artifact]
@@ -81,6 +85,7 @@ package final class ArtifactService {
         guard let artifact = listed.first(where: { $0.id == id }) else { throw .notFound }
         guard artifact.source == .bytes else { throw .elsewhere }
         if let size = artifact.bytes { try check(size) }
+        guard hasRoom(artifact.bytes ?? Self.mostBytes) else { throw .noRoom }
         let call = ArtifactsDownload(sessionKey: session, id: id)
         let found: [UInt8]?
         do throws(GatewayFault) {

@@ -230,6 +230,7 @@ struct ServeConfiguration: Sendable {
         limits.handshakeMilliseconds = settings.int(.limitsHandshake)
         limits.lingerMilliseconds = settings.int(.limitsLinger)
         limits.answerBytes = Int(settings.int(.limitsAnswerBytes))
+        limits.unreadAnswers = Int(settings.int(.limitsUnreadAnswers))
         limits.boundHeads(
             line: Int(settings.int(.limitsRequestLine)),
             bytes: Int(settings.int(.limitsHeaderBytes)),

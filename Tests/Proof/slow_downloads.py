@@ -1,0 +1,106 @@
+"""Clients that ask for large files and hardly read them, over HTTP/1 and HTTP/2, for a time in which no deadline ends them: a caller gets
+its share of the server's memory, all callers theirs, and beyond that a 503 before the gateway is asked. Others and the owner are served
+meanwhile, and all of it comes back. The long form has the largest files and the limit as it comes."""
+
+import base64
+import copy
+import json
+import socket
+
+from harness import Serve, Tally, options, until
+from raw_http import H2, read_until, request
+from scripted_gateway import HELLO, Gateway
+
+# Files of so many MiB, and how many are asked for over each protocol.
+chosen = options(size=(3, 15), clients=(20, 40))
+tally = Tally()
+SIZE, LIMIT = chosen.size << 20, (128 if chosen.long else 36) << 20
+PATH = "/v1/sessions/main/artifacts/big"
+ROW = {"id": "big", "type": "file", "title": "big.bin", "sizeBytes": SIZE, "download": {"mode": "bytes"}}
+FILE = json.dumps({"artifact": ROW, "encoding": "base64", "data": base64.b64encode(bytes(range(256)) * (SIZE >> 8)).decode()})
+downloads = 0
+
+
+def answer(connection, asked):
+    global downloads
+    if asked["method"] == "artifacts.download":
+        downloads += 1
+        connection.text(f'{{"type":"res","id":{json.dumps(asked["id"])},"ok":true,"payload":{FILE}}}')
+    elif asked["method"] == "artifacts.list":
+        connection.respond(asked, {"artifacts": [ROW]})
+    else:
+        Gateway.kind(connection, asked)
+
+
+gateway = Gateway()
+gateway.hello = copy.deepcopy(HELLO)
+gateway.hello["features"]["methods"] = ["sessions.subscribe", "artifacts.list", "artifacts.download"]
+gateway.answer = answer
+server = Serve("--limits-write-stall", "1h", "--limits-unread-answers", str(LIMIT), gateway=gateway.url).linked()
+host = f"127.0.0.1:{server.port}"
+bearers = [{"Authorization": f"Bearer {server.make_token(name, 'read')['token']}"} for name in ("one", "two", "three", "four")]
+
+
+class Slow:
+    """A request on a connection with a small buffer, and the head of its answer."""
+
+    def __init__(self, bearer, is_h2):
+        self.socket = socket.socket()
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        self.socket.settimeout(120)
+        self.socket.connect(("127.0.0.1", server.port))
+        if is_h2:
+            link = H2(self.socket, 120)
+            number = link.request("GET", PATH, host, bearer)
+            link.until(lambda: number in link.fields)
+            self.status = link.status(number)
+            self.code = None if self.status == 200 else json.loads(link.answer(number).body)["code"]
+        else:
+            self.socket.sendall(request("GET", PATH, host, bearer))
+            data = read_until(self.socket, b"\r\n\r\n", seconds=120)
+            self.status = int(data.split()[1])
+            self.code = None if self.status == 200 else json.loads(read_until(self.socket, b"}\n", data).partition(b"\r\n\r\n")[2])["code"]
+
+
+def crowd(bearer, is_h2=False):
+    """As many clients as were asked for: all of them, how many have the file, and what the others hear."""
+    slow = [Slow(bearer, is_h2) for _ in range(chosen.clients)]
+    return slow, sum(peer.status == 200 for peer in slow), [(peer.status, peer.code) for peer in slow if peer.status != 200]
+
+
+before, share = server.resident(), LIMIT // 4 // SIZE
+peers, asked = [], 0
+for number in (0, 1):
+    slow, answered, refused = crowd(bearers[number], is_h2=number == 1)
+    asked += answered
+    peers += slow
+    tally.check(answered == share, f"HTTP/{number + 1}: {answered} of {chosen.clients} are answered, the share is {share}")
+    tally.check(set(refused) == {(503, "UNREAD_ANSWERS")} and len(refused) == chosen.clients - share,
+                f"HTTP/{number + 1}: the others are refused: {len(refused)} {set(refused)}")
+tally.check(downloads == asked, f"the gateway was asked for {downloads} files, {asked} were sent")
+slow, answered, refused = crowd(bearers[2])
+peers += slow
+tally.check(answered == share and refused, f"a third caller has its share: {answered} of {share}")
+slow, answered, refused = crowd(bearers[3])
+peers += slow
+tally.check(answered <= LIMIT * 3 // 4 // SIZE - 3 * share and set(refused) == {(503, "UNREAD_ANSWERS")},
+            f"a fourth gets none of the owner's: {answered} {set(refused)}")
+
+held, highest = server.metric("ladle_http_unread_bytes"), server.resident()
+tally.check(held == 3 * share * SIZE, f"the metrics show what waits: {held:.0f} bytes of {3 * share * SIZE}")
+grown = highest - before
+print(f"slow downloads: {len(peers)} connections, {3 * share} files of {chosen.size} MiB held; {before >> 20} -> {highest >> 20} MiB resident")
+tally.check(grown < LIMIT + 6 * SIZE, f"memory grows by {grown >> 20} MiB, of at most {(LIMIT + 6 * SIZE) >> 20}")
+status, _, body = server.call("GET", PATH, timeout=120)
+tally.check(status == 200 and len(body) == SIZE, f"the owner has the file: {status}, {len(body)} bytes")
+for bearer in bearers:
+    tally.check(server.call("GET", "/v1/status", headers=bearer)[0] == 200, "small answers go on")
+
+for peer in peers:
+    peer.socket.close()
+until(lambda: server.metric("ladle_http_unread_bytes") == 0, 30, what="the end of all answers")
+for bearer in bearers[:2]:
+    status, _, body = server.call("GET", PATH, headers=bearer, timeout=120)
+    tally.check(status == 200 and len(body) == SIZE, f"afterwards each caller has it: {status} {body[:100]}")
+tally.check(server.stop() == 0, "it ends as it should")
+tally.end()
