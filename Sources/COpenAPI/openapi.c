@@ -1,7 +1,7 @@
 #include "copenapi.h"
 
 // `openapi/embed` makes openapi.json and the next line, the SHA-256 of the two files one after the other.
-// a60223cfe1055755b8fe07f9126efde134b5dd5b35eb3640e228e7a451c24d58
+// 6330224a61b0dc920d8ac7292b24757787d99f7c5316f31e79f8a12ecf5c3238
 
 static const uint8_t yaml[] = {
 #embed "../../openapi/openapi.yaml"

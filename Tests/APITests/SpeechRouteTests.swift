@@ -1,3 +1,4 @@
+import Access
 import DemoGateway
 import EventLoops
 import HTTPModel
@@ -61,6 +62,41 @@ struct SpeechRouteTests {
             let sender = try await api.token("send", on: loop).bearer
             #expect(try await api.get("/v1/messages/\(own)/speech", sender, on: loop)["code"] == "MISSING_SCOPE")
             #expect(api.gateway.requests("tts.speak").count == 1)
+        }
+    }
+
+    /// Each recording costs the gateway's owner money.
+    @Test func `a caller has so many messages read aloud a minute, and one that was read before is free`() async throws
+    {
+        var setup = Self.newest
+        setup.limits[.speech] = .perMinute(2)
+        try await withAPI(setup) { api, loop in
+            var ids: [String] = []
+            for words in ["one", "two", "three"] { ids.append(try await said(words, "main", api, on: loop).agent) }
+            let bearer = try await api.token("read", on: loop).bearer
+            let other = try await api.token("read", on: loop).bearer
+            for left in [1, 0] {
+                let answer = try await api.get("/v1/messages/\(ids[1 - left])/speech", bearer, on: loop)
+                #expect(answer.status == 200, "\(answer)")
+                #expect(answer.field("RateLimit-Policy") == #""speech";q=2;w=60"#)
+                #expect(answer.field("RateLimit")?.hasPrefix(#""speech";r=\#(left);t="#) == true, "\(answer)")
+            }
+            let refused = try await api.get("/v1/messages/\(ids[2])/speech", bearer, on: loop)
+            #expect(refused.status == 429 && refused["code"] == "RATE_LIMITED", "\(refused)")
+            #expect(refused.field("RateLimit")?.hasPrefix(#""speech";r=0;t="#) == true)
+            #expect(refused.field("Retry-After") == "30")
+            #expect(api.gateway.requests("tts.speak").count == 2)
+            // The recordings that are there, another caller and the owner.
+            for id in ids.prefix(2) {
+                #expect(try await api.get("/v1/messages/\(id)/speech", bearer, on: loop).status == 200)
+            }
+            #expect(try await api.get("/v1/messages/\(ids[2])/speech", other, on: loop).status == 200)
+            #expect(try await api.get("/v1/messages/\(ids[2])/speech", bearer, on: loop).status == 200)
+            for number in 0..<4 {
+                let id = try await said("more \(number)", "main", api, on: loop).agent
+                let owner = try await api.get("/v1/messages/\(id)/speech", on: loop)
+                #expect(owner.status == 200 && owner.field("RateLimit") == nil)
+            }
         }
     }
 

@@ -87,7 +87,7 @@ def speech():
     """A token that has messages read aloud without end: it gets its share, and the owner's turn comes at once. Readers of one text share
     a recording and no turns."""
     gateway = DemoGateway("--release", "october", "--speed", "0.1")
-    server = Serve(gateway=gateway.url).linked()
+    server = Serve("--limits-speech", "3", gateway=gateway.url).linked()
     for number in range(5):
         server.json("POST", "/v1/messages?wait=60", {"text": f"echo {number}"})
     said = [one["id"] for one in server.json("GET", "/v1/messages")[1]["messages"] if one["role"] == "assistant"]
@@ -107,6 +107,22 @@ def speech():
     tally.check(sorted(map(str, got[0])) == ["200", "200", "SPEECH_BUSY"], f"one token has two messages read at a time: {got[0]}")
     tally.check(set(got[1]) == {200}, f"another token has its turn, and shares recordings: {got[1]}")
     tally.check(got[2] == [200], f"and the owner: {got[2]}")
+
+    # Each new recording costs the owner money, and is counted; the same one again is not.
+    for number in range(14):
+        server.json("POST", "/v1/messages?wait=60", {"text": f"echo once more {number}"})
+    said = [one["id"] for one in server.json("GET", "/v1/messages")[1]["messages"] if one["role"] == "assistant"][-14:]
+    bearer = {"Authorization": f"Bearer {server.make_token('third', 'read')['token']}"}
+    began = time.monotonic()
+    told = [server.call("GET", f"/v1/messages/{id}/speech", headers=bearer) for id in said]
+    made = sum(status == 200 for status, _, _ in told)
+    most = 3 + (time.monotonic() - began) / 20 + 1
+    tally.check(0 < made <= most, f"a token has {made} of {len(said)} messages read aloud, at most {most:.0f}")
+    refused = [(status, fields, body) for status, fields, body in told if status != 200]
+    tally.check(refused and all(status == 429 and json.loads(body)["code"] == "RATE_LIMITED" and fields.get("retry-after")
+                                and fields.get("ratelimit", "").startswith('"speech"') for status, fields, body in refused),
+                f"the others are refused, with the limit: {refused[:2]}")
+    tally.check(read(said[0], bearer) == 200 and read(said[-1], None) == 200, "what was read before is free, and the owner has no limit")
     server.kill()
 
 

@@ -178,6 +178,15 @@ package final class AccessService {
         exchange.state(verdict.headers)
     }
 
+    /// Checks a message read aloud for a caller other than the owner, who pays for each recording.
+    func admitSpeech(_ exchange: Exchange, by caller: Caller, on loop: isolated EventLoop) throws(Problem) {
+        guard caller.isLimited else { return }
+        let key = RateLimitKey.caller(caller.principal)
+        let verdict = authenticator.limiter.take(.speech, key, now: loop.wallClock.milliseconds)
+        guard verdict.allowed else { throw Problem(.rateLimited(.speech, verdict)) }
+        exchange.state(verdict.headers)
+    }
+
     /// Limits pairing applications from one address, including the owner's.
     func admitApplication(_ exchange: Exchange, from peer: Peer, on loop: isolated EventLoop) throws(Problem) {
         let verdict = authenticator.limiter.take(.pairing, peer.limitKey, now: loop.wallClock.milliseconds)

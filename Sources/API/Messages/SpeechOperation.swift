@@ -11,10 +11,22 @@ enum SpeechOperation {
     static func handle(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) async throws(Problem) {
         let session = try api.runs.session(named: call.text("session") ?? "main", "session")
         guard call.caller.mayUse(session: session) else { throw Problem(.foreignSession) }
+        // A recording that could not be passed on would be paid for in vain.
+        guard call.exchange.reserve(FileAnswer.likely) else { throw .unreadAnswers }
+        let caller = call.caller.isLimited ? call.caller.principal.identity : nil
+        let speech = api.services.speech
+        let words: SpeechService.Words
+        let isNew: Bool
+        do throws(SpeechService.Fault) {
+            words = try await speech.words(of: call.pathID, in: session, on: loop)
+            isNew = try speech.isNew(words, for: caller)
+        } catch {
+            throw Problem(error, call, api, on: loop)
+        }
+        if isNew { try api.access.admitSpeech(call.exchange, by: call.caller, on: loop) }
         let bytes: [UInt8]
         do throws(SpeechService.Fault) {
-            let caller = call.caller.isLimited ? call.caller.principal.identity : nil
-            bytes = try await api.services.speech.speak(call.pathID, in: session, for: caller, on: loop)
+            bytes = try await speech.speak(words, for: caller, on: loop)
         } catch {
             throw Problem(error, call, api, on: loop)
         }

@@ -5,6 +5,8 @@ package enum RateLimitKind: String, CaseIterable, Sendable {
     case captures
     /// The sends of one caller to all sessions together.
     case allSends = "all-sends"
+    /// Messages read aloud for one caller, each a new recording.
+    case speech
 
     var index: Int {
         switch self {
@@ -14,6 +16,7 @@ package enum RateLimitKind: String, CaseIterable, Sendable {
         case .nodeCalls: 3
         case .captures: 4
         case .allSends: 5
+        case .speech: 6
         }
     }
 }
@@ -41,6 +44,7 @@ package struct RateLimitPolicy: Equatable, Sendable {
         case .allSends: RateLimitPolicy(burst: 60, intervalMilliseconds: 1000)
         case .nodeCalls: .perMinute(6)
         case .captures: .perMinute(1)
+        case .speech: .perMinute(10)
         }
     }
 

@@ -443,6 +443,8 @@ extension ConfigurationKey {
         .means("Commands of nodes a minute for one caller")
     package static let limitsNodeCaptures = ConfigurationKey("limits.nodeCaptures", .int(1...1_000_000), default: "1")
         .means("Of these, how many that look, record or write")
+    package static let limitsSpeech = ConfigurationKey("limits.speech", .int(1...1_000_000), default: "10")
+        .means("Messages a minute that are read aloud for one caller; one that was read before does not count")
     package static let limitsAuthPerMinute = ConfigurationKey(
         "limits.authPerMinute",
         .int(1...1_000_000),
@@ -518,7 +520,7 @@ extension ConfigurationKey {
         limitsWriteStall,
         limitsConnections, limitsConnectionsPerPeer, limitsBodyBytes, limitsDrain, limitsSendsBurst,
         limitsSendsInterval, limitsAllSendsBurst, limitsAllSendsInterval, limitsNodeCalls, limitsNodeCaptures,
-        limitsAuthPerMinute, limitsPairingPerMinute, tlsCert,
+        limitsSpeech, limitsAuthPerMinute, limitsPairingPerMinute, tlsCert,
         tlsKey, tlsClientCA,
         tlsClientAllow, tlsTailnet, logFormat, logLevel, debugFrames,
     ]

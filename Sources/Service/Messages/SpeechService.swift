@@ -21,6 +21,13 @@ package final class SpeechService {
         case gateway(GatewayFault)
     }
 
+    /// A message of the agent that can be read aloud.
+    package struct Words {
+        fileprivate let text: String
+        /// The digest of the text, by which recordings are found.
+        fileprivate let name: [UInt8]
+    }
+
     private struct Recording {
         let text: [UInt8]
         let bytes: [UInt8]
@@ -52,24 +59,33 @@ package final class SpeechService {
         self.messages = messages
     }
 
-    /// - Parameters:
-    ///   - session: the canonical key.
-    ///   - caller: whose share it counts for; nil for the owner.
-    package func speak(
-        _ id: String,
+    /// - Parameter session: the canonical key.
+    package func words(
+        of id: String,
         in session: String,
-        for caller: String?,
         on loop: isolated EventLoop
-    ) async throws(Fault) -> [UInt8] {
+    ) async throws(Fault) -> Words {
         if let fault = gateway.obstacle(to: .speech) { throw .gateway(fault) }
         let text = try await text(of: id, in: session, on: loop)
-        let name = Digest.sha256(Array(text.utf8))
-        if let place = kept.firstIndex(where: { $0.text == name }) {
+        return Words(text: text, name: Digest.sha256(Array(text.utf8)))
+    }
+
+    /// Whether a recording has to be made, for which there is a turn: none is kept, and none is being made.
+    /// - Parameter caller: whose share it counts for; nil for the owner.
+    package func isNew(_ words: Words, for caller: String?) throws(Fault) -> Bool {
+        if orders[words.name] != nil || kept.contains(where: { $0.text == words.name }) { return false }
+        guard hasRoom(for: caller) else { throw .busy }
+        return true
+    }
+
+    /// Called in the same turn of the loop as `isNew`, so nothing has changed in between.
+    package func speak(_ words: Words, for caller: String?, on loop: isolated EventLoop) async throws(Fault) -> [UInt8]
+    {
+        if let place = kept.firstIndex(where: { $0.text == words.name }) {
             kept.append(kept.remove(at: place))
             return kept[kept.count - 1].bytes
         }
-        guard orders[name] != nil || hasRoom(for: caller) else { throw .busy }
-        switch await loop.wait(for: { ask(text, name, for: caller, on: loop, completion: $0) }) {
+        switch await loop.wait(for: { ask(words, for: caller, on: loop, completion: $0) }) {
         case .success(let bytes) where bytes.count > Self.mostBytes:
             throw .tooLarge(bytes: bytes.count, limit: Self.mostBytes)
         case .success(let bytes): return bytes
@@ -101,15 +117,15 @@ package final class SpeechService {
     }
 
     private func ask(
-        _ text: String,
-        _ name: [UInt8],
+        _ words: Words,
         for caller: String?,
         on loop: isolated EventLoop,
         completion: @escaping (Result<[UInt8], GatewayFault>) -> Void
     ) {
+        let name = words.name
         orders[name, default: Order(caller: caller)].completions.append(completion)
         guard orders[name]?.completions.count == 1 else { return }
-        gateway.control(TextToSpeech(text: text), needing: .speech, on: loop) { [self] result in
+        gateway.control(TextToSpeech(text: words.text), needing: .speech, on: loop) { [self] result in
             if case .success(let bytes) = result { keep(Recording(text: name, bytes: bytes)) }
             for completion in orders.removeValue(forKey: name)?.completions ?? [] { completion(result) }
         }

@@ -263,6 +263,7 @@ struct ServeConfiguration: Sendable {
                 .pairing: .perMinute(settings.int(.limitsPairingPerMinute)),
                 .nodeCalls: .perMinute(settings.int(.limitsNodeCalls)),
                 .captures: .perMinute(settings.int(.limitsNodeCaptures)),
+                .speech: .perMinute(settings.int(.limitsSpeech)),
                 .allSends: RateLimitPolicy(
                     burst: settings.int(.limitsAllSendsBurst),
                     intervalMilliseconds: settings.int(.limitsAllSendsInterval)
