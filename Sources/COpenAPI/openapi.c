@@ -1,7 +1,7 @@
 #include "copenapi.h"
 
 // `openapi/embed` makes openapi.json and the next line, the SHA-256 of the two files one after the other.
-// 6330224a61b0dc920d8ac7292b24757787d99f7c5316f31e79f8a12ecf5c3238
+// 85b4e8b8a9ba15d35e071c97326670d581fc34f340b738768cd2c233d0991080
 
 static const uint8_t yaml[] = {
 #embed "../../openapi/openapi.yaml"

@@ -47,14 +47,14 @@ struct UnreadAnswersTests {
         return try await TestServer(limits)
     }
 
-    private func ask(_ path: String, _ server: TestServer) throws -> BlockingSocket {
+    private func ask(_ path: String, _ server: TestServer, _ method: String = "GET") throws -> BlockingSocket {
         let socket = try BlockingSocket.connect(.loopback4, port: server.port)
-        try socket.send(Array("GET \(path) HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n".utf8))
+        try socket.send(Array("\(method) \(path) HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n".utf8))
         return socket
     }
 
-    private func answer(_ path: String, _ server: TestServer) throws -> String {
-        let socket = try ask(path, server)
+    private func answer(_ path: String, _ server: TestServer, _ method: String = "GET") throws -> String {
+        let socket = try ask(path, server, method)
         var bytes: [UInt8] = []
         while true {
             let more = try socket.receive()
@@ -101,6 +101,15 @@ struct UnreadAnswersTests {
         #expect(await holds(1, server))
         other.socket.close()
         #expect(await holds(0, server))
+    }
+
+    @Test func `the answer to a request that did something is never kept back`() async throws {
+        let server = try await server()
+        let slow = try ask("/big", server)
+        #expect(await holds(1, server))
+        #expect(try answer("/big", server, "POST").hasPrefix("HTTP/1.1 200 "))
+        #expect(try answer("/big", server).hasPrefix("HTTP/1.1 503 "))
+        slow.close()
     }
 
     @Test func `an answer without a body takes no room`() async throws {

@@ -145,7 +145,8 @@ package final class Exchange {
 
     package func respond(_ response: Response, on loop: isolated EventLoop) {
         guard state == .open else { return }
-        let size = method == .head ? 0 : response.body.count
+        // Any other method has done something, and its client must not hear that it has not.
+        let size = method == .get ? response.body.count : 0
         if size >= UnreadAnswers.smallest, !reserve(size) { return respond(.unreadAnswers, on: loop) }
         state = .over
         status = response.head.status
