@@ -45,11 +45,11 @@ def faulty_gateway():
 
 
 def options(**extra):
-    """The arguments every check takes: --long for the form `make proof` runs; `extra` adds integer options."""
+    """The arguments every check takes: --long for the form `make proof` runs; `extra` adds options of the kind of their values."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--long", action="store_true", help="the form of make proof")
     for name, (short, long) in extra.items():
-        parser.add_argument(f"--{name}", type=int, help=f"{short} in the short form, {long} in the long one")
+        parser.add_argument(f"--{name}", type=type(short), help=f"{short!r} in the short form, {long!r} in the long one")
     chosen = parser.parse_args()
     for name, (short, long) in extra.items():
         if getattr(chosen, name) is None:

@@ -2,7 +2,9 @@
 
 The gateway keeps its transcripts over a crash, so every message has to run exactly once.
 What a sender sends again after a torn answer carries the same Idempotency-Key.
-Some messages are stopped or taken back; once that is promised, none of them is sent."""
+Some messages are stopped or taken back; once that is promised, none of them is sent.
+With --others a second Ladle, which is not killed, writes into the same sessions at the same gateway and keeps them busy; a part of its
+messages joins the runs at work. Then runs take their time, and each answer that Ladle tells has to be that of its message."""
 
 import collections
 import datetime
@@ -10,6 +12,7 @@ import http.client
 import json
 import pathlib
 import random
+import re
 import subprocess
 import threading
 import time
@@ -17,9 +20,11 @@ import time
 from follower import Follower
 from harness import LADLE, FaultyGateway, Serve, Tally, json_lines, options, scratch, until
 
-OPTIONS = options(rounds=(40, 500), seed=(0, 0), sessions=(4, 4))
+OPTIONS = options(rounds=(40, 500), seed=(0, 0), sessions=(4, 4), others=(0, 0), release=("", ""))
 ROUNDS = OPTIONS.rounds
 SEED = OPTIONS.seed or random.SystemRandom().randrange(1, 1 << 32)
+# Two clients of one session wait for each other's runs, and after each kill for what the gateway may go on with.
+PAUSE, PATIENCE = (8, 900) if OPTIONS.others else (0.25, 240)
 TERMINAL = {"delivered", "failed", "cancelled", "expired"}
 # Its text is that of no poster.
 CURE = "a message to a new session"
@@ -30,9 +35,9 @@ GRACE = 2
 class Poster(threading.Thread):
     """One session's sender: number after number, each until it is accepted."""
 
-    def __init__(self, session, port, deadline):
+    def __init__(self, session, port, deadline, name="number"):
         super().__init__(daemon=True)
-        self.session, self.port, self.deadline = session, port, deadline
+        self.session, self.port, self.deadline, self.name = session, port, deadline, name
         self.accepted = []  # (number, entry id)
         self.stops = {}  # entry id: the time of the promise, and which
         self.repeats = 0
@@ -50,9 +55,9 @@ class Poster(threading.Thread):
                     return
                 self.repeats += 1
                 time.sleep(0.005)
-            if is_stopped(number) and not self.refused:
+            if self.name == "number" and is_stopped(number) and not self.refused:
                 self.stop(self.accepted[-1][1])
-            time.sleep(random.random() * 0.25)
+            time.sleep(random.random() * PAUSE)
 
     def stop(self, entry):
         """Takes the message back if it waits, else stops its run; asks again where an answer is torn."""
@@ -80,8 +85,10 @@ class Poster(threading.Thread):
     def post(self, number):
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
         try:
-            body = json.dumps({"session": self.session, "text": words(self.session, number)})
-            connection.request("POST", "/v1/messages", body, {
+            body = {"session": self.session, "text": words(self.session, number, self.name)}
+            if self.name != "number" and is_stopped(number):
+                body["mode"] = "say-now"
+            connection.request("POST", "/v1/messages", json.dumps(body), {
                 "Content-Type": "application/json", "Idempotency-Key": f"{self.session}-{number}"})
             answer = connection.getresponse()
             entry = json.loads(answer.read())
@@ -103,8 +110,26 @@ def is_stopped(number):
     return number % 4 == 0
 
 
-def words(session, number):
-    return f"{session} number {number}"
+def words(session, number, name="number"):
+    return f"{session} {name} {number}"
+
+
+def answers(server, posters):
+    """What a server tells of the runs of its messages: those of another text than the answer to theirs, and those not yet over.
+    The demo gateway's answer repeats the message, and behind it names each message that has joined the run."""
+    false, open_ = [], []
+    states = collections.Counter()
+    for poster in posters:
+        for number, entry in poster.accepted:
+            run = server.json("GET", f"/v1/runs/{entry}")[1]
+            states[run.get("state", run.get("code"))] += 1
+            told, text = run.get("text", ""), f"Hello! You said: {words(poster.session, number, poster.name)}"
+            told = re.sub(rf"( Noted: {poster.session} other \d+\.)+$", "", told)
+            if told != text if run.get("state") == "completed" else not text.startswith(told):
+                false.append((text, run))
+            if run.get("state") in ("queued", "running"):
+                open_.append(run)
+    return false, open_, states
 
 
 def seconds(time_of_row):
@@ -117,8 +142,10 @@ def loop(tally, *release):
     random.seed(SEED + 1)
     folder = pathlib.Path(scratch())
     accepted_file = folder / "accepted.ndjson"
-    gateway = FaultyGateway(*release, "--record", str(accepted_file), "--recall")
+    pace = ["--speed", "4"] if OPTIONS.others else []
+    gateway = FaultyGateway(*release, *pace, "--record", str(accepted_file), "--recall")
     ladle = Serve("--log-level", "error", gateway=gateway.url)
+    other = Serve("--log-level", "error", gateway=gateway.url) if OPTIONS.others else None
     port, state = ladle.port, ladle.state
     deadline = time.monotonic() + ROUNDS * 10 + 120
     versions, told = collections.defaultdict(list), {}
@@ -129,6 +156,7 @@ def loop(tally, *release):
         told[entry["id"]] = entry["state"]
     follower = Follower(port, "?types=outbox,reset", note)
     posters = [Poster(f"kill-{n}", port, deadline) for n in range(OPTIONS.sessions)]
+    others = [Poster(f"kill-{n}", other.port, deadline, "other") for n in range(min(OPTIONS.others, OPTIONS.sessions))]
     kills = collections.Counter()
     began = time.monotonic()
     for _ in range(ROUNDS):
@@ -160,9 +188,9 @@ def loop(tally, *release):
             ladle = ladle.again()
     print(f"{ROUNDS} rounds in {time.monotonic() - began:.1f} s: {dict(kills)}", flush=True)
 
-    for poster in posters:
+    for poster in posters + others:
         poster.stopping.set()
-    for poster in posters:
+    for poster in posters + others:
         poster.join(30)
     accepted = {entry: (poster.session, number) for poster in posters for number, entry in poster.accepted}
 
@@ -175,7 +203,7 @@ def loop(tally, *release):
             cures.append(ladle.json("POST", "/v1/messages", {"session": "cure", "text": CURE}))
         return badges["pending"] == 0 and badges["unconfirmed"] == 0
     try:
-        until(settled, 240, every=0.2, what="the end of every entry")
+        until(settled, PATIENCE, every=0.2, what="the end of every entry")
     except TimeoutError as late:
         print(late, json.dumps(ladle.json("GET", "/v1/outbox?state=queued,sending,retrying,accepted,unconfirmed")[1])[:3000])
     print(f"settled after {time.monotonic() - began:.1f} s", flush=True)
@@ -202,7 +230,14 @@ def loop(tally, *release):
     stray = [entry for entry, state in states.items() if state != "delivered" and entry not in stops]
     tally.check(not stray, f"every message is delivered that nobody stopped: {stray[:3]}")
 
-    rows = [row for row in json_lines(accepted_file) if row["text"] != CURE]
+    if other:
+        judge_others(tally, other, others, accepted_file)
+        false, open_, runs = answers(ladle, posters)
+        tally.check(not false, f"each answer is that of its message: {false[:3]}")
+        tally.check(not open_, f"every run ends: {open_[:3]}")
+        print(f"runs {dict(runs)}", flush=True)
+
+    rows = [row for row in json_lines(accepted_file) if row["text"] != CURE and " other " not in row["text"]]
     texts = collections.Counter(row["text"] for row in rows)
     want = {words(session, number) for session, number in accepted.values()}
     must = {words(session, number) for entry, (session, number) in accepted.items() if states[entry] == "delivered"}
@@ -236,14 +271,48 @@ def loop(tally, *release):
     print(f"{len(accepted)} accepted, {len(rows)} ran; {sum(p.repeats for p in posters)} torn posts sent again, "
           f"{sum(p.replays for p in posters)} replayed; stops {dict(collections.Counter(what for _, what in stops.values()))}; {follower.resumes} resumes; ends {dict(ends)}; attempts {dict(attempts)}")
     ladle.kill()
+    if other:
+        other.kill()
     gateway.kill()
 
 
+def judge_others(tally, other, posters, accepted_file):
+    """The same questions about the messages of the second client."""
+    def is_settled():
+        badges = other.json("GET", "/v1/outbox?limit=1")[1]
+        return badges["pending"] == 0 and badges["unconfirmed"] == 0
+    try:
+        until(is_settled, PATIENCE, every=0.2, what="the end of every entry of the other client")
+    except TimeoutError as late:
+        print(late)
+    tally.check(not [r for p in posters for r in p.refused], "no send of the other client is refused")
+    texts = collections.Counter(row["text"] for row in json_lines(accepted_file) if " other " in row["text"])
+    entries = {words(p.session, number, p.name): other.json("GET", f"/v1/outbox/{entry}")[1] for p in posters for number, entry in p.accepted}
+    missing = [text for text, entry in entries.items() if entry["state"] != "delivered" or not texts[text]]
+    tally.check(not missing, f"every message of the other client is delivered: {[entries[text] for text in missing[:3]]}")
+    twice = [text for text, count in texts.items() if count > 1]
+    tally.check(not twice, f"none of the other client runs twice: {twice[:4]}")
+    false, open_, runs = answers(other, posters)
+    tally.check(not false, f"the other client has each answer: {false[:3]}")
+    tally.check(not open_, f"every run of the other client ends: {open_[:3]}")
+    joined = {text: entry["joinedRun"] for text, entry in entries.items() if "joinedRun" in entry}
+    print(f"the other client: {len(entries)} accepted, {len(joined)} joined a run at work; runs {dict(runs)}", flush=True)
+    strangers = []
+    for text, run in joined.items():
+        status, found = other.json("GET", f"/v1/runs/{run}")
+        if status == 200 and found["state"] == "completed" and f" Noted: {text}." not in found["text"]:
+            strangers.append((text, found))
+    tally.check(not strangers, f"each joined the run that it names: {strangers[:3]}")
+
+
 TALLY = Tally()
-loop(TALLY, "--protocol", "4")
-# The older protocol shows no keys in its history: there the text and its time are the proof.
-loop(TALLY, "--protocol", "3")
-if OPTIONS.long:
+if OPTIONS.release:
+    loop(TALLY, "--release", OPTIONS.release)
+else:
+    loop(TALLY, "--protocol", "4")
+    # The older protocol shows no keys in its history: there the text and its time are the proof.
+    loop(TALLY, "--protocol", "3")
+if OPTIONS.long and not OPTIONS.release:
     # The newest releases keep messages on disk: 2026.10.2 and 2026.9.7.
     loop(TALLY, "--release", "october")
     loop(TALLY, "--release", "september")
