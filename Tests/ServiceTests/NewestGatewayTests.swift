@@ -397,6 +397,34 @@ struct NewestGatewayTests {
         }
     }
 
+    @Test(arguments: [
+        ("Error: Pending input is already admitted; wait for its current turn", ""),
+        (
+            "accepted chat turn recovery is waiting for the Gateway runtime; retry",
+            #","retryable":true,"retryAfterMs":250"#
+        ),
+        ("chat turn ownership changed; automatic retry stopped, review it", #","retryable":false"#),
+    ])
+    func `a message that the gateway says it has goes under no other key`(words: String, more: String) async throws {
+        try await withServices { bench, loop in
+            let id = try await killed(bench, on: loop)
+            bench.gateway.historyMembers = kept(id, #","state":"pending""#, "interrupted")
+            bench.gateway.responder = { request in
+                guard request.method == "chat.send" else { return nil }
+                let error = GatewayError(json(#"{"code":"UNAVAILABLE","message":"\#(words)"\#(more)}"#))
+                let payload = json(#"{"runId":"\#(id)","status":"error","summary":"\#(words)"}"#)
+                return .now(.failed(error, payload: more.isEmpty ? payload : nil))
+            }
+            try await open(bench, boot: "boot-2", on: loop)
+            try await bench.advance(600_000, on: loop)
+            #expect(Set(bench.gateway.sentKeys) == [id], "\(bench.gateway.sentKeys)")
+            #expect(bench.gateway.requests("chat.abort").isEmpty)
+            let state = try await entry(id, bench)?.state
+            #expect(state.map { !$0.isTerminal } == true, "\(String(describing: state))")
+            #expect(try await told(bench).allSatisfy { !$0.hasPrefix("run.ended") })
+        }
+    }
+
     @Test func `a message that the gateway will not take up again is dropped there and sent anew`() async throws {
         try await withServices { bench, loop in
             let id = try await killed(bench, on: loop)
