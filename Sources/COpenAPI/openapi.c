@@ -1,7 +1,7 @@
 #include "copenapi.h"
 
 // `openapi/embed` makes openapi.json and the next line, the SHA-256 of the two files one after the other.
-// 85b4e8b8a9ba15d35e071c97326670d581fc34f340b738768cd2c233d0991080
+// 6efab53766f71096546262652f873bcd39246785023d8ddd9720f6f5bdafb64c
 
 static const uint8_t yaml[] = {
 #embed "../../openapi/openapi.yaml"
