@@ -106,6 +106,11 @@ struct ShortIDTests {
             #expect(text.contains("f31e7ccb  unconfirmed  "), "\(width): \(text)")
             #expect(text.split(separator: "\n").allSatisfy { $0.count <= width }, "\(width): \(text)")
         }
+        var sessions = TextTable("SESSION", "UPDATED", "MODEL", "TITLE")
+        sessions.add("agent:main:" + long, "active", "demo-1", long)
+        for width in [40, 60, 100] {
+            #expect(sessions.text(width: width, style: .plain).contains("  active   "), "\(width)")
+        }
         var sinks = TextTable("NAME", "KIND", "STATE", "WHERE")
         sinks.add(long, "webhook", "disabled", long)
         #expect(sinks.text(width: 60, style: .plain).contains("  disabled  "))

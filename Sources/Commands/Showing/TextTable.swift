@@ -10,7 +10,8 @@ struct TextTable {
     /// The characters of a short id. The next ones are the whole last group of an id.
     private static let shortID = 8
     private static let lastGroup = 12
-    private static let states = ["STATE", "STATUS"]
+    /// In the list of sessions the time of the last message gives way to "active".
+    private static let states = ["STATE", "STATUS", "UPDATED"]
 
     private let headings: [String]
     private var rows: [[String]] = []
