@@ -489,6 +489,11 @@ tally.check(set(files) == {f"ladle_client-{VERSION}-py3-none-any.whl", f"ladle_c
 wheel, archive = here / f"dist/ladle_client-{VERSION}-py3-none-any.whl", here / f"dist/ladle-client-{VERSION}.tgz"
 inside = zipfile.ZipFile(wheel).namelist()
 tally.check({"ladle_client/py.typed", "ladle_client/stream.py", "ladle_client/models/run_ended_event.py"} <= set(inside), f"the wheel: {inside[:9]}")
+contract = json.loads((ROOT / "openapi/openapi.json").read_text())
+operations = {operation["operationId"].lower() for path, methods in contract["paths"].items() if not path.startswith(("/openai/", "/ollama/"))
+              for operation in methods.values()}
+modules = {pathlib.Path(name).stem.replace("_", "") for name in inside if re.match(r"ladle_client/api/\w+/[a-z]\w*\.py", name)}
+tally.check(operations <= modules, f"the wheel cannot call {sorted(operations - modules)}")
 with concurrent.futures.ThreadPoolExecutor() as pool:
     python, site = (one.result() for one in (pool.submit(environment, wheel), pool.submit(project, archive)))
 until(lambda: ask("/v1/status")["link"]["state"] == "online", what="the link")
