@@ -1,11 +1,11 @@
 """Clients that generators make of openapi/openapi.yaml: each is compiled, and a compiler's error is a failure; each works with a running
-Ladle before the newest kind of demo gateway (the programs are in `clients`). The Python clients of openapi-python-client and
-openapi-generator and the TypeScript one call every operation, and what they read has all that was on the wire. The models of
-datamodel-code-generator and the Go client send, read, edit with If-Match, revoke a token and tell events by their types. Swift is compiled.
---long: Rust too, with the crates of Debian, and it works like Go.
+Ladle before the newest kind of demo gateway (the programs are in `clients`). The clients of openapi-python-client, and of openapi-generator
+for Python, TypeScript, Go, Rust and Swift, call every operation, and what they read has all that was on the wire. The models of
+datamodel-code-generator, the Go and the TypeScript client also send, read, edit with If-Match, revoke a token and tell events by their
+types, as a person would write it. --long: Rust does so too.
 
-Options of openapi-generator are the ones that docs/api.md names. For Rust the discriminator of events is left out: the generated type takes
-`type` away from the event, which then misses it."""
+Options of generators are the ones that docs/api.md names. For Rust the discriminator of events is left out: the generated type takes
+`type` away from the event, which then misses it. Rust takes its crates from Debian."""
 
 import base64
 import json
@@ -26,6 +26,7 @@ here = pathlib.Path(scratch())
 tools = pathlib.Path(sys.executable).parent
 programs = ROOT / "Tests/Proof/clients"
 sys.path.insert(0, str(programs))
+import compiled  # noqa: E402
 import steps  # noqa: E402
 
 DOCUMENT = here / "openapi.json"
@@ -36,13 +37,13 @@ CONTRACT["components"] = {kind: {name: one for name, one in named.items() if not
                           for kind, named in CONTRACT["components"].items()}
 DOCUMENT.write_text(json.dumps(CONTRACT))
 OPERATIONS = {operation["operationId"] for methods in CONTRACT["paths"].values() for operation in methods.values()}
-# What a generator cannot do: keep a picture, and so read it again; read YAML.
-WITHOUT = {"attrs": {"putAvatar", "getAvatar"}, "pydantic": {"getOpenAPIAsYAML"}, "typescript": set()}
+# What a language cannot read without loss: a whole number above 2^53, in JSON of no known type.
+ROUNDED = {"go": {"getOpenAPIAsJSON": "9223372036854775807 became 9223372036854776000"}}
 GENERATED = {
     "python": {}, "typescript-fetch": {},
     "go": {"useOneOfDiscriminatorLookup": "true", "disallowAdditionalPropertiesIfNotPresent": "false"},
     "swift6": {"identifiableModels": "false"},
-    **({"rust": {}} if chosen.long else {}),
+    "rust": {},
 }
 gateway = DemoGateway("--release", "autumn")
 serve = Serve("--access-loopback", "token", "--debug-frames", "--approvals-links", "true", "--notifications-allow-hosts", "127.0.0.1",
@@ -84,17 +85,27 @@ def works(name, *command, **more):
 def calls_all(name, *command, **more):
     """Every operation is called, answered as it should be, and read without loss."""
     result = run(*command, **more)
-    if result.returncode:
-        return
+    if not result.returncode:
+        all_called(name, json.loads(result.stdout))
+
+
+def all_called(name, said):
     called = set()
-    for one in json.loads(result.stdout):
-        operation = one["operation"]
-        if operation in WITHOUT[name]:
-            continue
-        called.add(operation)
-        tally.check(not one.get("fault") and not one.get("absent"), f"{name}, {operation}: {one.get('fault') or 'it has no such operation'}")
-    tally.check(called == OPERATIONS - WITHOUT[name], f"{name} did not call {sorted(OPERATIONS - WITHOUT[name] - called)}")
-    print(f"{name}: {len(called)} of {len(OPERATIONS)} operations called")
+    for one in said:
+        operation, fault = one["operation"], one.get("fault")
+        if one.get("absent"):
+            fault = "it has no such operation"
+        elif fault and fault.endswith(ROUNDED.get(name, {}).get(operation, "\0")):
+            fault = None
+        if tally.check(not fault, f"{name}, {operation}: {fault}"):
+            called.add(operation)
+    tally.check(called == OPERATIONS, f"{name} did not call {sorted(OPERATIONS - called)}")
+    print(f"{name}: {len(called)} of {len(OPERATIONS)} operations called", flush=True)
+
+
+def compiled_calls(name, *command):
+    """The same by a program in a compiled language."""
+    all_called(name, compiled.calls(name, later(3600), serve.port, CONTRACT, here, *command, env=environment))
 
 
 def generate():
@@ -117,7 +128,9 @@ def generate():
 
 
 def generate_attrs():
-    made = run(tools / "openapi-python-client", "generate", "--path", DOCUMENT, "--output-path", here / "attrs")
+    settings = here / "attrs.yaml"
+    settings.write_text(yaml.safe_dump({"content_type_overrides": dict.fromkeys(("image/png", "application/yaml"), "application/octet-stream")}))
+    made = run(tools / "openapi-python-client", "generate", "--path", DOCUMENT, "--output-path", here / "attrs", "--config", settings)
     told = (made.stdout + made.stderr).split("WARNING ")[1:]
     tally.check(all("nsupported content" in warning for warning in told), f"openapi-python-client warns:\n{told}")
 
@@ -163,10 +176,12 @@ def go_client():
     (here / "go").rename(source)
     # Its own tests want modules that are not here.
     shutil.rmtree(source / "test", ignore_errors=True)
-    shutil.copy(programs / "client.go", here)
-    # Without modules: what Debian has is taken as it is.
-    run("go", "build", "-o", "client-go", "client.go", GO111MODULE="off", GOPATH=f"{here}/go-path:/usr/share/gocode", GOFLAGS="")
-    works("go", here / "client-go")
+    for program in ("client.go", "calls.go"):
+        shutil.copy(programs / program, here)
+        # Without modules: what Debian has is taken as it is.
+        run("go", "build", program, GO111MODULE="off", GOPATH=f"{here}/go-path:/usr/share/gocode", GOFLAGS="")
+    works("go", here / "client")
+    compiled_calls("go", here / "calls")
 
 
 def typescript_client():
@@ -184,27 +199,34 @@ def typescript_client():
 
 
 def swift_client():
-    run("swiftc", "-swift-version", "6", "-typecheck", *sorted((here / "swift6/Sources").rglob("*.swift")))
+    (here / "operations.swift").write_text(compiled.swift(CONTRACT, here / "swift6"))
+    run("swiftc", "-swift-version", "6", "-parse-as-library", "-Onone", "-wmo", "-o", "calls-swift", programs / "calls.swift", "operations.swift",
+        *sorted((here / "swift6/Sources").rglob("*.swift")))
+    compiled_calls("swift", here / "calls-swift")
 
 
 def rust_client():
     """With the crates of Debian, which are older than the generated manifest asks for; it has no serde_with, of which one function is used."""
     folder = here / "rust"
     shutil.copytree(programs / "rust", folder, dirs_exist_ok=True)
-    run("cargo", "build", "--offline", "--example", "client", cwd=folder)
-    works("rust", folder / "target/debug/examples/client")
+    (folder / "examples/operations.rs").write_text(compiled.rust(CONTRACT, folder))
+    build = ["cargo", "build", "--offline", "--example"]
+    run(*build, "calls", cwd=folder, RUSTFLAGS="-Cdebuginfo=0")
+    compiled_calls("rust", folder / "target/debug/examples/calls")
+    if chosen.long:
+        run(*build, "client", cwd=folder, RUSTFLAGS="-Cdebuginfo=0")
+        works("rust", folder / "target/debug/examples/client")
 
 
 NEEDED = ["golang-go", "golang-gopkg-validator.v2-dev", "node-typescript"]
-if chosen.long:
-    NEEDED += [f"librust-{name}-dev" for name in ("reqwest", "serde", "serde-json", "serde-repr", "url", "chrono", "chrono+serde", "tokio",
-                                                  "tokio-util")]
+NEEDED += [f"librust-{name}-dev" for name in ("reqwest", "serde", "serde-json", "serde-repr", "url", "chrono", "chrono+serde", "tokio", "tokio-util")]
+NEEDED += [] if shutil.which("cargo") else ["cargo"]
 run(ROOT / "deploy/packages", *NEEDED)
 until(lambda: read("/v1/status")["link"]["state"] == "online", what="the link")
 with ThreadPoolExecutor() as pool:
     for made in [pool.submit(one) for one in (generate, generate_models, generate_attrs)]:
         made.result()
 # One by one: all edit the one identity.
-for client in (attrs_client, models, pydantic_client, typescript_client, go_client, swift_client, *((rust_client,) if chosen.long else ())):
+for client in (attrs_client, models, pydantic_client, typescript_client, go_client, swift_client, rust_client):
     client()
 tally.end()

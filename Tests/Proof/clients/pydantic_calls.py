@@ -19,7 +19,7 @@ for kind in vars(openapi_client).values():
     if inspect.isclass(kind) and kind.__name__.endswith("Api"):
         service = kind(client)
         functions |= {plain(name.removesuffix("_with_http_info")): getattr(service, name) for name in dir(kind)
-                      if name.endswith("_with_http_info")}
+                      if name.endswith(("_with_http_info", "_without_preload_content"))}
 
 
 def as_json(typed):
@@ -45,7 +45,9 @@ def call(operation, parameters, body, form):
         answer = function(**arguments)
     except openapi_client.ApiException as error:
         if not error.status:
-            return None  # it has no reader for that media type
+            # It has no reader for that media type; the same function gives the bytes.
+            answer = functions[plain(operation) + "withoutpreloadcontent"](**arguments)
+            return answer.status, {name.lower(): value for name, value in answer.headers.items()}, answer.data, None, "bytes"
         return error.status, {name.lower(): value for name, value in error.headers.items()}, error.body, as_json(error.data), type(error.data).__name__
     return (answer.status_code, {name.lower(): value for name, value in (answer.headers or {}).items()}, answer.raw_data, as_json(answer.data),
             type(answer.data).__name__)
