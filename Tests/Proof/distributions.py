@@ -1,6 +1,7 @@
 """What is downloaded, on the systems that it is for: Debian 12 and 13, Ubuntu 22.04 and 24.04, as debootstrap makes them. The tarball's program
 serves there with nothing installed for it. The package comes from the signed apt repository, finds every symbol in the libraries of
-that release, answers a message over HTTP/2, is upgraded, removed and purged. ROOTS names a folder with such systems; else they are
+that release, answers a message over HTTP/2, is upgraded, removed and purged. Before that a newcomer has nothing but the bare system and the
+downloaded file, and the seconds to the first answer are printed. ROOTS names a folder with such systems; else they are
 made in .build/roots. One that cannot be had is named, and not counted."""
 
 import os
@@ -8,6 +9,7 @@ import pathlib
 import re
 import shutil
 import subprocess
+import time
 
 from guest import Root
 from harness import ROOT, Program, Tally, options, scratch
@@ -71,11 +73,36 @@ def converses(root, program, what):
     serving.kill()
 
 
-def check(name):
+def bare(name):
     root = Root(scratch())
     subprocess.run(["cp", "-a", f"{system(name)}/.", root.folder], check=True)
     shutil.copy("/etc/resolv.conf", root.folder / "etc/resolv.conf")
-    release = root.run("sh", "-c", ". /etc/os-release; echo $PRETTY_NAME").stdout.strip()
+    return root, root.run("sh", "-c", ". /etc/os-release; echo $PRETTY_NAME").stdout.strip()
+
+
+def walk(name):
+    """From nothing to the first answer, with the lines that README has, and no other program: no curl, no systemd."""
+    root, release = bare(name)
+    package = next(DIST.glob("*.deb"))
+    shutil.copy(package, root.folder / "root")
+    begun = time.monotonic()
+    done = root.run("apt-get", "-q", "update"), root.run("apt-get", "-q", "-y", "install", "--no-install-recommends", f"/root/{package.name}")
+    if not tally.check(not any(one.returncode for one in done), f"{release}: apt install ./{package.name}: {done}"):
+        return
+    installed = time.monotonic()
+    state = root.run("mktemp", "-d").stdout.strip()
+    serving = Program(["ladle", "serve", "--demo", "--state", state, "--listen", "127.0.0.1:0"], r"listening on http", program="env",
+                      prefix=root.command())
+    said = root.run("ladle", "send", "--socket", f"{state}/ladle.sock", "--wait", "hello")
+    answered = time.monotonic()
+    serving.kill()
+    tally.check("You said: hello" in said.stdout, f"{release}: the first answer: {said} {serving.output}")
+    print(f"distributions: {release}: from nothing to the first answer {answered - begun:.0f} s, of them {installed - begun:.0f} s apt",
+          flush=True)
+
+
+def check(name):
+    root, release = bare(name)
     repository = root.folder / "srv/ladle"
     shutil.copytree(DIST / "apt", repository)
     index(repository)
@@ -134,6 +161,7 @@ made = run(ROOT / "deploy/release", cwd=ROOT)
 tally.check(made.returncode == 0, f"deploy/release: {made}")
 for name in SYSTEMS:
     if system(name):
+        walk(name)
         check(name)
 run("gpgconf", "--kill", "all")
 tally.end()
