@@ -530,6 +530,7 @@ pipe("completions", "tcsh", code=64)
 
 # The manual page, without a complaint of groff's where that is installed.
 page = pipe("man")[0]
+tally.check("\n  man " in pipe("help")[0], "help lists man")
 tally.check(page.startswith(".TH LADLE 1"), "a manual page")
 if subprocess.run(["sh", "-c", "command -v groff"], capture_output=True).returncode == 0:
     run = subprocess.run(["groff", "-man", "-Tutf8", "-ww", "-rLL=80n"], input=page, capture_output=True, text=True)

@@ -19,7 +19,7 @@ extension CommandSpec {
 
     static let man = CommandSpec("man", "Print the manual page").with {
         $0.run = HelpCommands.manual
-        $0.isHidden = true
+        $0.examples = ["ladle man | man -l -"]
     }
 
     static let version = CommandSpec("version", "Show the version").with {
