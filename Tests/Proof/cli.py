@@ -548,6 +548,6 @@ places = re.findall(r"^        '( [^']+)'\) path=", script.read_text(), re.M)
 leaves = {p.strip() for p in places if not any(q.startswith(p + " ") for q in places)}
 done = {name for name in leaves if any((" " + run + " ").startswith(f" {name} ") or run.startswith(name) for run in seen)}
 usual = {"outbox list", "identity show", "profile show", "token list", "clients list", "context list"}
-without = leaves - done - usual - {"complete", "serve", "demo-gateway", "config reference", "completions", "help"}
+without = leaves - done - usual - {"complete", "serve", "demo-gateway", "config reference", "completions", "help", "man"}
 tally.check(not without, f"commands nobody tried with --json: {without}")
 tally.end()
