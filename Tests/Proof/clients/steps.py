@@ -76,7 +76,7 @@ EACH = [
          awaits={"type": "run.ended", "session": "{session}", "run.state": "completed"}),
     # Documents
     step("getIdentity", keep={"tag": "@ETag"}),
-    step("patchIdentity", body={"vibe": "{name}", "theme": None}, **NEWEST), step("patchIdentity", 412, {"vibe": "old"}, **NEWEST),
+    step("patchIdentity", body={"vibe": "{name} calls", "theme": None}, **NEWEST), step("patchIdentity", 412, {"vibe": "old"}, **NEWEST),
     step("putIdentity", body={"fields": {"name": "Ada"}}, If__Match="*"),
     step("getProfile", keep={"tag": "@ETag"}),
     step("patchProfile", body={"callName": "{name}"}, **NEWEST), step("putProfile", body={"markdown": "# USER.md\n"}, If__Match="*"),
