@@ -17,7 +17,10 @@ struct RunMatching: Sendable {
         in memory: inout RunMemory,
         to changes: inout [RunChange]
     ) {
-        if areNew { answerStopped(turns, session: session, in: &memory, to: &changes) }
+        if areNew {
+            answerStopped(turns, session: session, in: &memory, to: &changes)
+            answerAlone(turns, session: session, in: &memory)
+        }
         answerInterrupted(turns, session: session, in: &memory, to: &changes)
         answerByName(turns, in: &memory, to: &changes)
         answerDeferred(turns, areNew: areNew, session: session, in: &memory, to: &changes)
@@ -43,8 +46,27 @@ struct RunMatching: Sendable {
             claimant?.isLast = id == continued && memory[id]?.hasBegun == true && memory[id]?.isActive == true
             return claimant
         }
-        let rows = turns.map { turn in turn.row(names: turn.keys.map { memory.run(named: $0) ?? $0 }) }
+        let rows = turns.map { turn in
+            let names = turn.keys + [writer(of: turn, continued, in: memory)].compactMap(\.self)
+            return turn.row(names: names.map { memory.run(named: $0) ?? $0 })
+        }
         return Attribution(rows, claimants, beginsInside: beginsInside).owners.mapValues(\.turn)
+    }
+
+    /// The run that wrote rows which come alone, if it is known or must be another one than that of the turn before.
+    private func writer(of turn: TranscriptTurn, _ continued: String?, in memory: RunMemory) -> String? {
+        guard profile.rowsNameTheirRun, turn.user == nil, let writer = turn.writingRun else { return nil }
+        return continued != nil || memory.has(memory.resolved(writer)) ? writer : nil
+    }
+
+    /// Finds the run of the gateway's own that answers the message of the turn before: it writes the first row behind it.
+    private func answerAlone(_ turns: [TranscriptTurn], session: SessionKey, in memory: inout RunMemory) {
+        guard profile.rowsNameTheirRun, let turn = turns.first, turn.user == nil,
+            let id = memory[session: session]?.lastTurn, let waiting = memory[id],
+            waiting.message.words != nil, waiting.mayBeAnotherRun, !waiting.wasSeenAtWork,
+            let answer = turn.writingRun.map(memory.resolved), !memory.has(answer)
+        else { return }
+        memory.alias(answer, to: id)
     }
 
     /// Finds the runs that answer messages of ours under an id of the gateway's own: the message's row has its key, and the rows behind

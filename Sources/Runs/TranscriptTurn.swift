@@ -35,7 +35,7 @@ struct TranscriptTurn: Sendable {
     func row(names: [String] = []) -> Attribution.Row {
         Attribution.Row(
             names: names,
-            isNamed: !keys.isEmpty,
+            isNamed: !keys.isEmpty || !names.isEmpty,
             mask: user?.idempotencyKey.flatMap { MaskedKey($0) },
             isUser: user != nil,
             words: messages,
