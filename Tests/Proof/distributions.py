@@ -84,9 +84,9 @@ def walk(name):
     """From nothing to the first answer, with the lines that README has, and no other program: no curl, no systemd."""
     root, release = bare(name)
     package = next(DIST.glob("*.deb"))
-    shutil.copy(package, root.folder / "root")
+    shutil.copy(package, root.folder / "srv")
     begun = time.monotonic()
-    done = root.run("apt-get", "-q", "update"), root.run("apt-get", "-q", "-y", "install", "--no-install-recommends", f"/root/{package.name}")
+    done = root.run("apt-get", "-q", "update"), root.run("apt-get", "-q", "-y", "install", "--no-install-recommends", f"/srv/{package.name}")
     if not tally.check(not any(one.returncode for one in done), f"{release}: apt install ./{package.name}: {done}"):
         return
     installed = time.monotonic()

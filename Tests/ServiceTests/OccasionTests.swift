@@ -110,6 +110,16 @@ struct OccasionTests {
         #expect(try read("device", DeviceNews(reason: .approved, request: request)) == Occasion.Reading(ended: subject))
     }
 
+    @Test func `a device that is lost is told by its name, and one that comes is not`() throws {
+        let json = #"{"nodeId":"n","displayName":"Phone","connected":false,"paired":true}"#
+        let row = try #require(NodeRow(JSONDocument(parsing: json).root))
+        let node = Node(row, before: nil, try NodePolicy())
+        let told = try read("node", NodeNews(reason: .disconnected, node: node)).occasion
+        #expect(told?.type == .nodeOffline && told?.text == "Phone")
+        #expect(told?.subject == Notification.Subject(.node, "n"))
+        #expect(try read("node", NodeNews(reason: .connected, node: node)) == Occasion.Reading())
+    }
+
     @Test func `the end of a job is told with its error`() throws {
         for (status, type) in [("error", NotificationType.automationFailed), ("ok", .automationCompleted)] {
             let json =

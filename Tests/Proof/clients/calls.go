@@ -20,7 +20,7 @@ type step struct {
 	Body       json.RawMessage
 }
 
-// What the program says of one call.
+// The answer of the program about one call: what it read, or why it could not.
 type said map[string]any
 
 func method(of reflect.Value, name string) (reflect.Value, bool) {
