@@ -284,7 +284,7 @@ package struct MessageTraits: Sendable, Hashable {
     }
 
     /// Whether the gateway may still run the words of a stopped message, or read them with the session's next one.
-    package func mayBringBackStopped(wasAtWork: Bool) -> Bool {
+    func mayBringBackStopped(wasAtWork: Bool) -> Bool {
         wasAtWork ? readsStoppedRows : earlyStop != .clean || queuedStop == .runsAllTheSame
     }
 }

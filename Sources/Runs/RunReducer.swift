@@ -170,23 +170,21 @@ struct RunReducer: Sendable {
             error: ending.error?.cut(to: ActivityLimits.errorCharacters),
             end: ending.end,
             continuedAs: ending.continuedAs,
-            mayReturn: ending.continuedAs == nil && mayReturn,
+            mayReturn: mayReturn,
             executedAgain: ending.isAgain,
             handedOver: isHandedOver && ending.end == .completed,
             usage: usageByRow.isEmpty ? finalUsage : usageByRow.values.reduce(TokenUsage(), +)
         )
     }
 
-    /// Whether the gateway may still go on with this run, which its restart cut off; or run a stopped or refused message of ours later,
-    /// or read it with the next one. A reported start does not show that a model was asked: April and June were seen to end such a run within 60 ms
-    /// and to read its row with the next message.
     private var mayReturn: Bool {
-        if ending.wasGivenUp { return traits.resumesRuns }
-        if ending.end == .failed || ending.end == .unknown {
-            return message.words != nil && traits.readsRefusedRows && (message.wasRefused || !wasSeenAtWork)
-        }
-        guard ending.end == .aborted, message.words != nil else { return false }
-        return traits.mayBringBackStopped(wasAtWork: !text.published.isEmpty || !steps.isEmpty)
+        let work = Return.Work(
+            isOurs: message.words != nil,
+            wasRefused: message.wasRefused,
+            wasSeen: wasSeenAtWork,
+            hasOutput: !text.published.isEmpty || !steps.isEmpty
+        )
+        return Return.mayFollow(ending, work, traits)
     }
 
     private func endTime(_ state: Run.State) -> Timestamp? { state.isActive ? nil : times.lastSeen }

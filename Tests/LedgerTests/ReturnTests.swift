@@ -1,0 +1,86 @@
+import Basics
+import Testing
+
+@testable import Ledger
+
+/// May an ended run come back by itself?
+@Suite struct ReturnTests {
+    private static let now = Timestamp(milliseconds: 1_795_000_000_000)
+
+    private typealias Trait = @Sendable (inout MessageTraits) -> Void
+    private static let resumesRuns: Trait = { $0.resumesRuns = true }
+    private static let readsRefusedRows: Trait = { $0.readsRefusedRows = true }
+    private static let readsStoppedRows: Trait = { $0.readsStoppedRows = true }
+    private static let leavesEarlyRow: Trait = { $0.earlyStop = .leavesRow }
+
+    private struct Case: Sendable {
+        let row: String
+        let ending: @Sendable (inout Ending) -> Void
+        let work: Return.Work
+        /// The trait with which the gateway brings it back; nil where none does.
+        let trait: Trait?
+
+        init(
+            _ row: String,
+            _ trait: Trait? = nil,
+            isOurs: Bool = true,
+            wasRefused: Bool = false,
+            wasSeen: Bool = false,
+            hasOutput: Bool = false,
+            _ ending: @escaping @Sendable (inout Ending) -> Void
+        ) {
+            (self.row, self.ending, self.trait) = (row, ending, trait)
+            work = Return.Work(isOurs: isOurs, wasRefused: wasRefused, wasSeen: wasSeen, hasOutput: hasOutput)
+        }
+    }
+
+    private static let failed: @Sendable (inout Ending) -> Void = {
+        $0.failed("overloaded", sequence: 1, mayBeTriedAgain: false, now: now)
+    }
+
+    private static let cases = [
+        Case("goes on as another run") { $0.isOver(.continued(as: "g")) },
+        Case("goes on as another run") {
+            $0.stopped()
+            $0.isOver(.continued(as: "g"))
+        },
+        Case("its process is gone", resumesRuns) { $0.isOver(.processGone) },
+        Case("its process is gone", resumesRuns, isOurs: false, hasOutput: true) { $0.isOver(.processGone) },
+        Case("of another client", isOurs: false) { $0.stopped() },
+        Case("of another client", isOurs: false, failed),
+        Case("failed or unknown, and not run", readsRefusedRows, failed),
+        Case("failed or unknown, and not run", readsRefusedRows, wasRefused: true, wasSeen: true, failed),
+        Case("failed or unknown, and not run", readsRefusedRows) { $0.isOver(.reported(nil)) },
+        Case("stopped at work", readsStoppedRows, wasSeen: true, hasOutput: true) { $0.stopped() },
+        Case("stopped before it had output", leavesEarlyRow, wasSeen: true) { $0.stopped() },
+        Case("over for good", wasSeen: true, failed),
+        Case("over for good") { $0.finished() },
+        Case("over for good") { $0.isOver(.conversationReset) },
+    ]
+
+    @Test func `each row of the table decides as it says`() {
+        let never = MessageTraits(
+            keysInRows: true,
+            earlyStop: .clean,
+            queuedStop: .clean,
+            resumesRuns: false,
+            readsRefusedRows: false
+        )
+        for each in Self.cases {
+            var ending = Ending()
+            each.ending(&ending)
+            #expect(Return.row(ending, each.work).name == each.row)
+            #expect(!Return.mayFollow(ending, each.work, never), "\(each.row)")
+            var always = never
+            for trait in [Self.resumesRuns, Self.readsRefusedRows, Self.readsStoppedRows, Self.leavesEarlyRow] {
+                trait(&always)
+            }
+            #expect(Return.mayFollow(ending, each.work, always) == (each.trait != nil), "\(each.row)")
+            guard let trait = each.trait else { continue }
+            var only = never
+            trait(&only)
+            #expect(Return.mayFollow(ending, each.work, only), "\(each.row)")
+        }
+        #expect(Set(Self.cases.map(\.row)) == Set(Return.table.map(\.name)))
+    }
+}
