@@ -231,9 +231,9 @@ tally.check("TOPIC is missing" in shown and "→ ladle notify add desk ntfy http
 fits("notify", "list", "--sinks", whole=["phone", "den"], states=["ok"])
 for sink in as_json("notify", "list", "--sinks")["sinks"]:
     server.json("DELETE", f"/v1/notifications/sinks/{sink['id']}", headers={"If-Match": "*"})
-tally.check("mutedUntil" in as_json("notify", "mute", "2h"), "muted")
-tally.check(as_json("notify", "mute", "off") == {}, "not muted")
-as_json("notify", "mute", "soon", code=64)
+tally.check("mutedUntil" in as_json("mute", "2h"), "muted")
+tally.check(as_json("mute", "off") == {}, "not muted")
+as_json("mute", "soon", code=64)
 # Automations: the demo gateway has three.
 jobs = as_json("automations")["automations"]
 job = next(row["id"] for row in jobs if row["name"] == "Check the backup")

@@ -75,7 +75,7 @@ run = server.json("GET", "/v1/runs")[1]["runs"][-1]["id"]
 job = server.json("GET", "/v1/automations")[1]["automations"][0]["id"]
 gone = server.json("POST", "/v1/sessions", {"label": "gone"})[1]["key"]
 COMMANDS = f"""send hello\nhistory\nhistory --session asks\nactivity\nglance\nruns\nruns --session asks\napprovals\napprovals --all
-approvals show {approval}\nquestions\nnotify\nnotify add den webhook https://ladle.invalid/x\nnotify test phone\nnotify send hi\nnotify mute 1h\noutbox\noutbox show {waits}
+approvals show {approval}\nquestions\nnotify\nnotify add den webhook https://ladle.invalid/x\nnotify test phone\nnotify send hi\nmute 1h\noutbox\noutbox show {waits}
 outbox retry {waits}\noutbox cancel {waits}\nidentity\nidentity set name=x\nprofile\nsessions\nsessions --all\nsessions new den
 sessions rename main x\nsessions model main default\nsessions compact main\nagents\nmodels\nusage\nusage sessions\nautomations
 automations run {job}\nautomations disable {job}\nautomations enable {job}\nnodes\nwake hi\nstatus\ntoken\ntoken create --name one --scopes read

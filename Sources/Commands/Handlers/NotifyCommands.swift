@@ -42,21 +42,22 @@ extension CommandSpec {
                     OptionSpec("--sink", "NAME", "Only this sink; may be given several times", values: .listed(.sinks)),
                 ]
             ),
-            client(
-                "mute",
-                "Be silent for a while, but for what is urgent",
-                run: NotifyCommands.mute,
-                [ArgumentSpec("duration", "Such as 2h; 1h by default; off ends it", optional: true)]
-            ),
         ]
         $0.examples = [
             "ladle notify add phone ntfy https://ntfy.sh TOPIC", "ladle notify test phone",
-            "ladle notify send 'the washing is done'", "ladle notify mute 2h",
+            "ladle notify send 'the washing is done'", "ladle mute 2h",
         ]
     }
+
+    static let mute = client(
+        "mute",
+        "Be silent for a while, but for what is urgent",
+        run: NotifyCommands.mute,
+        [ArgumentSpec("duration", "Such as 2h; 1h by default; off ends it", optional: true)]
+    ).with { $0.examples = ["ladle mute 2h", "ladle mute off"] }
 }
 
-/// `ladle notify`: the history of notifications, a note of one's own, and mute.
+/// `ladle notify`: the history of notifications and a note of one's own; and `ladle mute`.
 enum NotifyCommands {
     static func list(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {
         if invocation.command.has("--sinks") { return try sinks(invocation) }
@@ -146,7 +147,7 @@ enum NotifyCommands {
         }
         guard let milliseconds = ConfigurationUnits.milliseconds(text), milliseconds >= 1000 else {
             throw CommandFailure(
-                UsageError("\(text) is no duration", hint: "ladle notify mute 2h", command: invocation.command.path)
+                UsageError("\(text) is no duration", hint: "ladle mute 2h", command: invocation.command.path)
             )
         }
         let request = ClientRequest(.post, "/v1/notifications/mute").json {

@@ -18,7 +18,7 @@ package enum CommandTable {
             "What the agent does",
             [.watch, .top, .activity, .glance, .runs, .abort, .automations, .usage, .agents, .models, .nodes]
         ),
-        CommandGroup("What a person decides, and is told", [.approvals, .questions, .notify]),
+        CommandGroup("What a person decides, and is told", [.approvals, .questions, .notify, .mute]),
         CommandGroup("Who may use it", [.pair, .token, .clients, .context]),
         CommandGroup(
             "Care",
