@@ -7,6 +7,7 @@ sinks that take none, and the types that a minute has to pass for."""
 
 import http.server
 import json
+import os
 import pathlib
 import random
 import re
@@ -19,7 +20,7 @@ import time
 import standardwebhooks
 
 import scripted_gateway
-from harness import DemoGateway, Serve, Tally, free_port, on_small_disk, options, scratch, until
+from harness import ROOT, DemoGateway, Serve, Tally, free_port, on_small_disk, options, scratch, until
 from raw_http import certificate
 
 OPTIONS = options(rounds=(12, 200), seed=(0, 0), flood=(300, 10_000))
@@ -151,6 +152,7 @@ for name in ("secret", "token"):
 script = pathlib.Path(state) / "program"
 script.write_text("#!/bin/sh\n{ echo \"$LADLE_TYPE|$LADLE_TITLE|$(env | wc -l)|$1\"; cat; } >> \"$0.out\"\n")
 script.chmod(0o700)
+DESKTOP = json.loads(re.search(r'desktop: \{ kind: "command", command: (\[.*\]) \}', (ROOT / "docs/notifications.md").read_text()).group(1))
 sinks = {
     "hook": {"kind": "webhook", "url": receiver.url("hook?key=v"), "secretFile": f"{state}/secret"},
     "phone": {"kind": "ntfy", "url": receiver.url(""), "topic": "agent", "tokenFile": f"{state}/token", "detail": "detailed"},
@@ -159,6 +161,7 @@ sinks = {
     "huge": {"kind": "webhook", "url": receiver.url("huge")},
     "slow": {"kind": "webhook", "url": receiver.url("slow")},
     "program": {"kind": "command", "command": [str(script), "$(touch /tmp/never)"]},
+    "desktop": {"kind": "command", "command": DESKTOP},
 }
 # Certificates of one authority, with the name of the address and without; one of nobody. Proxies are not for us.
 tls = {}
@@ -172,7 +175,11 @@ for name, host in (("named", "localhost"), ("unnamed", "elsewhere.example"), ("s
 trusted = pathlib.Path(state, "authorities")
 trusted.write_text(tls["named"][1] + tls["unnamed"][1])
 proxy = f"http://127.0.0.1:{free_port()}"
-environment = {name: proxy for name in ("http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY")} | {"SSL_CERT_FILE": str(trusted)}
+# The desktop's own program, as the page names it, is one here that writes down its arguments.
+(pathlib.Path(state) / "notify-send").write_text(f"#!/bin/sh\nprintf '%s\\n' \"$@\" > {state}/shown\n")
+(pathlib.Path(state) / "notify-send").chmod(0o700)
+path = {"PATH": f"{state}:{os.environ['PATH']}"}
+environment = path | {name: proxy for name in ("http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY")} | {"SSL_CERT_FILE": str(trusted)}
 server = serve(state, sinks, "--approvals-links", "--debug-frames", "--notifications-public-url", "http://127.0.0.1:1", env=environment)
 server.linked()
 for name, wanted in (("named", True), ("unnamed", False), ("stranger", False)):
@@ -200,6 +207,9 @@ phone = json.loads(next(r for r in receiver.got if r[1] == "/")[3])
 tally.check(phone["topic"] == "agent" and phone["title"] == "Größe 🍳" and len(phone["message"].encode()) <= 4096, f"ntfy: {phone}")
 tally.check(next(r for r in receiver.got if r[1] == "/")[2].get("Authorization") == "Bearer tk_secret", "the token")
 out = until(lambda: pathlib.Path(f"{script}.out").exists() and pathlib.Path(f"{script}.out").read_text(), what="the program")
+note(server, "--icon=/etc/passwd", sinks=["desktop"])
+shown = until(lambda: pathlib.Path(state, "shown").exists() and pathlib.Path(state, "shown").read_text(), what="the desktop")
+tally.check(shown.splitlines() == ["--", "Ladle", "--icon=/etc/passwd"], f"a title is no option of notify-send: {shown!r}")
 tally.check(out.startswith("note|Größe 🍳|") and "$(touch /tmp/never)" in out, f"the program: {out[:80]}")
 for name, wanted in (("moved", 301), ("gone", 410), ("huge", 200)):
     answer = server.json("POST", f"/v1/notifications/sinks/{name}/test")[1]

@@ -87,6 +87,8 @@ class Installed:
         tally.check(placed.returncode == 0, f"dpkg -i: {placed}")
         tally.check(self.guest.show("ActiveState") == "inactive", "installing starts nothing")
         tally.check("ladle" in self.run("getent", "passwd", "ladle").stdout, "the system user is there")
+        shown = self.run("stat", "-c", "%a %U %G", "/etc/ladle/config.json5").stdout.split()
+        tally.check(shown == ["640", "root", "ladle"], f"addresses in the configuration are for the service alone: {shown}")
         self.gateway()
         self.service()
         self.restarts()
