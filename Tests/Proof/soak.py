@@ -1,7 +1,8 @@
 """An hour of ordinary use by everybody at once: messages, lists, streams that come, go and rest, HTTP/2, tokens, pairing, notifications,
 identity, MQTT with Mosquitto, while the gateway, its link and the broker are lost again and again. One process of Ladle lives through
 it, every answer is one that the moment allows, and afterwards everything has been given back. The long form also fits a line through
-memory, descriptors, disk and the CPU of an answer in the last two thirds; what a day's entries take on the disk may grow. The short form
+memory, descriptors, disk and the CPU of an answer in the last two thirds; entries are kept for a day, so each may take so much of the
+disk, and nothing else may grow. The short form
 is a minute, which tells only what leaks fast."""
 
 import collections
@@ -14,6 +15,7 @@ import pathlib
 import random
 import shutil
 import socket
+import sqlite3
 import subprocess
 import threading
 import time
@@ -30,9 +32,10 @@ TROUBLE = 60 if chosen.long else 10
 PICTURE = bytes.fromhex("89504e470d0a1a0a0000000d49484452000000010000000108000000003a7e9b55"
                         "0000000a49444154789c63f80f0001010100b138f6140000000049454e44ae426082")
 AWAY = {501, 503}
-# The most that each may grow in an hour; the CPU of an answer by half. Memory goes on settling in the second half hour; a message that is
-# kept for a day takes some 700 bytes of the disk.
-BARS = {"memory": 8e6, "heap": 6e6, "descriptors": 6, "disk": 6e6}
+# The most that each may grow in an hour; the CPU of an answer by half. Memory goes on settling in the second half hour. `disk` is all but
+# the entries, of which each may take ENTRY bytes.
+BARS = {"memory": 8e6, "heap": 6e6, "descriptors": 6, "disk": 1.5e6}
+ENTRY, ENTRIES = 1200, ("outbox", "outbox_payload", "outbox_attempt", "receipt")
 tally = Tally()
 stop = threading.Event()
 answers, wrong, failures = collections.Counter(), [], collections.Counter()
@@ -310,15 +313,25 @@ def each(seconds, act):
 # -- what is measured
 
 
+def tables():
+    """Bytes of each table with its indexes, and how many entries there are."""
+    with contextlib.closing(sqlite3.connect(f"file:{server.state}/ladle.db?mode=ro", uri=True, timeout=10)) as database:
+        return (dict(database.execute("SELECT s.tbl_name, sum(d.pgsize) FROM dbstat AS d JOIN sqlite_schema AS s ON s.name = d.name GROUP BY 1")),
+                database.execute("SELECT count(*) FROM outbox").fetchone()[0])
+
+
 def sample():
-    """Memory of its own and descriptors, bytes of disk, seconds of CPU, bytes written."""
+    """Memory of its own and descriptors, bytes of disk without entries and of entries, seconds of CPU, bytes written."""
     status, io = pathlib.Path(f"/proc/{pid}/status").read_text(), pathlib.Path(f"/proc/{pid}/io").read_text()
     ticks = sum(map(int, pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]))
     disk = 0
     for file in pathlib.Path(server.state).rglob("*"):
         with contextlib.suppress(FileNotFoundError):
             disk += file.stat().st_blocks * 512
-    return {"memory": int(status.split("RssAnon:")[1].split()[0]) * 1024, "descriptors": server.descriptors(), "disk": disk,
+    sizes, count = tables()
+    kept = sum(sizes.get(name, 0) for name in ENTRIES)
+    return {"entries": count, "kept": kept, "disk": disk - kept,
+            "memory": int(status.split("RssAnon:")[1].split()[0]) * 1024, "descriptors": server.descriptors(),
             "cpu": ticks / os.sysconf("SC_CLK_TCK"), "answers": answers.total(), "written": int(io.split("\nwrite_bytes: ")[1].split()[0])}
 
 
@@ -333,7 +346,7 @@ until(lambda: server.status()["mqtt"]["state"] == "online", what="the broker's c
 for path in LISTS:
     ask("GET", path, also={404})
 server.at_rest()
-before = sample()
+before, tables_before = sample(), tables()[0]
 jobs = [(0.9, talk), (0.4, look), (3, look2), (2, err), (1, decide), (4, access), (7, keep_house), (5, publish), (TROUBLE, trouble),
         *[(0.5, listen)] * 8]
 threads = [threading.Thread(target=each, args=job, daemon=True) for job in jobs]
@@ -353,7 +366,8 @@ while (at := time.monotonic() - begin) < SECONDS:
     broker.lines.clear()
     if len(samples) % 6 == 0:
         now = samples[-1][1]
-        print(f"{at:5.0f} s: {now['memory'] / 1e6:.1f} MB, {now['descriptors']} descriptors, disk {now['disk'] / 1e6:.2f} MB, "
+        print(f"{at:5.0f} s: {now['memory'] / 1e6:.1f} MB, {now['descriptors']} descriptors, disk {now['disk'] / 1e6:.2f} MB "
+              f"and {now['entries']} entries of {now['kept'] / 1e6:.2f} MB, "
               f"CPU {now['cpu'] - before['cpu']:.1f} s, written {(now['written'] - before['written']) / 1e6:.0f} MB, "
               f"{answers.total()} answers, {came} messages of the broker, {len(wrong)} wrong", flush=True)
 stop.set()
@@ -402,6 +416,12 @@ for name, (slope, mean) in slopes.items():
     if chosen.long:
         bar = BARS.get(name, mean / 2)
         tally.check(slope < bar, f"{name} grows by {slope / part:.3f} {unit} an hour, of at most {bar / part:.3f}")
+first, last = samples[len(samples) // 3][1], samples[-1][1]
+each = (last["kept"] - first["kept"]) / max(last["entries"] - first["entries"], 1)
+print(f"an entry takes {each:.0f} bytes of the disk, by {last['entries'] - first['entries']} of them")
+tally.check(not chosen.long or each < ENTRY, f"an entry takes {each:.0f} bytes of the disk, of at most {ENTRY}")
+grown = {name: size - tables_before.get(name, 0) for name, size in tables()[0].items()}
+print("tables that grew: " + ", ".join(f"{name} {size / 1e6:.2f} MB" for name, size in sorted(grown.items(), key=lambda row: -row[1])[:8]))
 tally.check(len(slopes) >= 4 or not chosen.long, f"all was measured: {list(slopes)}")
 print(f"written {(samples[-1][1]['written'] - before['written']) / 1e6:.0f} MB in {SECONDS} s; afterwards {after['memory'] / 1e6:.1f} MB, "
       f"{after['descriptors']} descriptors, disk {after['disk'] / 1e6:.1f} MB; before {before['memory'] / 1e6:.1f} MB, {before['descriptors']}, "
