@@ -367,7 +367,7 @@ package final class HTTPAPI: Responder, ServiceEventReceiver {
 
     // MARK: The end
 
-    package func holder(of exchange: Exchange) -> AnswerHolder {
+    package func holder(of exchange: Exchange) -> MemoryHolder {
         let caller = (exchange.notes as? Call)?.caller ?? .nobody
         return caller.isLimited ? .caller(caller.principal.identity) : .owner
     }

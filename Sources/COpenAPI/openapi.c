@@ -1,7 +1,7 @@
 #include "copenapi.h"
 
 // `openapi/embed` makes openapi.json and the next line, the SHA-256 of the two files one after the other.
-// 6efab53766f71096546262652f873bcd39246785023d8ddd9720f6f5bdafb64c
+// ef501dbffbbca0ee717affb2236fc8be85cbe5c76eaa1224fd9ddfa2e42b2d5e
 
 static const uint8_t yaml[] = {
 #embed "../../openapi/openapi.yaml"

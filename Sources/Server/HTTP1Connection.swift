@@ -49,8 +49,8 @@ final class HTTP1Connection: WireProtocol, ExchangeSink, YieldedWork {
     private var body: StreamBody?
     private var isStream: Bool { body != nil }
     /// Of the answers that the peer has not read whole, and of the one that is still to be given.
-    private var unread: [UnreadAnswers.Share] = []
-    private var reserved: [UnreadAnswers.Share] = []
+    private var unread: [HeldBytes.Share] = []
+    private var reserved: [HeldBytes.Share] = []
 
     init(_ connection: HTTPConnection) {
         self.connection = connection
@@ -99,7 +99,8 @@ final class HTTP1Connection: WireProtocol, ExchangeSink, YieldedWork {
                         break parsing
                     }
                 case .body(let range):
-                    if isBodyWanted { exchange?.body.append(copying: bytes.extracting(range), from: 0) }
+                    guard isBodyWanted, let exchange else { break }
+                    if !server.takeBody(bytes.extracting(range), of: exchange) { refuse(.unfinishedBodies, on: loop) }
                 case .end:
                     guard finishRequest(on: loop), !chokes(on: loop), !yields(bytes.count - offset, on: loop) else {
                         keep(bytes, from: offset, on: loop)
@@ -244,7 +245,7 @@ final class HTTP1Connection: WireProtocol, ExchangeSink, YieldedWork {
         isDeferred = false
         if isStream { server.counters.openStreams -= 1 }
         body = nil
-        server.responder.finished(exchange, on: loop)
+        server.finished(exchange, on: loop)
     }
 
     /// Processes the waiting input, as far as possible.
@@ -270,6 +271,7 @@ final class HTTP1Connection: WireProtocol, ExchangeSink, YieldedWork {
         self.body = body
         pipelined = []
         exchange.connection.memo = nil
+        server.releaseBody(of: exchange)
         server.counters.openStreams += 1
         let isGathered = isGathering
         if !isGathered { beginGathering() }

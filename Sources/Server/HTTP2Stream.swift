@@ -18,7 +18,7 @@ final class HTTP2Stream: ExchangeSink {
     private var isStream = false
     private var coder: GzipStream?
     /// Of the answer, until the peer has read it whole.
-    private var unread: [UnreadAnswers.Share] = []
+    private var unread: [HeldBytes.Share] = []
 
     init(_ id: HTTP2StreamID, of connection: HTTP2Connection) {
         self.id = id
@@ -30,7 +30,9 @@ final class HTTP2Stream: ExchangeSink {
         if isDeferred { return exchange.body.append(contentsOf: bytes) }
         connection.consume(bytes.count, on: id)
         guard exchange.body.count + bytes.count <= bodyLimit else { return refuseBody(of: exchange, on: loop) }
-        exchange.body.append(contentsOf: bytes)
+        if connection.server.takeBody(bytes.span, of: exchange) { return }
+        isBodyWanted = false
+        exchange.respond(.unfinishedBodies, on: loop)
     }
 
     /// The request was admitted. A body whose stated length is too large is not requested.
@@ -101,7 +103,7 @@ final class HTTP2Stream: ExchangeSink {
             exchange.connection.openStreams -= 1
         }
         isStream = false
-        connection.server.responder.finished(exchange, on: loop)
+        connection.server.finished(exchange, on: loop)
     }
 
     // MARK: ExchangeSink
@@ -116,6 +118,7 @@ final class HTTP2Stream: ExchangeSink {
     func begin(_ head: ResponseHead, for exchange: Exchange, on loop: isolated EventLoop) {
         isStream = true
         coder = exchange.method == .head ? nil : ContentCoding.coder(for: head)
+        connection.server.releaseBody(of: exchange)
         connection.server.counters.openStreams += 1
         exchange.connection.openStreams += 1
         connection.begin(head, on: id, loop: loop)

@@ -27,6 +27,11 @@ extension HTTPServer {
             "Bytes of answers over 4 KiB that clients have not read whole.",
             unread.bytes
         )
+        page.gauge(
+            "ladle_http_body_bytes",
+            "Bytes of bodies over 64 KiB whose requests are not answered yet.",
+            bodies.bytes
+        )
         page.counter("ladle_http_received_bytes", "Bytes from clients, after TLS.", counters.bytesIn)
         page.counter("ladle_http_sent_bytes", "Bytes to clients, as on the wire.", sentBytes)
         page.counters(

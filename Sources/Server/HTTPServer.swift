@@ -25,7 +25,10 @@ package final class HTTPServer {
     private var listeners: [Listener] = []
     private var connections: [HTTPConnection] = []
     private var quota: ConnectionQuota
-    var unread: UnreadAnswers
+    /// Of the answers that their clients have not read whole.
+    var unread: HeldBytes
+    /// Of the requests that are not answered yet.
+    private(set) var bodies: HeldBytes
     /// Limits the rate of explanations for connections that are closed at once, so that a flood of them costs little.
     private var explanations = TokenBucket(burst: 32, perSecond: 32)
     private var sweep: TimerID?
@@ -47,7 +50,8 @@ package final class HTTPServer {
         self.responder = responder
         self.limits = limits
         quota = ConnectionQuota(limits)
-        unread = UnreadAnswers(most: limits.unreadAnswers)
+        unread = HeldBytes(most: limits.unreadAnswers)
+        bodies = HeldBytes(most: limits.unfinishedBodies)
         self.failure = failure
         nextNumber = firstRequestNumber
         self.version = version
@@ -151,6 +155,30 @@ package final class HTTPServer {
     func nextRequestNumber() -> UInt64 {
         nextNumber &+= 1
         return nextNumber
+    }
+
+    /// Adds a piece to the body of a request. False if the bodies of this caller, or of all, take the memory that they may.
+    func takeBody(_ piece: Span<UInt8>, of exchange: Exchange) -> Bool {
+        let size = exchange.body.count + piece.count
+        if size >= HeldBytes.smallestBody {
+            let holder = responder.holder(of: exchange)
+            guard bodies.grow(&exchange.bodyShare, to: size, for: holder) else { return false }
+        }
+        exchange.body.append(copying: piece, from: 0)
+        return true
+    }
+
+    /// A stream keeps no body.
+    func releaseBody(of exchange: Exchange) {
+        guard let share = exchange.bodyShare else { return }
+        exchange.bodyShare = nil
+        bodies.giveBack(share)
+    }
+
+    /// The exchange has its answer, or its peer has gone.
+    func finished(_ exchange: Exchange, on loop: isolated EventLoop) {
+        releaseBody(of: exchange)
+        responder.finished(exchange, on: loop)
     }
 
     func updateDate(on loop: isolated EventLoop) {

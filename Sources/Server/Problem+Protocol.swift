@@ -14,6 +14,11 @@ extension Problem {
         "Large answers to this caller, or to all callers, wait to be read already."
     )
 
+    static let unfinishedBodies = Problem(
+        .unfinishedBodies,
+        "Large requests of this caller, or of all callers, have not ended yet."
+    )
+
     init(_ error: HTTP1ParseError) {
         self.init(ProblemCode(error), error.text, status: error.status)
     }

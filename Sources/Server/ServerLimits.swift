@@ -30,6 +30,8 @@ package struct ServerLimits: Sendable {
     package var answerBytes = 4 << 20
     /// The most bytes of larger answers that wait for all peers together.
     package var unreadAnswers = 128 << 20
+    /// The most bytes of larger bodies of requests that are not answered yet, of all peers together.
+    package var unfinishedBodies = 128 << 20
     /// The most pipelined bytes kept while an answer is open; above it reading pauses.
     package var pipelinedBytes = 64 << 10
     /// JSON and text answers of at least this size are compressed for clients that accept it.

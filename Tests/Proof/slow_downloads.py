@@ -1,6 +1,7 @@
-"""Clients that ask for large files and hardly read them, over HTTP/1 and HTTP/2, for a time in which no deadline ends them: a caller gets
-its share of the server's memory, all callers theirs, and beyond that a 503 before the gateway is asked. Others and the owner are served
-meanwhile, and all of it comes back. The long form has the largest files and the limit as it comes."""
+"""Clients that ask for large files and hardly read them, over HTTP/1 and HTTP/2, and clients whose large messages do not end, for a time in
+which no deadline ends them: a caller gets its share of the server's memory, all callers theirs, and beyond that a 503, for a file before
+the gateway is asked. Others and the owner are served meanwhile, and all of it comes back. The long form has the largest files and the
+limits as they come."""
 
 import base64
 import copy
@@ -36,9 +37,10 @@ gateway = Gateway()
 gateway.hello = copy.deepcopy(HELLO)
 gateway.hello["features"]["methods"] = ["sessions.subscribe", "artifacts.list", "artifacts.download"]
 gateway.answer = answer
-server = Serve("--limits-write-stall", "1h", "--limits-unread-answers", str(LIMIT), gateway=gateway.url).linked()
+server = Serve("--limits-write-stall", "1h", "--limits-body-grace", "10m", "--limits-unread-answers", str(LIMIT), "--limits-unfinished-bodies",
+               str(LIMIT), gateway=gateway.url).linked()
 host = f"127.0.0.1:{server.port}"
-bearers = [{"Authorization": f"Bearer {server.make_token(name, 'read')['token']}"} for name in ("one", "two", "three", "four")]
+bearers = [{"Authorization": f"Bearer {server.make_token(name, 'read', 'send')['token']}"} for name in ("one", "two", "three", "four")]
 
 
 class Slow:
@@ -102,5 +104,53 @@ until(lambda: server.metric("ladle_http_unread_bytes") == 0, 30, what="the end o
 for bearer in bearers[:2]:
     status, _, body = server.call("GET", PATH, headers=bearer, timeout=120)
     tally.check(status == 200 and len(body) == SIZE, f"afterwards each caller has it: {status} {body[:100]}")
+
+
+class Drip:
+    """A large message of which all has come but its last byte; the head of the answer, if there is one by then."""
+
+    def __init__(self, bearer):
+        self.socket = socket.create_connection(("127.0.0.1", server.port), 120)
+        self.socket.sendall(request("POST", "/v1/messages", host, {**bearer, "Content-Type": "application/json", "Content-Length": str(SIZE)}))
+        try:
+            self.socket.sendall(b" " * (SIZE - 1))
+        except OSError:
+            # Refused before it had come.
+            pass
+
+    def answer(self):
+        data = read_until(self.socket, b"}\n", seconds=120)
+        return int(data.split()[1]), json.loads(data.partition(b"\r\n\r\n")[2])["code"]
+
+
+def held_bodies():
+    return server.metric("ladle_http_body_bytes")
+
+
+before, drips = server.resident(), []
+for number, bearer in enumerate(bearers[:3], 1):
+    own = [Drip(bearer) for _ in range(share)]
+    until(lambda: held_bodies() == number * share * (SIZE - 1), 60, what="the bodies of one caller")
+    refused = Drip(bearer).answer()
+    tally.check(refused == (503, "UNFINISHED_BODIES"), f"a caller with its share of bodies sends no more: {refused}")
+    drips += own
+refused = Drip(bearers[3]).answer()
+tally.check(refused == (503, "UNFINISHED_BODIES"), f"the owner's share is nobody else's: {refused}")
+grown = server.resident() - before
+print(f"slow bodies: {len(drips)} of {chosen.size} MiB held, memory grows by {grown >> 20} MiB")
+# An array that grows may have twice what is in it.
+tally.check(grown < 2 * LIMIT, f"memory grows by {grown >> 20} MiB, of at most {2 * LIMIT >> 20}")
+for headers in (None, bearers[0]):
+    status, _, body = server.call("POST", "/v1/messages", json.dumps({"text": "small"}), {"Content-Type": "application/json", **(headers or {})})
+    tally.check(status == 202, f"a small message goes on: {status} {body[:200]}")
+status, problem = server.json("POST", "/v1/messages", b" " * (SIZE - 20) + b'{"text": "padded"}',
+                              {"Content-Type": "application/json"})
+tally.check(status == 202, f"a large one of the owner does too: {status} {problem}")
+drips[0].socket.sendall(b"x")
+judged = drips[0].answer()
+tally.check(judged[0] in (400, 413, 422), f"a body that ends is judged: {judged}")
+for drip in drips:
+    drip.socket.close()
+until(lambda: held_bodies() == 0, 30, what="the end of all bodies")
 tally.check(server.stop() == 0, "it ends as it should")
 tally.end()

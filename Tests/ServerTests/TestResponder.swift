@@ -75,7 +75,7 @@ final class TestResponder: Responder {
     }
 
     /// By the end of the path.
-    func holder(of exchange: Exchange) -> AnswerHolder {
+    func holder(of exchange: Exchange) -> MemoryHolder {
         let path = path(of: exchange)
         return path.hasSuffix("-owner") ? .owner : .caller(path)
     }

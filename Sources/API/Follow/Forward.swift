@@ -90,8 +90,14 @@ final class Forward: AnswerReceiver, ExchangeOwner {
         var copy = ResponseHead(head.status)
         copy.fields.copy(head.fields) { $0.isHandedBack }
         follower.forwarded.answered &+= 1
-        call.settle(head.status, on: loop)
         let length = head.fields.string(for: .contentLength).flatMap { Int($0) }
+        // As many bytes of a large answer may wait here as of an answer of this host.
+        if let length, length > Self.wholeBytes, !call.exchange.reserve(Self.waitingBytes) {
+            connection?.cancel(on: loop)
+            end()
+            return call.fail(.unreadAnswers, on: loop)
+        }
+        call.settle(head.status, on: loop)
         if head.status == .noContent || head.status == .notModified || length ?? .max <= Self.wholeBytes {
             var response = Response(head.status)
             response.head = copy

@@ -381,6 +381,15 @@ extension ConfigurationKey {
         "Most bytes of unread answers over 4 KiB on all connections. One caller gets a quarter, and a quarter is kept "
             + "for the owner"
     )
+    package static let limitsUnfinishedBodies = ConfigurationKey(
+        "limits.unfinishedBodies",
+        .size(mebibyte...64 * 1024 * mebibyte),
+        default: "128MiB"
+    )
+    .means(
+        "Most bytes of request bodies over 64 KiB on all connections, until the requests are answered. One caller gets a "
+            + "quarter, and a quarter is kept for the owner"
+    )
     package static let limitsRequestLine = ConfigurationKey(
         "limits.requestLine",
         .size(256...60 * kibibyte),
@@ -516,7 +525,8 @@ extension ConfigurationKey {
         outboxOrdering, outboxResume, outboxJitter, outboxTTL, eventsKeep, eventsKeepFor, eventsHeartbeat,
         eventsBufferBytes, eventsStreamsPerCaller, eventsStreamsPerConnection, eventsStreams, limitsHeaderTimeout,
         limitsIdle, limitsBodyRate, limitsBodyGrace, limitsHandshake, limitsLinger, limitsAnswerBytes,
-        limitsUnreadAnswers, limitsRequestLine, limitsHeaderBytes, limitsHeaderFields, limitsRequestsPerConnection,
+        limitsUnreadAnswers, limitsUnfinishedBodies, limitsRequestLine, limitsHeaderBytes, limitsHeaderFields,
+        limitsRequestsPerConnection,
         limitsWriteStall,
         limitsConnections, limitsConnectionsPerPeer, limitsBodyBytes, limitsDrain, limitsSendsBurst,
         limitsSendsInterval, limitsAllSendsBurst, limitsAllSendsInterval, limitsNodeCalls, limitsNodeCaptures,

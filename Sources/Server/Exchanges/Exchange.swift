@@ -103,6 +103,8 @@ package final class Exchange {
     package let startedAt: UInt64
     /// Complete when `Responder.respond` is called.
     package var body: [UInt8] = []
+    /// The memory of a large body, until the exchange ends or streams.
+    var bodyShare: HeldBytes.Share?
     /// Data that the responder keeps from admission to answer.
     package var notes: AnyObject?
     /// The owner, until the answer or the end.
@@ -147,7 +149,7 @@ package final class Exchange {
         guard state == .open else { return }
         // Any other method has done something, and its client must not hear that it has not.
         let size = method == .get ? response.body.count : 0
-        if size >= UnreadAnswers.smallest, !reserve(size) { return respond(.unreadAnswers, on: loop) }
+        if size >= HeldBytes.smallestAnswer, !reserve(size) { return respond(.unreadAnswers, on: loop) }
         state = .over
         status = response.head.status
         if commonFields.isEmpty {

@@ -26,6 +26,7 @@ package enum ProblemCode: String, CaseIterable, Sendable {
     case unsupportedVersion = "UNSUPPORTED_VERSION"
     case tooManyConnections = "TOO_MANY_CONNECTIONS"
     case unreadAnswers = "UNREAD_ANSWERS"
+    case unfinishedBodies = "UNFINISHED_BODIES"
 
     // Access.
     case notPaired = "NOT_PAIRED"
@@ -216,6 +217,14 @@ package enum ProblemCode: String, CaseIterable, Sendable {
                 "Unread answers",
                 retryAfterMs: 5000,
                 hint: "Read the answers that were asked for, or raise limits.unreadAnswers."
+            )
+
+        case .unfinishedBodies:
+            Kind(
+                .serviceUnavailable,
+                "Unfinished bodies",
+                retryAfterMs: 5000,
+                hint: "Send fewer large requests at a time, or raise limits.unfinishedBodies."
             )
 
         case .notPaired: Kind(.unauthorized, "Not paired")

@@ -15,8 +15,8 @@ package protocol Responder: AnyObject {
     func admit(_ exchange: Exchange, on loop: isolated EventLoop) -> Admission
     /// The request is complete.
     func respond(to exchange: Exchange, on loop: isolated EventLoop)
-    /// The caller whose share of unread answers an answer counts for.
-    func holder(of exchange: Exchange) -> AnswerHolder
+    /// The caller in whose share of the memory a large body or answer is counted.
+    func holder(of exchange: Exchange) -> MemoryHolder
     /// The answer has been handed to the connection; called for logs and metrics.
     func finished(_ exchange: Exchange, on loop: isolated EventLoop)
     /// A request was refused before it became an exchange.

@@ -231,6 +231,7 @@ struct ServeConfiguration: Sendable {
         limits.lingerMilliseconds = settings.int(.limitsLinger)
         limits.answerBytes = Int(settings.int(.limitsAnswerBytes))
         limits.unreadAnswers = Int(settings.int(.limitsUnreadAnswers))
+        limits.unfinishedBodies = Int(settings.int(.limitsUnfinishedBodies))
         limits.boundHeads(
             line: Int(settings.int(.limitsRequestLine)),
             bytes: Int(settings.int(.limitsHeaderBytes)),
