@@ -46,11 +46,13 @@ bearers = [{"Authorization": f"Bearer {server.make_token(name, 'read', 'send')['
 class Slow:
     """A request on a connection with a small buffer, and the head of its answer."""
 
-    def __init__(self, bearer, is_h2):
+    def __init__(self, bearer, is_h2=False, port=None):
         self.socket = socket.socket()
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         self.socket.settimeout(120)
-        self.socket.connect(("127.0.0.1", server.port))
+        port = port or server.port
+        self.socket.connect(("127.0.0.1", port))
+        host = f"127.0.0.1:{port}"
         if is_h2:
             link = H2(self.socket, 120)
             number = link.request("GET", PATH, host, bearer)
@@ -104,6 +106,19 @@ until(lambda: server.metric("ladle_http_unread_bytes") == 0, 30, what="the end o
 for bearer in bearers[:2]:
     status, _, body = server.call("GET", PATH, headers=bearer, timeout=120)
     tally.check(status == 200 and len(body) == SIZE, f"afterwards each caller has it: {status} {body[:100]}")
+
+
+# A follower hands a large answer on piece by piece, and a MiB of it may wait there.
+follower = Serve("--cluster-name", "follower", "--limits-write-stall", "1h", "--limits-unread-answers", "4MiB", follow=server).following()
+slow = [Slow(bearers[0], port=follower.port) for _ in range(2)]
+tally.check([(peer.status, peer.code) for peer in slow] == [(200, None), (503, "UNREAD_ANSWERS")],
+            f"a follower counts what waits: {[(peer.status, peer.code) for peer in slow]}")
+held = follower.metric("ladle_http_unread_bytes")
+tally.check(held == 1 << 20, f"the follower holds {held:.0f} bytes")
+for peer in slow:
+    peer.socket.close()
+until(lambda: follower.metric("ladle_http_unread_bytes") == 0, 30, what="the end of the follower's answers")
+tally.check(follower.stop() == 0, "the follower ends as it should")
 
 
 class Drip:
