@@ -1,7 +1,7 @@
 #include "copenapi.h"
 
-// `openapi/embed` makes openapi.json and the next line, the SHA-256 of the two files one after the other.
-// ef501dbffbbca0ee717affb2236fc8be85cbe5c76eaa1224fd9ddfa2e42b2d5e
+// `openapi/embed` makes openapi.json, asyncapi.json and the next line, the SHA-256 of the three files one after the other.
+// 3ffb1936769ddf3a6495be2265a3caf2293f1cd3858e763da0372d7764cc0283
 
 static const uint8_t yaml[] = {
 #embed "../../openapi/openapi.yaml"
@@ -11,7 +11,13 @@ static const uint8_t json[] = {
 #embed "../../openapi/openapi.json"
 };
 
+static const uint8_t events[] = {
+#embed "../../openapi/asyncapi.json"
+};
+
 size_t copenapi_yaml_count(void) { return sizeof yaml; }
 uint8_t copenapi_yaml(size_t place) { return yaml[place]; }
 size_t copenapi_json_count(void) { return sizeof json; }
 uint8_t copenapi_json(size_t place) { return json[place]; }
+size_t copenapi_events_count(void) { return sizeof events; }
+uint8_t copenapi_events(size_t place) { return events[place]; }

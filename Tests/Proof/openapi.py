@@ -14,7 +14,9 @@ import sys
 
 from harness import ROOT, Serve, Tally, options, scratch, until
 
+import jsonschema_rs
 import yaml
+from asyncapi3 import AsyncAPI3
 
 LEAST_CALLS = 10_000
 KEPT = ROOT / ".build/proof/openapi.seed"
@@ -58,6 +60,28 @@ def served_is_written(server, tally):
     tally.check(status == 401, "the document is not for everyone")
 
 
+def stream_is_described(server, tally):
+    """The AsyncAPI document is one, by another's models of it, and events of each common type are its messages."""
+    status, _, content = authorised(server, "GET", "/asyncapi.json")
+    document = json.loads(content)
+    tally.check(status == 200 and document == json.loads((ROOT / "openapi/asyncapi.json").read_text()), "GET /asyncapi.json is the file")
+    try:
+        AsyncAPI3.model_validate(document)
+    except ValueError as fault:
+        tally.check(False, f"asyncapi3 refuses it: {fault}")
+    messages = {each["name"]: each["payload"] for each in document["components"]["messages"].values()}
+    place = json.loads(authorised(server, "GET", "/v1/events?poll=0")[2])["cursor"]
+    status, _, content = authorised(server, "POST", "/v1/messages?wait=30", json.dumps({"text": "append the weather to weather.txt"}).encode())
+    tally.check(status == 200, f"a message: {status} {content[:200]}")
+    events = json.loads(authorised(server, "GET", f"/v1/events?poll=0&snapshot=1&since={place}")[2])["events"]
+    for event in events:
+        schema = {**messages[event["type"]], "components": document["components"]}
+        error = next(iter(jsonschema_rs.Draft7Validator(schema).iter_errors(event)), None)
+        tally.check(error is None, f"{event['type']}: {error}")
+    types = {event["type"] for event in events}
+    tally.check({"run.started", "run.step", "run.ended", "message", "outbox", "summary"} <= types, f"types that came: {types}")
+
+
 def without_long_texts(value):
     """The document for the short form: of a text that may have more than some thousand characters the most is left out. Neither form
     makes texts of that length by itself, and joined to a pattern it is an expression of millions of states, compiled again and again."""
@@ -74,6 +98,7 @@ def main():
     tally = Tally()
     until(lambda: json.loads(authorised(server, "GET", "/v1/status")[2])["link"]["state"] == "online", what="the link")
     served_is_written(server, tally)
+    stream_is_described(server, tally)
 
     own = next(t["id"] for t in json.loads(authorised(server, "GET", "/v1/tokens")[2])["tokens"])
     folder = pathlib.Path(scratch())

@@ -32,7 +32,7 @@ STRANGER = 12345
 
 NEEDS = {
     None: "getHealth applyForPairing pollPairing actOnApproval showApprovalLink",
-    "read": "getCluster getMetrics getOpenAPIAsJSON getOpenAPIAsYAML getReadiness getActivity getGlance listAgents streamEvents getIdentity getAvatar "
+    "read": "getCluster getAsyncAPI getMetrics getOpenAPIAsJSON getOpenAPIAsYAML getReadiness getActivity getGlance listAgents streamEvents getIdentity getAvatar "
             "listApprovals getApproval listMessages listOutbox getEntry getProfile listRuns getRun listSessions getStatus createTicket "
              "listModels getUsage getUsageCost listSessionUsage getSession markSessionRead listQuestions getQuestion "
              "listNotifications getQuietHours listNotificationRules getNotificationRule listSinks getSink listAutomations "

@@ -7,7 +7,7 @@ package enum RouteTable {
     package static let ofFollower: [Route] = routes.map { ownOfFollower.contains($0.operation) ? $0 : $0.forwarded }
 
     private static let ownOfFollower: Set<String> = [
-        "getHealth", "getMetrics", "getOpenAPIAsJSON", "getOpenAPIAsYAML", "getReadiness", "streamEvents",
+        "getAsyncAPI", "getHealth", "getMetrics", "getOpenAPIAsJSON", "getOpenAPIAsYAML", "getReadiness", "streamEvents",
         "createTicket",
         "getCluster", "beat",
     ]

@@ -26,6 +26,7 @@ enum SystemOperations {
             produces: [.yaml],
             handler: OpenAPIDocument.getYAML
         ),
+        Route("getAsyncAPI", .get, "/asyncapi.json", scope: .read, handler: OpenAPIDocument.getEvents),
         Route("getReadiness", .get, "/readyz", scope: .read, handler: readiness),
         Route(
             "getFrames",

@@ -10,3 +10,7 @@ uint8_t copenapi_yaml(size_t place);
 // The same for the JSON form.
 size_t copenapi_json_count(void);
 uint8_t copenapi_json(size_t place);
+
+// The same for openapi/asyncapi.json, which describes the event stream.
+size_t copenapi_events_count(void);
+uint8_t copenapi_events(size_t place);

@@ -223,7 +223,7 @@ struct TopScreen {
     }
 
     private func key(_ session: String) -> TopText.Cell {
-        .init(session, width >= Self.wide ? 30 : 18)
+        .init(session, width >= Self.wide ? max(30, width * 3 / 10) : 18)
     }
 
     /// A row that can be chosen; the chosen one has a mark, and no other colours.

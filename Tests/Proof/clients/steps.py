@@ -30,7 +30,7 @@ def step(operation, status=200, body=None, keep=None, awaits=None, form=None, **
 
 NEWEST = {"If__Match": "{tag}"}
 EACH = [
-    step("getHealth"), step("getReadiness"), step("getMetrics"), step("getOpenAPIAsJSON"), step("getOpenAPIAsYAML"),
+    step("getHealth"), step("getReadiness"), step("getMetrics"), step("getOpenAPIAsJSON"), step("getOpenAPIAsYAML"), step("getAsyncAPI"),
     step("getStatus"), step("getFrames", limit=3), step("getGatewayReport"), step("getCluster"), step("beat", host="cellar", streams=3),
     step("streamEvents", poll=0, keep={"cursor": "cursor"}),
     # Sessions, messages, runs
