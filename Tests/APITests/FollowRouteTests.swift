@@ -69,7 +69,8 @@ struct FollowRouteTests {
 
     @Test func `a follower has every operation, and answers few of them itself`() {
         let own = Set([
-            "getAsyncAPI", "getHealth", "getMetrics", "getOpenAPIAsJSON", "getOpenAPIAsYAML", "getReadiness", "streamEvents",
+            "getAsyncAPI", "getHealth", "getMetrics", "getOpenAPIAsJSON", "getOpenAPIAsYAML", "getReadiness",
+            "streamEvents",
         ])
         #expect(RouteTable.ofFollower.map(\.operation) == RouteTable.routes.map(\.operation))
         for (follower, leader) in zip(RouteTable.ofFollower, RouteTable.routes) {

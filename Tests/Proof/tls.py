@@ -2,10 +2,12 @@
 client certificates with and without authorities, the files of `tailscale cert`, and signals. The long form waits for the
 files to be noticed without a signal, and has sslscan look at the listener."""
 
+import contextlib
 import hashlib
 import json
 import pathlib
 import re
+import resource
 import shutil
 import signal
 import socket
@@ -363,4 +365,25 @@ if chosen.long:
     suites = re.findall(r"^(?:Preferred|Accepted)\s+(TLSv1\.\d)\s+(\d+) bits\s+(\S+)", report, re.M)
     tally.check(suites and all(int(bits) >= 128 and ("GCM" in suite or "POLY1305" in suite) for _, bits, suite in suites), f"sslscan: only AEAD suites with forward secrecy: {suites}")
 tally.check(server.stop() == 0, "the server ends as it should")
+
+# Half handshakes: the client's first flight and nothing behind it. Their number makes what else the program allocates small.
+HALF = 4000
+resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
+server = Serve("--tls-cert", str(folder / "own.pem"), "--tls-key", str(folder / "own.key"))
+flight = ssl.MemoryBIO()
+with contextlib.suppress(ssl.SSLWantReadError):
+    context().wrap_bio(ssl.MemoryBIO(), flight, server_hostname="localhost").do_handshake()
+hello, quiet, before = flight.read(), server.descriptors(), server.resident()
+halves = [socket.create_connection(("127.0.0.1", server.port), 5) for _ in range(HALF)]
+for half in halves:
+    half.sendall(hello)
+# The answer's first byte shows that all of the hello was read.
+tally.check(all(half.recv(1) for half in halves), "each half handshake is answered")
+tally.check(server.descriptors() >= quiet + HALF - 2, "all of them are open")
+each = (server.resident() - before) / HALF / 1024
+print(f"a half handshake takes {each:.1f} KiB")
+tally.check(each < 40, f"a half handshake takes {each:.1f} KiB, as docs/threat-model.md says at most 40")
+for half in halves:
+    half.close()
+tally.check(server.stop() == 0, "and with them too")
 tally.end()

@@ -7,7 +7,8 @@ package enum RouteTable {
     package static let ofFollower: [Route] = routes.map { ownOfFollower.contains($0.operation) ? $0 : $0.forwarded }
 
     private static let ownOfFollower: Set<String> = [
-        "getAsyncAPI", "getHealth", "getMetrics", "getOpenAPIAsJSON", "getOpenAPIAsYAML", "getReadiness", "streamEvents",
+        "getAsyncAPI", "getHealth", "getMetrics", "getOpenAPIAsJSON", "getOpenAPIAsYAML", "getReadiness",
+        "streamEvents",
         "createTicket",
         "getCluster", "beat",
     ]
