@@ -1,7 +1,7 @@
 #include "copenapi.h"
 
 // `openapi/embed` makes openapi.json, asyncapi.json and the next line, the SHA-256 of the three files one after the other.
-// 3ffb1936769ddf3a6495be2265a3caf2293f1cd3858e763da0372d7764cc0283
+// 92a209a8088424ab69f34e146303fd3b0fc9597873dd68a94aef3f89c41636ca
 
 static const uint8_t yaml[] = {
 #embed "../../openapi/openapi.yaml"
