@@ -101,6 +101,8 @@ package struct SearchOrder: Sendable, Equatable {
     package var since: Timestamp
     /// Other entries of the session that may have rows there; set by the part that reads the texts.
     package var others: [OutboxEntry] = []
+    /// When their runs started, by their ids.
+    package var starts: [String: Timestamp] = [:]
 }
 
 package struct PersistID: Sendable, Hashable {

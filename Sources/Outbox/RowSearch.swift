@@ -14,12 +14,14 @@ package struct RowSearch: Sendable {
     ///   - key: the entry's present key. A row under an earlier key was refused.
     ///   - since: the first dispatch, on the gateway's clock.
     ///   - others: other entries of the session that may have rows of their own, with their texts.
+    ///   - starts: when the runs of other entries started.
     ///   - aheadMs: how far the gateway's clock is ahead of ours, at least and at most.
     package init(
         key: String,
         words: Words,
         since: Timestamp,
         others: [OutboxEntry] = [],
+        starts: [String: Timestamp] = [:],
         aheadMs: ClosedRange<Int64> = 0...0
     ) {
         self.since = .row(dispatchedAt: since)
@@ -27,7 +29,7 @@ package struct RowSearch: Sendable {
         message.sentAt = since
         self.message = message
         self.others = others.filter { Words($0.text ?? "") == words }
-            .map { Attribution.Claimant($0, words, aheadMs: aheadMs) }
+            .map { Attribution.Claimant($0, words, startedAt: starts[$0.id], aheadMs: aheadMs) }
     }
 
     /// - Parameter isWhole: whether the session has no older rows than these.
@@ -66,7 +68,7 @@ extension OwnRow {
 
 extension Attribution.Claimant {
     /// Another entry, which has a row by now, or may get one at any time.
-    fileprivate init(_ other: OutboxEntry, _ words: Words, aheadMs: ClosedRange<Int64>) {
+    fileprivate init(_ other: OutboxEntry, _ words: Words, startedAt: Timestamp?, aheadMs: ClosedRange<Int64>) {
         let sent = (other.firstDispatchAt ?? other.createdAt).adding(milliseconds: aheadMs.lowerBound)
         var written = ClockWindow.row(dispatchedAt: sent)
         var again = written
@@ -77,6 +79,7 @@ extension Attribution.Claimant {
         }
         self.init(other.id, keys: [other.upstreamKey], words: words, written: written)
         resumed = again
+        starts = startedAt.map { [$0] } ?? []
         sentAt = sent
     }
 }

@@ -35,6 +35,17 @@ struct RunMatching: Sendable {
         continued: String? = nil,
         in memory: RunMemory
     ) -> [Int: String] {
+        attribute(turns, session: session, beginsInside: beginsInside, continued: continued, in: memory)
+            .mapValues(\.turn)
+    }
+
+    private func attribute(
+        _ turns: [TranscriptTurn],
+        session: SessionKey,
+        beginsInside: Bool = true,
+        continued: String? = nil,
+        in memory: RunMemory
+    ) -> [Int: (turn: String, tie: Tie)] {
         let runs = memory[session: session]
         let claimants = (runs?.all ?? []).compactMap { id -> Attribution.Claimant? in
             // Another run answers a deferred message; only a key makes a row its own.
@@ -50,7 +61,7 @@ struct RunMatching: Sendable {
             let names = turn.keys + [writer(of: turn, continued, in: memory)].compactMap(\.self)
             return turn.row(names: names.map { memory.run(named: $0) ?? $0 })
         }
-        return Attribution(rows, claimants, beginsInside: beginsInside).owners.mapValues(\.turn)
+        return Attribution(rows, claimants, beginsInside: beginsInside).owners
     }
 
     /// The run that wrote rows which come alone, if it is known or must be another one than that of the turn before.
@@ -117,16 +128,17 @@ struct RunMatching: Sendable {
         to changes: inout [RunChange]
     ) {
         guard let runs = memory[session: session] else { return }
-        let unseen = areNew ? [] : mayBeDeferred(turns, session: session, in: memory)
-        let waiting = (runs.deferred + runs.putAside + unseen.filter { !runs.deferred.contains($0) }).compactMap { id in
-            memory[id].map { Attribution.Claimant(id, words: $0.message.words, written: waitingSince($0)) }
-        }
-        guard !waiting.isEmpty else { return }
         let strangers = runs.all.compactMap { id -> Attribution.Claimant? in
             guard let run = memory[id], mayAnswerAnother(run) else { return nil }
             return run.claimant(aheadMs: clockSkewMs)
         }
+        guard !strangers.isEmpty else { return }
         let owners = Attribution(turns.map { $0.row() }, strangers, beginsInside: true).owners
+        let unseen = areNew ? [] : mayBeDeferred(turns, besides: owners, session: session, in: memory)
+        let waiting = (runs.deferred + runs.putAside + unseen.filter { !runs.deferred.contains($0) }).compactMap { id in
+            memory[id].map { Attribution.Claimant(id, words: $0.message.words, written: waitingSince($0)) }
+        }
+        guard !waiting.isEmpty else { return }
         let said = turns.indices.filter { owners[$0] != nil }.flatMap { place in
             turns[place].messages.map { (place, Attribution.Row(words: [$0], at: turns[place].time)) }
         }
@@ -142,10 +154,17 @@ struct RunMatching: Sendable {
     }
 
     /// Messages that the gateway may have put behind another run while Ladle was away: nothing of their runs was seen, and a page shows no
-    /// row of theirs.
-    private func mayBeDeferred(_ turns: [TranscriptTurn], session: SessionKey, in memory: RunMemory) -> [String] {
+    /// row that is theirs alone. The last row before a run was first seen at work is that run's, also if it has the words of a message.
+    private func mayBeDeferred(
+        _ turns: [TranscriptTurn],
+        besides strangers: [Int: (turn: String, tie: Tie)],
+        session: SessionKey,
+        in memory: RunMemory
+    ) -> [String] {
         guard !profile.pagesTellRuns else { return [] }
-        let owned = Set(match(turns, session: session, in: memory).values)
+        let owners = attribute(turns, session: session, in: memory)
+            .filter { $0.value.tie == .certain || strangers[$0.key] == nil }
+        let owned = Set(owners.values.map(\.turn))
         return memory[session: session]?.active.filter { id in
             !owned.contains(id) && memory[id]?.mayBeDeferred ?? false
         } ?? []

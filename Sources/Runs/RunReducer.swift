@@ -102,6 +102,9 @@ struct RunReducer: Sendable {
             claimant.written = .row(sentAt: sent)
         } else if ending.wasStopped, times.starts.isEmpty {
             claimant.written = .row(sentAt: sent, stoppedAt: times.lastSeen)
+        } else if publication.isFromDisk, message.words != nil, !ending.wasStopped, !ending.wasGivenUp {
+            // The first event that was seen of it may have come long after its start.
+            claimant.written = .row(dispatchedAt: sent, knownAt: times.lastSeen)
         }
         // The next process of the gateway goes on with the run in another one, to which its prompt belongs.
         if hasBegun, contact.isProcessGone { claimant.resumed = .never }
@@ -211,7 +214,9 @@ struct RunReducer: Sendable {
         if let terminal = steps.terminalSequence, terminal > 1, sequence > terminal { return }
         if steps.take(content, sequence: sequence, at: time, resultsInRows: resultsInRows) { began(at: time) }
         switch content {
-        case .assistant(let piece): text.take(piece, sequence: sequence)
+        case .assistant(let piece):
+            began(at: time)
+            text.take(piece, sequence: sequence)
         case .lifecycle(let lifecycle): take(lifecycle, sequence: sequence, at: time, now: now)
         case .framesLost: hasGap = true
         case .tool, .item: text.endMessage(sequence: sequence)

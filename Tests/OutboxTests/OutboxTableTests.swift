@@ -217,7 +217,7 @@ struct `The outbox on disk` {
         }
         let entry = try #require(try table.entry(id: "f"))
         func others(_ since: Int64) throws -> [String?] {
-            try table.others(besides: entry, since: time(since)).map(\.text)
+            try table.others(in: entry.session, besides: entry.id, since: time(since)).map(\.text)
         }
         #expect(try others(1_995_000) == ["yes", " yes\n", "no"])
         #expect(try others(2_005_000) == [])

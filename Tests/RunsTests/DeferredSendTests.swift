@@ -39,6 +39,23 @@ struct DeferredSendTests {
         return tracker
     }
 
+    /// 2026.3.1, seen live: the message had waited, and Ladle came back while the gateway answered it under an id of its own. Both
+    /// runs were told with that answer.
+    @Test func `a run that was first seen at work has the last message before, also if that is ours`() {
+        var tracker = RunTracker()
+        tracker.profile = GatewayProfile(.march)
+        tracker.followUnseen("own", session: main, text: "text of own", sentAt: after(-4_000))
+        tracker.relink(now: after(-10))
+        _ = tracker.receive(event: "agent", payload: AgentFrame.text("g1", 5, "Hel"), now: now)
+        let page = json(#"{"messages":[\#(row("text of own", at: -800))],"sessionInfo":{"hasActiveRun":true}}"#)
+        let changes = tracker.receive(history: page, session: main, now: after(40))
+        #expect(changes.contains(.reassigned(from: "own", to: "g1", isShared: true)))
+        _ = tracker.receive(event: "chat", payload: ChatFrame.final("g1", 9, "Hello."), now: after(100))
+        let ended = tracker.tick(now: after(100_000))
+        #expect(ended.compactMap { if case .ended(let run) = $0 { run.id } else { nil } } == ["g1"])
+        #expect(tracker.run("own")?.id == "g1")
+    }
+
     @Test func `the late run of a message is known by its words and its start`() {
         var tracker = busy(["two", "three"], now: now)
         // The order of running is not the order of sending.

@@ -449,6 +449,38 @@ struct EarlierRunTests {
         }
     }
 
+    /// 2026.3.1, seen live: rows have no keys there, and the second message was told with the answer of the first.
+    @Test(arguments: [false, true])
+    func `an answered message keeps its row from one with equal words that a kill left in doubt`(
+        isGatewayOther: Bool
+    ) async throws {
+        try await withServices { bench, loop in
+            try await bench.open(version: 3, methods: [], on: loop)
+            let first = try await bench.accept("hello", on: loop) ?? ""
+            try await bench.event("agent", Frame.start(first), on: loop)
+            bench.gateway.rows[Self.main] = [Row.user("hello"), Row.assistant("Hello you.")]
+            try await bench.event("chat", Frame.final(first, 9, "Hello you."), on: loop)
+            try await bench.advance(1_000, on: loop)
+            let second = try await bench.accept("hello", on: loop) ?? ""
+            #expect(bench.gateway.sentTexts == ["hello", "hello"])
+            try await bench.kill(on: loop)
+            try await bench.advance(10_000, on: loop)
+            if isGatewayOther {
+                try await bench.open(version: 3, uptimeMs: 4000, methods: [], on: loop)
+            } else {
+                try await bench.open(version: 3, methods: [], on: loop)
+            }
+            try await bench.advance(20_000, on: loop)
+            #expect(bench.services.runs.run(second)?.text.isEmpty ?? true)
+            #expect(bench.data("run.ended").isEmpty)
+            #expect(try await bench.state(second) != .delivered)
+            #expect(
+                bench.gateway.sentTexts.count == (isGatewayOther ? 3 : 2),
+                "it left no trace at a gateway that is gone"
+            )
+        }
+    }
+
     @Test func `the runs of another process of the gateway hold up nobody`() async throws {
         try await withServices { bench, loop in
             try await bench.open(version: 3, methods: [], on: loop)

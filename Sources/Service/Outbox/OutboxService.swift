@@ -307,7 +307,10 @@ package final class OutboxService {
             guard let payload = try tables.outbox.payload(id: order.entry.id) else { return nil }
             order.entry.text = payload.text ?? ""
             let earliest = order.since.adding(milliseconds: -uncertainMs - ClockWindow.longestRunMs)
-            order.others = try tables.outbox.others(besides: order.entry, since: earliest)
+            order.others = try tables.outbox.others(in: order.entry.session, besides: order.entry.id, since: earliest)
+            for other in order.others where other.text == payload.text {
+                order.starts[other.id] = try tables.runs.start(id: other.run)
+            }
             return order
         } completion: { [weak self] result in
             guard let self else { return }
@@ -318,6 +321,7 @@ package final class OutboxService {
                 words: Words(filled.entry.text ?? ""),
                 since: written,
                 others: filled.others,
+                starts: filled.starts,
                 aheadMs: min(skewMs, dispatchSkewMs)...max(skewMs, dispatchSkewMs)
             )
             TranscriptSearch(search, for: filled.entry, transcript: self.transcript, gateway: self.gateway)

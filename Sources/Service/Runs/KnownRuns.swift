@@ -5,7 +5,7 @@ import Runs
 import Store
 
 /// Reads from the database the runs that may still change: runs in progress, ended runs with which the gateway may go on, and
-/// messages whose run was never seen.
+/// messages whose run was never seen; and ended runs that own rows which one of those might be taken to own.
 struct KnownRuns: Sendable {
     /// Ended runs first, then runs in progress, then messages without a run.
     let runs: [KnownRun]
@@ -15,9 +15,10 @@ struct KnownRuns: Sendable {
         process = try GatewayProcess.kept(in: tables)
         let since = now.adding(milliseconds: -Self.endedMilliseconds)
         let stops = try tables.outbox.confirmedStops(since: since, limit: Self.mostEntries)
-        runs =
+        let ended =
             try Self.stopped(stops, tables) + Self.givenUp(since: since, process, tables) + Self.ofGateway(tables)
-            + Self.open(tables) + Self.unseen(stops, tables, now: now)
+        let current = try Self.open(tables) + Self.unseen(stops, tables, now: now)
+        runs = try ended + Self.alike(current, besides: ended, tables) + current
     }
 
     // MARK: Ended
@@ -71,6 +72,31 @@ struct KnownRuns: Sendable {
                 return KnownRun(run)
             }
         }
+    }
+
+    /// Ended runs of messages with the same words as one of these, which ended since that one was sent, or shortly before: their rows
+    /// are not its.
+    private static func alike(
+        _ current: [KnownRun],
+        besides ended: [KnownRun],
+        _ tables: StoreTables
+    ) throws -> [KnownRun] {
+        var known = Set((current + ended).map(\.id))
+        var found: [KnownRun] = []
+        for run in current {
+            guard let message = run.message else { continue }
+            let since = ClockWindow.row(dispatchedAt: message.sentAt).from
+            let words = Words(message.text)
+            for entry in try tables.outbox.others(in: run.session.text, besides: run.id, since: since)
+            where Words(entry.text ?? "") == words && !known.contains(entry.run) {
+                guard var other = try tables.runs.run(id: entry.run), other.end != nil else { continue }
+                known.insert(other.id)
+                // The run's text is not needed.
+                other.text = ""
+                found.append(KnownRun(other, message: .init(entry, entry.text ?? "")))
+            }
+        }
+        return found
     }
 
     // MARK: In progress

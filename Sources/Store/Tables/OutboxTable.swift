@@ -345,14 +345,18 @@ package struct OutboxTable {
 
     /// The other entries of the session that were at the gateway at that time or later, with their texts. One that still is may get
     /// its row at any time.
-    package func others(besides entry: OutboxEntry, since: Timestamp) throws(SQLiteError) -> [OutboxEntry] {
+    package func others(
+        in session: String,
+        besides id: String,
+        since: Timestamp
+    ) throws(SQLiteError) -> [OutboxEntry] {
         try connection.all(
             "SELECT \(OutboxRow.columns), p.text FROM outbox o JOIN outbox_payload p USING(ordinal) "
                 + "WHERE o.session = ? AND o.id <> ? "
                 + "AND (o.updated_at >= ? OR o.state IN ('sending', 'accepted', 'unconfirmed')) "
                 + "AND (o.first_dispatch_at IS NOT NULL OR o.run_id IS NOT NULL) ORDER BY o.ordinal",
-            entry.session,
-            entry.id,
+            session,
+            id,
             since.milliseconds,
             row: OutboxRow.entryWithText
         )

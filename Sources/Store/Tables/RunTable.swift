@@ -113,6 +113,13 @@ package struct RunTable {
         try connection.first("SELECT \(Self.columns) FROM run WHERE id = ?", id, row: Self.run)
     }
 
+    /// The start alone.
+    package func start(id: String) throws(SQLiteError) -> Timestamp? {
+        try connection.first("SELECT started_at FROM run WHERE id = ?", id) { row in
+            Timestamp(milliseconds: row.int64(0))
+        }
+    }
+
     /// The state alone, which needs no reading of the run's text.
     package func state(id: String) throws(SQLiteError) -> Run.State? {
         try connection.first("SELECT state FROM run WHERE id = ?", id) { row in Run.State(rawValue: row.string(0)) }
