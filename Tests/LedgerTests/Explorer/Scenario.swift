@@ -19,6 +19,7 @@ struct Scenario: Sendable {
             budget: .init(ladleCrashes: 1, lostFrames: 1, stops: 1)
         ),
         Scenario(name: "one and a restart inside", own: 1, words: "xyz", budget: .init(restartsInside: 1, stops: 1)),
+        Scenario(name: "one behind a run", own: 1, words: "xyz", budget: .init(stops: 1, otherClients: 1)),
         Scenario(name: "two", own: 2, words: "xyz", budget: .init(crashes: 1)),
     ]
 

@@ -13,6 +13,8 @@ struct SmallGateway: Hashable, Sendable {
         var carriesWords = false
         var hasCustody = false
         var hasBootID = false
+        /// Says nothing of a message that waits, and ends it once under its own key, when the run with the other id has ended.
+        var endsOnce = false
         var drain = Drain.none
         var pagesNameActiveRun = false
 
@@ -149,5 +151,14 @@ extension SmallGateway.Profile {
         hasBootID: true,
         pagesNameActiveRun: true
     )
-    static let all = [march, april, june, september]
+    static let october = Self(
+        name: "2026.10.2",
+        traits: september.traits,
+        hasOwnIDs: true,
+        hasCustody: true,
+        hasBootID: true,
+        endsOnce: true,
+        pagesNameActiveRun: true
+    )
+    static let all = [march, april, june, september, october]
 }

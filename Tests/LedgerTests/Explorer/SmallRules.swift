@@ -53,7 +53,8 @@ struct SmallRules: Sendable {
         return world
     }
 
-    private func finish(_ before: World, _ run: Gateway.Run, _ end: Gateway.RowEnd) -> World {
+    /// - Parameter tells: the one end under the message's own key has the answer.
+    private func finish(_ before: World, _ run: Gateway.Run, _ end: Gateway.RowEnd, tells: Bool = true) -> World {
         var world = before
         for place in world.gateway.rows.indices
         where world.gateway.rows[place].run == run.id && world.gateway.rows[place].end == .none {
@@ -65,10 +66,13 @@ struct SmallRules: Sendable {
         if end == .answered {
             for message in run.messages { world.answered[message] = min(3, world.answered[message] + 1) }
         }
-        switch end {
-        case .answered: world.emit(.answered(run: run.id))
-        case .failed: world.emit(.failed(run: run.id))
-        default: world.emit(.stopped(run: run.id))
+        let names = profile.endsOnce && run.key != 0 ? Set([run.id, run.key]) : [run.id]
+        for name in names.sorted(by: >) {
+            switch end {
+            case .answered: world.emit(tells || name == run.id ? .answered(run: name) : .empty(run: name))
+            case .failed: world.emit(.failed(run: name))
+            default: world.emit(.stopped(run: name))
+            }
         }
         next(&world)
         return world
@@ -88,6 +92,10 @@ struct SmallRules: Sendable {
                     ? Step(name: "the gateway answers \(run.id)", world: finish(world, run, .answered))
                     : Step(name: "the gateway begins \(run.id)", world: begin(world, run))
             )
+            if run.hasBegun, profile.endsOnce, run.key != 0, run.id != run.key {
+                let quiet = finish(world, run, .answered, tells: false)
+                steps.append(Step(name: "the gateway answers \(run.id) and ends \(run.key) empty", world: quiet))
+            }
         }
         if let resumable = gateway.resumes, gateway.run == nil { steps += resume(world, resumable) }
         if let late = gateway.late.first, gateway.run == nil, !gateway.drains {
@@ -248,7 +256,7 @@ struct SmallRules: Sendable {
         if world.gateway.run != nil || !world.gateway.queue.isEmpty {
             let id = profile.hasOwnIDs ? Gateway.ownID + key : key
             world.gateway.queue.append(Gateway.Run(id: id, key: key, messages: [message]))
-            guard profile.hasOwnIDs else { return [acknowledged(world)] }
+            guard profile.hasOwnIDs, !profile.endsOnce else { return [acknowledged(world)] }
             world.gateway.memory[key] = .done
             return [acknowledged(world, .empty(run: key))]
         }
