@@ -1,7 +1,7 @@
 #include "copenapi.h"
 
 // `openapi/embed` makes openapi.json, asyncapi.json and the next line, the SHA-256 of the three files one after the other.
-// 92a209a8088424ab69f34e146303fd3b0fc9597873dd68a94aef3f89c41636ca
+// 9815ad6e9d80e4145346268a67a49db1ab3faae43e905194c4c1691f9c5fc814
 
 static const uint8_t yaml[] = {
 #embed "../../openapi/openapi.yaml"

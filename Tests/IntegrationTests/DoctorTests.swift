@@ -68,6 +68,16 @@ struct DoctorTests {
         #expect(faults("new/state") == [])
     }
 
+    @Test func `a pause of the gateway is told with its reason, and passes by itself`() throws {
+        let text =
+            #"{"state":"paused","code":"GATEWAY_PAUSED","detail":"Connected, but the gateway is still starting.","#
+            + #""hint":"messages wait","until":"2026-11-21T09:09:57.431Z","scopes":["operator.write"]}"#
+        let link = try JSONDocument(parsing: Array(text.utf8), limits: .gateway).root
+        let found = try #require(LinkCheck.findings(link).first { $0.check == "gateway" })
+        #expect(!found.isFine && found.exit == .unavailable && found.hint == "messages wait")
+        #expect(found.detail == "Connected, but the gateway is still starting. (GATEWAY_PAUSED)")
+    }
+
     /// The conduct of such a gateway is only read, and decides about messages all the same.
     @Test(arguments: ["2026.6.11", "2026.9.7", "2026.10.2", "2027.1.1", "dev", ""])
     func `a gateway newer than any that was tried is named`(_ version: String) throws {

@@ -2,6 +2,7 @@ import Access
 import EventLoops
 import HTTPModel
 import JSONBytes
+import Observability
 import Server
 import Service
 
@@ -50,8 +51,8 @@ enum SystemOperations {
         call.respond(alive, on: loop)
     }
 
-    /// Reports whether a send would be accepted durably now. The gateway does not count: restarting Ladle does not
-    /// repair it.
+    /// Reports whether a send would be accepted durably now. The gateway does not count, because restarting Ladle does
+    /// not repair it; its state is only told.
     static func readiness(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
         if let follower = api.follower {
             return call.attempt(on: loop) { () throws(Problem) in
@@ -61,8 +62,22 @@ enum SystemOperations {
         }
         api.feed.probe(on: loop) { fault in
             if let fault { return call.fail(.storeUnavailable(fault), on: loop) }
-            call.respond(ready, on: loop)
+            let link = api.services.gateway.status.shown(to: call.caller)
+            call.respond(ready(beside: link), on: loop)
         }
+    }
+
+    /// The gateway stands beside the answer: a pause is told with its reason, and with its end if the gateway named one.
+    private static func ready(beside link: LinkStatus) -> Response {
+        let answer = Response.object { object in
+            object.member("status", "ready")
+            object.object("gateway") { gateway in
+                gateway.member("state", link.state.rawValue)
+                if link.state != .online || link.code != nil { gateway.member("reason", link.detail) }
+                gateway.member("until", link.until)
+            }
+        }
+        return answer.adding(.cacheControl, "no-store")
     }
 
     /// The gateway as Ladle saw it, by names and numbers alone.

@@ -6,7 +6,7 @@ import Gateway
 package struct KeptAnswer<Value: Sendable>: Sendable {
     package let value: Value
     package let at: Timestamp
-    /// False for an earlier answer, because the gateway is away.
+    /// False for an earlier answer, because the gateway is away or takes nothing.
     package internal(set) var isLive = true
 }
 
@@ -74,11 +74,12 @@ final class AnswerCache<Question: Hashable, Value: Sendable> {
             keep(question, kept, until: loop.now &+ UInt64(max(life(value), 0)) * 1_000_000)
             answer = .success(kept)
         case .failure(let failure):
-            if var last = entries[question]?.answer, failure.isOfTheLink {
+            let fault = GatewayFault(failure, over: gateway)
+            if var last = entries[question]?.answer, fault.isAbsence {
                 last.isLive = false
                 answer = .success(last)
             } else {
-                answer = .failure(GatewayFault(failure, over: gateway))
+                answer = .failure(fault)
             }
         }
         for completion in waiting.removeValue(forKey: question) ?? [] { completion(answer) }
@@ -91,15 +92,5 @@ final class AnswerCache<Question: Hashable, Value: Sendable> {
             entries[first] = nil
         }
         entries[question] = Entry(answer: answer, until: until)
-    }
-}
-
-extension CallFailure {
-    /// Whether the gateway was not asked or did not answer, as opposed to a refusal.
-    fileprivate var isOfTheLink: Bool {
-        switch self {
-        case .gateway, .unreadable: false
-        case .notDispatched, .ambiguous: true
-        }
     }
 }

@@ -57,7 +57,9 @@ package final class GatewayLists {
                 list.keep(now: loop.wallClock) { list in for row in rows { list.raw(row.json) } }
                 completion(.success(List(live: rows)))
             case .failure(.gateway(let error, let payload)):
-                completion(.failure(.gateway(GatewayFault(.gateway(error, payload: payload), over: gateway))))
+                let fault = GatewayFault(.gateway(error, payload: payload), over: gateway)
+                guard fault.isAbsence else { return completion(.failure(.gateway(fault))) }
+                list.readKept(on: loop, completion: completion)
             case .failure: list.readKept(on: loop, completion: completion)
             }
         }
