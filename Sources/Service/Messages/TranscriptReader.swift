@@ -6,6 +6,9 @@ import Ledger
 /// Asks the gateway for the newest rows of sessions. At most one page per session is requested at a time; questions
 /// that come meanwhile share the next page, which is long enough for all of them. A page requested earlier never
 /// answers a later question, because it may lack the newest rows.
+///
+/// It asks for a whole page, also where the gateway would answer with the rows since a cursor (`deltaCursor`). Such an answer only adds:
+/// it cannot show that a row is missing, or that one was taken away again, and pages are asked for to learn that. New rows come as events.
 package final class TranscriptReader {
     package typealias Page = Result<ChatHistory.Output, CallFailure>
 
