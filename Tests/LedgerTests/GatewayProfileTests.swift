@@ -54,6 +54,14 @@ struct GatewayProfileTests {
         #expect(newest.earlyStop == .clean && newest.queuedStop == .clean)
     }
 
+    /// In June an answer of a gateway that drains means that the run is at work; the newest say it of a question that a restart cut off.
+    @Test func `only a message that waits is in the hands of the newest gateways`() {
+        let (june, autumn) = (GatewayProfile(.june), GatewayProfile(.autumn))
+        #expect(june.isInHand(.queued) && autumn.isInHand(.queued))
+        #expect(june.isInHand(.draining) && !autumn.isInHand(.draining))
+        #expect(!june.isInHand(.unknown) && !autumn.isInHand(.unknown))
+    }
+
     @Test func `a gateway that lists subscriptions sends rows, also on the older protocol`() throws {
         let april = try profile(["sessions.subscribe"], version: 3)
         #expect(april.generation == .april && april.sendsRows && april.pauseAfterRunMs == 500 && !april.pagesTellRuns)

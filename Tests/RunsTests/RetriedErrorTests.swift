@@ -22,6 +22,15 @@ struct RetriedErrorTests: EvidenceScene {
         #expect(run?.state == .completed && run?.text.hasSuffix("Here it is.") == true)
     }
 
+    /// `executionSettled` of the newest gateways: otherwise an error waits a minute for another try.
+    @Test(arguments: [(#","executionSettled":true"#, true), ("", false)])
+    func `an error after which no try follows ends the run at once`(member: String, isSettled: Bool) {
+        var tracker = half(GatewayProfile(.autumn))
+        let failure = AgentFrame.make("k", 3, "lifecycle", #"{"phase":"error","error":"500"\#(member)}"#)
+        _ = tracker.receive(event: "agent", payload: failure, now: after(1_000))
+        #expect(ends(tracker.tick(now: after(5_000))).map(\.error) == (isSettled ? ["500"] : []))
+    }
+
     @Test func `an error after which the gateway says that the run is over is its end`() {
         var tracker = half(march)
         let failure = AgentFrame.make("k", 3, "lifecycle", #"{"phase":"error","error":"429"}"#)

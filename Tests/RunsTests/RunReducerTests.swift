@@ -391,6 +391,18 @@ struct RunReducerTests {
         #expect(steps[0].detail == "list files")
     }
 
+    /// A message for the run at work makes the newest gateways pass over calls that the model had asked for.
+    @Test(arguments: [("completed", Step.State.done), ("skipped", .done), ("failed", .failed), ("blocked", .failed)])
+    func `a call that was skipped has not failed`(status: String, state: Step.State) throws {
+        let item = #"{"itemId":"i","phase":"%","kind":"tool","name":"read","toolCallId":"t","status":"\#(status)"}"#
+        let run = agent(
+            AgentFrame.start("r"),
+            AgentFrame.make("r", 2, "item", item.replacing("%", with: "start")),
+            AgentFrame.make("r", 3, "item", item.replacing("%", with: "end"))
+        )
+        #expect(try #require(run.tracker.run("r")?.steps).map(\.state) == [state])
+    }
+
     @Test func `steps of one run are bounded`() {
         var replay = Replay(labels: .extended)
         for number in 0..<ActivityLimits.stepsPerRun + 50 {

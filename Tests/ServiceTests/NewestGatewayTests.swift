@@ -295,13 +295,19 @@ struct NewestGatewayTests {
         }
     }
 
-    @Test func `a message that could not be taken because its session had changed goes again under its key`()
-        async throws
-    {
+    @Test(arguments: [
+        ("changed", #","details":{"reason":"session-routing-changed"}"#),
+        ("changed", #","details":{"reason":"active-leaf-changed"}"#),
+        ("changed", #","details":{"reason":"session-settings-changed"}"#),
+        ("Session storage changed while starting work. Retry.", ""),
+    ])
+    func `a message that could not be taken because its session had changed goes again under its key`(
+        words: String,
+        more: String
+    ) async throws {
         try await withServices { bench, loop in
             try await open(bench, on: loop)
-            let more = #","details":{"reason":"session-settings-changed"}"#
-            bench.gateway.next("chat.send", refused("INVALID_REQUEST", "changed", more: more))
+            bench.gateway.next("chat.send", refused("INVALID_REQUEST", words, more: more))
             let id = try await bench.accept("hello", on: loop) ?? ""
             try await bench.advance(5_000, on: loop)
             #expect(bench.gateway.sentKeys == [id, id])
