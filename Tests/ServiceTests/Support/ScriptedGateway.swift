@@ -45,6 +45,8 @@ final class ScriptedGateway: GatewayCalls {
     private(set) var scopeRequests: [String] = []
     private(set) var gainedTokens: [DeviceToken?] = []
     private(set) var requests: [Request] = []
+    /// Parameters that the schema of the connected release does not allow.
+    private(set) var misfits: [String] = []
     /// Answers in the order of the calls of a method; when they are used up, `standing` answers.
     private var script: [String: [CallOutcome]] = [:]
     /// Methods whose calls stay open until `answer` is called.
@@ -129,6 +131,10 @@ final class ScriptedGateway: GatewayCalls {
             return request.id
         }
         requests.append(request)
+        if let profile {
+            let problems = SentParams.problems(method, request.params, profile)
+            misfits += problems.map { "\(profile.name), \(method): \($0)" }
+        }
         if let reply = responder?(request) {
             switch reply {
             case .now(let outcome): deliver(outcome, to: completion, on: loop)

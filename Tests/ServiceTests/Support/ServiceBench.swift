@@ -9,6 +9,7 @@ import Outbox
 import Service
 import Store
 import TestSupport
+import Testing
 import Upstream
 
 /// All services on a loop with a clock moved by hand, a scripted gateway and a database in memory.
@@ -346,5 +347,7 @@ private func run<Value: Sendable>(
 ) async throws -> Value {
     let bench = try ServiceBench(clock: clock, settings)
     try await bench.start(on: loop)
-    return try await test(bench, loop)
+    let value = try await test(bench, loop)
+    #expect(bench.gateway.misfits.isEmpty, "the gateway would refuse \(Set(bench.gateway.misfits).sorted())")
+    return value
 }
