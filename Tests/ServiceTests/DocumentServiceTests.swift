@@ -230,7 +230,7 @@ struct DocumentServiceTests {
             #expect(try await bench.write(Self.patch(#"{"name":"Ann"}"#), on: loop)?.get() != nil)
             let sets = bench.gateway.requests("agents.files.set")
             #expect(sets.count == 2)
-            #expect(sets.allSatisfy { $0["expectedHash"] == "h\(Self.file.utf8.count)" })
+            #expect(sets.allSatisfy { $0["expectedHash"] == ScriptedGateway.sum(Self.file) })
         }
     }
 

@@ -172,6 +172,12 @@ final class ScriptedGateway: GatewayCalls {
         loop.after(nanoseconds: 0) { completion(outcome) }
     }
 
+    /// Stands for the sum of a file, and has its form.
+    static func sum(_ content: String) -> String {
+        let digits = String(content.utf8.count, radix: 16)
+        return String(repeating: "0", count: 64 - digits.count) + digits
+    }
+
     private func standing(_ request: Request) -> CallOutcome {
         switch request.method {
         case "chat.send": return ok(#"{"status":"started","runId":"\#(request["idempotencyKey"] ?? "")"}"#)
@@ -183,7 +189,7 @@ final class ScriptedGateway: GatewayCalls {
             let name = request["name"] ?? ""
             if let content = request["content"] { files[name] = content }
             guard let content = files[name] else { return ok(#"{"file":{"name":"\#(name)","missing":true}}"#) }
-            let hash = tellsHashes ? #","hash":"h\#(content.utf8.count)""# : ""
+            let hash = tellsHashes ? #","hash":"\#(Self.sum(content))""# : ""
             return ok(#"{"file":{"name":"\#(name)","missing":false,"content":\#(quoted(content))\#(hash)}}"#)
         default: return ok("{}")
         }
