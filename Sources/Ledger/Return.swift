@@ -11,9 +11,13 @@ package enum Return {
         package var wasSeen: Bool
         /// It has text or steps.
         package var hasOutput: Bool
+        /// The transcript has a row of the model behind the message's. Without one, the message's row is the last, and is read with the
+        /// next message: 2026.6.11 ("session file changed while embedded prompt lock was released"), after the whole answer.
+        package var hasModelsRow: Bool
 
-        package init(isOurs: Bool, wasRefused: Bool, wasSeen: Bool, hasOutput: Bool) {
-            (self.isOurs, self.wasRefused, self.wasSeen, self.hasOutput) = (isOurs, wasRefused, wasSeen, hasOutput)
+        package init(isOurs: Bool, wasRefused: Bool, wasSeen: Bool, hasOutput: Bool, hasModelsRow: Bool) {
+            (self.isOurs, self.wasRefused, self.wasSeen) = (isOurs, wasRefused, wasSeen)
+            (self.hasOutput, self.hasModelsRow) = (hasOutput, hasModelsRow)
         }
     }
 
@@ -27,6 +31,11 @@ package enum Return {
         Row(name: "goes on as another run", fits: { end, _ in end.continuedAs != nil }, mayReturn: { _ in false }),
         Row(name: "its process is gone", fits: { end, _ in end.wasGivenUp }, mayReturn: { $0.resumesRuns }),
         Row(name: "of another client", fits: { !$1.isOurs }, mayReturn: { _ in false }),
+        Row(
+            name: "failed, and its answer is in no row",
+            fits: { $0.end == .failed && $1.wasSeen && !$1.hasModelsRow },
+            mayReturn: { $0.readsRefusedRows }
+        ),
         Row(
             name: "failed or unknown, and not run",
             fits: { ($0.end == .failed || $0.end == .unknown) && ($1.wasRefused || !$1.wasSeen) },

@@ -185,7 +185,8 @@ struct RunReducer: Sendable {
             isOurs: message.words != nil,
             wasRefused: message.wasRefused,
             wasSeen: wasSeenAtWork,
-            hasOutput: !text.published.isEmpty || !steps.isEmpty
+            hasOutput: !text.published.isEmpty || !steps.isEmpty,
+            hasModelsRow: hasModelsRow
         )
         return Return.mayFollow(ending, work, traits)
     }

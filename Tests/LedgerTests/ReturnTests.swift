@@ -27,10 +27,17 @@ import Testing
             wasRefused: Bool = false,
             wasSeen: Bool = false,
             hasOutput: Bool = false,
+            hasModelsRow: Bool = false,
             _ ending: @escaping @Sendable (inout Ending) -> Void
         ) {
             (self.row, self.ending, self.trait) = (row, ending, trait)
-            work = Return.Work(isOurs: isOurs, wasRefused: wasRefused, wasSeen: wasSeen, hasOutput: hasOutput)
+            work = Return.Work(
+                isOurs: isOurs,
+                wasRefused: wasRefused,
+                wasSeen: wasSeen,
+                hasOutput: hasOutput,
+                hasModelsRow: hasModelsRow
+            )
         }
     }
 
@@ -49,11 +56,20 @@ import Testing
         Case("of another client", isOurs: false) { $0.stopped() },
         Case("of another client", isOurs: false, failed),
         Case("failed or unknown, and not run", readsRefusedRows, failed),
-        Case("failed or unknown, and not run", readsRefusedRows, wasRefused: true, wasSeen: true, failed),
+        Case(
+            "failed or unknown, and not run",
+            readsRefusedRows,
+            wasRefused: true,
+            wasSeen: true,
+            hasModelsRow: true,
+            failed
+        ),
         Case("failed or unknown, and not run", readsRefusedRows) { $0.isOver(.reported(nil)) },
         Case("stopped at work", readsStoppedRows, wasSeen: true, hasOutput: true) { $0.stopped() },
         Case("stopped before it had output", leavesEarlyRow, wasSeen: true) { $0.stopped() },
-        Case("over for good", wasSeen: true, failed),
+        Case("failed, and its answer is in no row", readsRefusedRows, wasSeen: true, failed),
+        Case("failed, and its answer is in no row", readsRefusedRows, wasSeen: true, hasOutput: true, failed),
+        Case("over for good", wasSeen: true, hasModelsRow: true, failed),
         Case("over for good") { $0.finished() },
         Case("over for good") { $0.isOver(.conversationReset) },
     ]
