@@ -1,7 +1,7 @@
 #include "copenapi.h"
 
 // `openapi/embed` makes openapi.json, asyncapi.json and the next line, the SHA-256 of the three files one after the other.
-// 9815ad6e9d80e4145346268a67a49db1ab3faae43e905194c4c1691f9c5fc814
+// ad192bdebb63e94794c08913dcc3aaf6bf60fd0cc96831d27333de62c0f85247
 
 static const uint8_t yaml[] = {
 #embed "../../openapi/openapi.yaml"
