@@ -83,17 +83,17 @@ struct KnownRuns: Sendable {
     ) throws -> [KnownRun] {
         var known = Set((current + ended).map(\.id))
         var found: [KnownRun] = []
-        for run in current {
-            guard let message = run.message else { continue }
-            let since = ClockWindow.row(dispatchedAt: message.sentAt).from
-            let words = Words(message.text)
-            for entry in try tables.outbox.others(in: run.session.text, besides: run.id, since: since)
-            where Words(entry.text ?? "") == words && !known.contains(entry.run) {
-                guard var other = try tables.runs.run(id: entry.run), other.end != nil else { continue }
-                known.insert(other.id)
+        for (session, runs) in Dictionary(grouping: current, by: \.session) {
+            let messages = runs.compactMap(\.message)
+            guard let first = messages.map(\.sentAt).min() else { continue }
+            let words = Set(messages.map { Words($0.text) })
+            let since = ClockWindow.row(dispatchedAt: first).from
+            for entry in try tables.outbox.others(in: session.text, besides: "", since: since)
+            where words.contains(Words(entry.text ?? "")) && known.insert(entry.run).inserted {
+                guard var run = try tables.runs.run(id: entry.run), run.end != nil else { continue }
                 // The run's text is not needed.
-                other.text = ""
-                found.append(KnownRun(other, message: .init(entry, entry.text ?? "")))
+                run.text = ""
+                found.append(KnownRun(run, message: .init(entry, entry.text ?? "")))
             }
         }
         return found
