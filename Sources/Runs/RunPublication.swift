@@ -12,7 +12,7 @@ struct RunPublication: Sendable {
 
     /// The start was published, in this process of Ladle or in an earlier one.
     private(set) var isStartPublished = false
-    private var end: (state: Run.State, over: Ending.Over?)?
+    private var end: (state: Run.State, over: Ending.Over?, isAgain: Bool)?
     /// The beginning is known from the database alone: an earlier process of Ladle followed the run, or nobody saw it.
     private(set) var isFromDisk = false
     /// The run's end is known from the database, but the gateway may still go on with the run.
@@ -28,21 +28,23 @@ struct RunPublication: Sendable {
         isStartPublished = true
         guard !published.state.isActive else { return }
         isEndFromDisk = true
-        end = (published.state, over)
+        end = (published.state, over, published.executedAgain)
     }
 
     /// A queued run is published only if an earlier try of the same run was.
-    mutating func next(_ state: Run.State, over: Ending.Over?) -> Next {
+    /// - Parameter isAgain: the run began again what another had begun.
+    mutating func next(_ state: Run.State, over: Ending.Over?, isAgain: Bool = false) -> Next {
         guard state != .queued || isStartPublished else { return .nothing }
         let isEnd = !state.isActive
         if let end {
             // A published end is corrected if the state has changed, or if a run that did not complete is over for another reason,
-            // such as the run in which the gateway goes on with it.
-            guard isEnd, end.state != state || (state != .completed && end.over != over) else { return .nothing }
-            self.end = (state, over)
+            // such as the run in which the gateway goes on with it; and if it turns out to have gone on with another one.
+            let isOver = state != .completed && end.over != over
+            guard isEnd, end.state != state || isOver || (isAgain && !end.isAgain) else { return .nothing }
+            self.end = (state, over, isAgain)
             return .correction
         }
-        if isEnd { end = (state, over) }
+        if isEnd { end = (state, over, isAgain) }
         defer { isStartPublished = true }
         return .differences(isStart: !isStartPublished, isEnd: isEnd)
     }

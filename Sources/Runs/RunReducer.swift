@@ -585,7 +585,7 @@ struct RunReducer: Sendable {
         let known = changes.count
         defer { if changes.count > known { publication.published() } }
         let state = self.state
-        switch publication.next(state, over: ending.over) {
+        switch publication.next(state, over: ending.over, isAgain: ending.isAgain) {
         case .nothing: return nil
         case .correction:
             text.settle(wasAborted: ending.wasStopped)

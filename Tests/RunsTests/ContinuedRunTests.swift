@@ -42,6 +42,26 @@ struct ContinuedRunTests: EvidenceScene {
         #expect(corrected(second) == nil)
     }
 
+    /// 2026.4.26, seen live: the next run had ended before a page showed what it went on with, and was never told as executed again.
+    @Test func `a run that ended before it was tied is corrected`() {
+        var tracker = RunTracker()
+        tracker.profile = april
+        tracker.sent("k", session: main, text: "story", now: now)
+        tracker.deliveryIsOver("k")
+        _ = tracker.receive(event: "agent", payload: AgentFrame.start("k"), now: now)
+        tracker.relink(process: .other, now: after(10_000))
+        let began = AgentFrame.start("g", now.milliseconds + 16_000)
+        _ = tracker.receive(event: "agent", payload: began, now: after(16_000))
+        _ = tracker.receive(event: "chat", payload: ChatFrame.final("g", 9, "Once."), now: after(16_900))
+        _ = tracker.tick(now: after(30_000))
+        #expect(tracker.run("g")?.state == .completed && tracker.run("g")?.executedAgain == false)
+        let rows = [user("story", at: 0), takenUp("story", at: 16_000)]
+        let changes = tracker.receive(history: page(rows), session: main, now: after(30_100))
+        #expect(changes.contains(.reassigned(from: "k", to: "g")), "\(changes)")
+        let again = changes.compactMap { if case .corrected(let run) = $0 { run } else { nil } }
+        #expect(again.map(\.id) == ["g"] && again.first?.executedAgain == true, "\(changes)")
+    }
+
     /// The second of two equal messages waits behind the stopped one.
     @Test func `a prompt that may be another message's of ours is shared`() {
         var tracker = half(GatewayProfile(.june))
