@@ -4,7 +4,7 @@ package enum Return {
     package struct Work: Sendable {
         /// The run is about a message of ours.
         package var isOurs: Bool
-        /// The gateway refused the message, or said its own words in place of an answer.
+        /// The gateway refused to run the message.
         package var wasRefused: Bool
         /// Some of its work was seen. A reported start does not show that a model was asked: April and June were seen to end such a run
         /// within 60 ms and to read its row with the next message.

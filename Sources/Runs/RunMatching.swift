@@ -245,7 +245,6 @@ struct RunMatching: Sendable {
             // This change comes before the end of the interrupted run, so that a client that waits for the answer does not take
             // that end for it.
             changes.append(.reassigned(from: id, to: answer, isShared: isShared))
-            if memory[answer]?.isClosed == true { memory.publish(answer, to: &changes) }
             // A run that was never seen to begin was never published, so it needs no end: its id becomes another name of the new
             // run.
             guard !isUnseen else {

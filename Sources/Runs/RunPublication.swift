@@ -39,8 +39,8 @@ struct RunPublication: Sendable {
         if let end {
             // A published end is corrected if the state has changed, or if a run that did not complete is over for another reason,
             // such as the run in which the gateway goes on with it; and if it turns out to have gone on with another one.
-            let isOver = state != .completed && end.over != over
-            guard isEnd, end.state != state || isOver || (isAgain && !end.isAgain) else { return .nothing }
+            let hasOtherReason = state != .completed && end.over != over
+            guard isEnd, end.state != state || hasOtherReason || (isAgain && !end.isAgain) else { return .nothing }
             self.end = (state, over, isAgain)
             return .correction
         }

@@ -31,9 +31,10 @@ struct `A search among rows` {
         _ rows: [Attribution.Row],
         for text: String = "hello",
         isWhole: Bool = true,
-        others: [OutboxEntry] = []
+        others: [OutboxEntry] = [],
+        starts: [String: Timestamp] = [:]
     ) -> SearchReport {
-        RowSearch(key: "id", words: Words(text), since: time(1_000_000), others: others)
+        RowSearch(key: "id", words: Words(text), since: time(1_000_000), others: others, starts: starts)
             .report(on: rows, isWhole: isWhole, hasActiveRun: false)
     }
 
@@ -133,6 +134,14 @@ struct `A search among rows` {
         let page = (0..<rows).map { row(nil, "yes", 995_000 + Int64($0) * 6_000) }
         let others = (0..<sameText).map { other("yes ", .delivered, updated: 1_000_000 + Int64($0)) }
         #expect(report(page, for: "yes", others: others) == expected)
+    }
+
+    /// 2026.3.1, whose rows have no keys: a row has the time of its run's start.
+    @Test func `a row that another entry's run began with is that one's`() {
+        let (page, sent) = ([row(nil, "yes", 999_500)], other("yes", .delivered))
+        #expect(report(page, for: "yes", others: [sent]) == shared)
+        #expect(report(page, for: "yes", others: [sent], starts: [sent.id: time(999_490)]) == absent)
+        #expect(report(page, for: "yes", others: [sent], starts: [sent.id: time(990_000)]) == shared)
     }
 
     @Test func `a row long after another entry was delivered is not that one's`() {

@@ -1,9 +1,8 @@
 """An hour of ordinary use by everybody at once: messages, lists, streams that come, go and rest, HTTP/2, tokens, pairing, notifications,
 identity, MQTT with Mosquitto, while the gateway, its link and the broker are lost again and again. One process of Ladle lives through
 it, every answer is one that the moment allows, and afterwards everything has been given back. The long form also fits a line through
-memory, descriptors, disk and the CPU of an answer in the last two thirds; entries are kept for a day, so each may take so much of the
-disk, and nothing else may grow. The short form
-is a minute, which tells only what leaks fast."""
+memory, descriptors, disk and the CPU of an answer in the last two thirds. Entries are kept for a day: each has a bound on the disk, and
+everything else another. The short form is a minute, which tells only what leaks fast."""
 
 import collections
 import contextlib

@@ -222,6 +222,23 @@ struct DeliveryProofTests: EvidenceScene {
         }
     }
 
+    /// 2026.6.11, seen live: the gateway lost the whole answer, and the next prompt had the message again.
+    @Test func `a run that failed behind its whole answer may return if that is in no row`() {
+        for hasRow in [false, true] {
+            var tracker = RunTracker()
+            tracker.sent("k", session: main, text: "story", now: now)
+            _ = tracker.receive(event: "agent", payload: AgentFrame.start("k"), now: now)
+            _ = tracker.receive(event: "agent", payload: AgentFrame.text("k", 2, "Once."), now: after(900))
+            if hasRow {
+                let rows = page([user("story", at: 0, key: "k"), answer("Once.", at: 950, "error")], active: true)
+                _ = tracker.receive(history: rows, session: main, now: after(960))
+            }
+            let failure = ChatFrame.make("k", 3, "error")
+            let ended = ends(tracker.receive(event: "chat", payload: failure, now: after(1_000)))
+            #expect(ended.map(\.state) == [.failed] && ended.first?.mayReturn == !hasRow, "\(hasRow)")
+        }
+    }
+
     /// 2026.6.11, recording reset-by-other: the link was away when the gateway refused the message.
     @Test func `a refusal that was missed is not taken for the end of a run`() {
         var tracker = RunTracker()

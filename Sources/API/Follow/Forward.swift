@@ -91,8 +91,10 @@ final class Forward: AnswerReceiver, ExchangeOwner {
         copy.fields.copy(head.fields) { $0.isHandedBack }
         follower.forwarded.answered &+= 1
         let length = head.fields.string(for: .contentLength).flatMap { Int($0) }
-        // As many bytes of a large answer may wait here as of an answer of this host.
-        if let length, length > Self.wholeBytes, !call.exchange.reserve(Self.waitingBytes) {
+        // As many bytes of a large answer may wait here as of an answer of this host. Any other method has done something at the leader,
+        // and its client must not hear that it has not.
+        let mayRefuse = call.exchange.method == .get && length ?? 0 > Self.wholeBytes
+        if mayRefuse, !call.exchange.reserve(Self.waitingBytes) {
             connection?.cancel(on: loop)
             end()
             return call.fail(.unreadAnswers, on: loop)

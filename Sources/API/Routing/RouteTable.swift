@@ -8,9 +8,7 @@ package enum RouteTable {
 
     private static let ownOfFollower: Set<String> = [
         "getAsyncAPI", "getHealth", "getMetrics", "getOpenAPIAsJSON", "getOpenAPIAsYAML", "getReadiness",
-        "streamEvents",
-        "createTicket",
-        "getCluster", "beat",
+        "streamEvents", "createTicket", "getCluster", "beat",
     ]
 
     private static let subjects: [[Route]] = [

@@ -308,7 +308,8 @@ package final class OutboxService {
             order.entry.text = payload.text ?? ""
             let earliest = order.since.adding(milliseconds: -uncertainMs - ClockWindow.longestRunMs)
             order.others = try tables.outbox.others(in: order.entry.session, besides: order.entry.id, since: earliest)
-            for other in order.others where other.text == payload.text {
+            let words = Words(order.entry.text ?? "")
+            for other in order.others where Words(other.text ?? "") == words {
                 order.starts[other.id] = try tables.runs.start(id: other.run)
             }
             return order
