@@ -51,9 +51,9 @@ struct TranscriptTurn: Sendable {
     func carries(_ message: Words) -> Bool { messages.contains { $0.show(message) } }
 
     /// Whether the gateway added the row by itself behind the turn, so that the row is no answer. An injected row behind a command
-    /// is the answer.
+    /// is the answer. A row about a message that was turned away stands behind whatever was the last turn.
     func isNote(_ row: TranscriptRow) -> Bool {
-        (row.isInjected && !isCommand) || repeatsAnswer(row)
+        (row.isInjected && !isCommand) || row.turnsAway || repeatsAnswer(row)
     }
 
     private var isCommand: Bool { messages.first?.isCommand ?? false }

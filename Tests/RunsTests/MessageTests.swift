@@ -41,6 +41,26 @@ struct MessageTests {
         #expect(messages[1].steps.map(\.state) == [.done, .done])
     }
 
+    /// 2026.3.1 and 2026.4.26, seen live: two messages were turned away, and neither has a row of its own.
+    @Test(arguments: [
+        "⚠️ Agent failed before reply: Gateway is draining for restart; new tasks are not accepted.",
+        "⚠️ Gateway is restarting. Please wait a few seconds and try again.",
+    ])
+    func `that a message was turned away is said of no run, each time`(words: String) {
+        func notice(_ id: String, at seconds: Int64) -> String {
+            #"{"role":"assistant","model":"gateway-injected","stopReason":"stop","content":[{"type":"text","text":"\#(words)"}],"#
+                + #""timestamp":\#(1_795_000_000_000 + seconds * 1_000),"__openclaw":{"id":"\#(id)"}}"#
+        }
+        let messages = page(
+            #"{"role":"user","content":"hi","timestamp":1795000000000,"idempotencyKey":"k1:user"},"#
+                + #"{"role":"assistant","content":"Hello.","stopReason":"stop","timestamp":1795000001000},"#
+                + [notice("a", at: 5), notice("b", at: 6)].joined(separator: ",")
+        )
+        #expect(messages.map(\.runID) == ["k1", "k1", nil, nil])
+        #expect(messages.map(\.state) == [.sent, .sent, .failed, .failed])
+        #expect(messages.suffix(2).map(\.error) == [words, words])
+    }
+
     @Test func `text before a tool call is its own message, and the call belongs to the next`() {
         let messages = page(
             #"""

@@ -55,20 +55,28 @@ struct OutboxOutageTests {
         }
     }
 
-    /// 2026.3.1, seen live: a gateway acknowledges a message 130 ms before it restarts, says this in place of an answer and keeps nothing.
-    private static func turnedAway(_ key: String) -> String {
-        let words = "⚠️ Agent failed before reply: Gateway is draining for restart; new tasks are not accepted."
-        let content = #"[{"type":"text","text":"\#(words)\nLogs: openclaw logs --follow"}]"#
+    /// 2026.3.1 and 2026.4.26, seen live: a gateway acknowledges a message while it is about to restart, says this in place of an answer
+    /// and keeps nothing.
+    private static let turningAway = [
+        #"⚠️ Agent failed before reply: Gateway is draining for restart; new tasks are not accepted.\nLogs: openclaw logs --follow"#,
+        "⚠️ Gateway is restarting. Please wait a few seconds and try again.",
+    ]
+
+    private static func turnedAway(_ key: String, _ words: String) -> String {
+        let content = #"[{"type":"text","text":"\#(words)"}]"#
         let message = #"{"role":"assistant","model":"gateway-injected","content":\#(content)}"#
         return #"{"runId":"\#(key)","sessionKey":"\#(main)","seq":1,"state":"final","message":\#(message)}"#
     }
 
-    @Test(arguments: [false, true])
-    func `a message that a gateway turns away before its restart goes again after it`(isStopped: Bool) async throws {
+    @Test(arguments: [false, true], turningAway)
+    func `a message that a gateway turns away before its restart goes again after it`(
+        isStopped: Bool,
+        words: String
+    ) async throws {
         try await withServices { bench, loop in
             try await bench.open(on: loop)
             let id = try await bench.accept("hello", on: loop) ?? ""
-            try await bench.event("chat", Self.turnedAway(id), on: loop)
+            try await bench.event("chat", Self.turnedAway(id, words), on: loop)
             let turnedAway = try await bench.entry(id)
             #expect(turnedAway.state == .retrying && turnedAway.fault?.code == "GATEWAY_DRAINING")
             #expect(turnedAway.attemptCount == 0 && turnedAway.proof == nil)

@@ -28,10 +28,15 @@ package struct GatewayError: Error, Sendable {
         text?.rangeOfText("reply session initialization conflicted") != nil
     }
 
-    /// The words of 2026.3.1 in place of an answer before it restarts: the message was acknowledged, and it is neither run nor kept.
+    /// The words in place of an answer before a restart: the message was acknowledged, and it is neither run nor kept. 2026.3.1 says the
+    /// first, 2026.4.26 the second.
     package static func isDraining(_ text: String?) -> Bool {
-        text?.rangeOfText("Gateway is draining for restart") != nil
+        guard let text else { return false }
+        return drainingWords.contains { text.rangeOfText($0) != nil }
     }
+    private static let drainingWords = [
+        "Gateway is draining for restart", "Gateway is restarting. Please wait a few seconds and try again.",
+    ]
 
     package init(code: String, message: String) {
         self.code = code

@@ -77,10 +77,8 @@ package struct TranscriptRow: Sendable {
     /// The gateway's own words in a message that stands in the place of an answer; nil for an answer.
     static func failure(_ message: JSONValue, _ text: String?) -> String? {
         if message["customType"]?.equals(failureKind) == true { return text ?? "" }
-        guard message["model"]?.equals(gatewayModel) == true, let text, text.hasPrefix(failureNotice) else {
-            return nil
-        }
-        return text
+        guard message["model"]?.equals(gatewayModel) == true, let text else { return nil }
+        return text.hasPrefix(failureNotice) || GatewayError.isDraining(text) ? text : nil
     }
 
     private static func stopReason(_ name: String) -> StopReason {
@@ -148,6 +146,9 @@ package struct TranscriptRow: Sendable {
     package var isByGateway: Bool {
         value["model"]?.equals(Self.gatewayModel) == true || value["customType"]?.equals(Self.failureKind) == true
     }
+
+    /// Whether the gateway says in the row that it was about to restart and did not take a message, of which it keeps no row.
+    package var turnsAway: Bool { isByGateway && GatewayError.isDraining(errorMessage) }
 
     /// Whether the gateway says that a command-line model wrote the row.
     package var isByCommandLine: Bool { value["api"]?.equals("cli") == true }
