@@ -4,6 +4,9 @@ BUILD := swift build -debug-info-format none
 RELEASE := $(BUILD) -c release --static-swift-stdlib --product ladle
 export SWIFT_BACKTRACE := enable=no
 
+# The suites that use a database server where one is installed.
+SERVER := /(PostgresConnection|ServerStore|OutboxTable|EventLog|SaidTable|TokenTable)Tests\.swift:
+
 .PHONY: run build program check unit integration test lint format docs sanitize contract proof replay explore fuzz bench coverage release deb clean packages
 
 run: program
@@ -18,9 +21,10 @@ check: lint unit
 test: unit integration
 
 unit: packages
-	@deploy/packages curl openssl
+	@deploy/packages curl openssl postgresql libpq5
 	$(BUILD) --build-tests
 	swift test --skip-build --disable-xctest --skip 'IntegrationTests|CutReplayTests'
+	Tests/postgres swift test --skip-build --disable-xctest --filter '$(SERVER)'
 
 # One by one: these start the program, or need a whole processor for long.
 integration:

@@ -31,7 +31,7 @@ let tested = [
         "Basics", "JSONBytes", "HTTPModel", "HTTP1", "WebSocket", "EventStream", "Gateway", "Ledger", "Labels", "Runs",
         "Documents", "Outbox", "Notifications", "OpenAI", "MQTT", "Broker",
     ],
-    "WrapperTests": ["POSIX", "TLS", "EventLoops", "HTTP2", "Compression", "SQLite"],
+    "WrapperTests": ["POSIX", "TLS", "EventLoops", "HTTP2", "Compression", "SQLite", "Postgres"],
     "ServiceTests": [
         "Observability", "Configuration", "Outbound", "Server", "Access", "Store", "Discovery", "Upstream",
         "DemoGateway",
@@ -51,7 +51,7 @@ func tests(_ name: String, uses: [Target.Dependency]) -> Target {
         exclude: others.sorted() + [
             "IntegrationTests", "FaultyGateway", "TestSupport", "Data", "Explore", "Fuzz", "Benchmarks", "Proof",
             "README.md",
-            "lint", "lint-docs", "lint-layers", "sanitize", "sanitize-mutex.c", "unit",
+            "lint", "lint-docs", "lint-layers", "postgres", "sanitize", "sanitize-mutex.c", "unit",
         ],
         swiftSettings: strictTests
     )
@@ -75,6 +75,7 @@ let package = Package(
     ],
     targets: [
         .target(name: "CSystem"),
+        .target(name: "CPostgres"),
         .target(name: "COpenAPI"),
         library("COpenSSL", pkgConfig: "openssl", apt: "libssl-dev", brew: "openssl@3"),
         library("CNGHTTP2", pkgConfig: "libnghttp2", apt: "libnghttp2-dev", brew: "libnghttp2"),
@@ -83,7 +84,9 @@ let package = Package(
 
         .target(
             name: "TestSupport",
-            dependencies: ["JSONBytes", "POSIX", "CSystem", "CZlib", "CSQLite", "Basics"],
+            dependencies: [
+                "Store", "Postgres", "SQLite", "JSONBytes", "POSIX", "CSystem", "CZlib", "CSQLite", "Basics",
+            ],
             path: "Tests/TestSupport",
             swiftSettings: strict
         ),
@@ -112,7 +115,9 @@ let package = Package(
         layer("EventLoops", uses: ["POSIX", "CSystem", "TLS", "Basics"]),
         layer("HTTP2", uses: ["CNGHTTP2", "HTTPModel", "Basics"]),
         layer("Compression", uses: ["CZlib"]),
-        layer("SQLite", uses: ["CSQLite"]),
+        layer("SQL"),
+        layer("SQLite", uses: ["CSQLite", "SQL"]),
+        layer("Postgres", uses: ["CPostgres", "SQL", "POSIX"]),
         // Requests to other servers and programs, for notifications.
         layer(
             "Outbound",
@@ -132,7 +137,8 @@ let package = Package(
         layer(
             "Store",
             uses: [
-                "SQLite", "Outbox", "Runs", "Ledger", "Gateway", "Labels", "EventStream", "Access", "POSIX",
+                "SQLite", "Postgres", "SQL", "Outbox", "Runs", "Ledger", "Gateway", "Labels", "EventStream", "Access",
+                "POSIX",
                 "JSONBytes", "Basics",
             ]
         ),
@@ -182,7 +188,8 @@ let package = Package(
             name: "ladle",
             dependencies: [
                 "Runs", "Labels", "Commands", "Configuration", "API", "Service", "Follow", "Server", "Upstream",
-                "DemoGateway", "Discovery", "Store", "Broker", "MQTT", "Outbound", "Ledger", "Outbox", "Notifications",
+                "DemoGateway", "Discovery", "Store", "Postgres", "Broker", "MQTT", "Outbound", "Ledger", "Outbox",
+                "Notifications",
                 "Gateway",
                 "EventStream",
                 "Access",

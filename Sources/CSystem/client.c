@@ -90,7 +90,8 @@ int cs_blocking_connect_host(const char *host, uint16_t port, int milliseconds) 
 }
 
 int cs_wait(int fd, int for_writing, int milliseconds) {
-    struct pollfd one = {.fd = fd, .events = for_writing ? POLLOUT : POLLIN};
+    short events = for_writing == 2 ? POLLIN | POLLOUT : for_writing ? POLLOUT : POLLIN;
+    struct pollfd one = {.fd = fd, .events = events};
     int result;
     do {
         result = poll(&one, 1, milliseconds);

@@ -1,3 +1,5 @@
+package import SQL
+
 /// One step of a module's part of the schema. Steps of a module are numbered 1, 2, 3… and never change once released.
 package struct Migration: Sendable {
     package var module: String
@@ -16,7 +18,7 @@ package enum MigrationError: Error, Equatable, Sendable {
     case newer(module: String, found: Int, known: Int)
     /// The database belongs to another program.
     case foreign(applicationID: Int)
-    case storage(SQLiteError)
+    case storage(SQLError)
 }
 
 extension MigrationError: CustomStringConvertible {
@@ -55,8 +57,8 @@ package struct Migrator {
         let open = migrations.filter { $0.version > applied[$0.module] ?? 0 }
         // A database of the newest version is not written to: it must open even on a full disk.
         guard found == nil || !open.isEmpty else { return 0 }
-        do throws(SQLiteError) {
-            try connection.transaction { () throws(SQLiteError) in
+        do throws(SQLError) {
+            try connection.transaction { () throws(SQLError) in
                 if found == nil { try createVersionTable(connection) }
                 for migration in open { try apply(migration, to: connection) }
                 // The sum of all steps: one number that other tools can read from the header.
@@ -72,7 +74,7 @@ package struct Migrator {
     private func ownerOfFile(
         _ connection: SQLiteConnection
     ) throws(MigrationError) -> (applicationID: Int, isOurs: Bool) {
-        do throws(SQLiteError) {
+        do throws(SQLError) {
             let owner = try connection.first("PRAGMA application_id") { row in row.int(0) } ?? 0
             let objects = try connection.first("SELECT count(*) FROM sqlite_schema") { row in row.int(0) } ?? 0
             return (owner, owner == Self.applicationID || (owner == 0 && objects == 0))
@@ -81,7 +83,7 @@ package struct Migrator {
         }
     }
 
-    private func apply(_ migration: Migration, to connection: SQLiteConnection) throws(SQLiteError) {
+    private func apply(_ migration: Migration, to connection: SQLiteConnection) throws(SQLError) {
         try connection.execute(migration.script)
         try connection.run(
             "INSERT INTO schema_version(module, version) VALUES(?, ?) "
@@ -107,23 +109,22 @@ package struct Migrator {
     }
 
     private func appliedVersions(_ connection: SQLiteConnection) throws(MigrationError) -> [String: Int]? {
-        do throws(SQLiteError) {
+        do throws(SQLError) {
             let tables = try connection.first("SELECT count(*) FROM sqlite_schema WHERE name = 'schema_version'") {
                 row in
                 row.int(0)
             }
             guard tables != 0 else { return nil }
-            var versions: [String: Int] = [:]
-            try connection.forEach("SELECT module, version FROM schema_version") { row in
-                versions[row.string(0)] = row.int(1)
+            let rows = try connection.all("SELECT module, version FROM schema_version") { row in
+                (row.string(0), row.int(1))
             }
-            return versions
+            return Dictionary(rows) { $1 }
         } catch {
             throw .storage(error)
         }
     }
 
-    private func createVersionTable(_ connection: SQLiteConnection) throws(SQLiteError) {
+    private func createVersionTable(_ connection: SQLiteConnection) throws(SQLError) {
         try connection.execute("PRAGMA application_id = \(Self.applicationID)")
         try connection.execute(
             "CREATE TABLE schema_version(module TEXT PRIMARY KEY, version INTEGER NOT NULL) WITHOUT ROWID"

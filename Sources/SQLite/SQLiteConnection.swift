@@ -1,4 +1,5 @@
 import CSQLite
+package import SQL
 
 /// One handle on a database file. Not Sendable: it lives on the queue of the actor that opened it, which is also why
 /// SQLite's own mutexes are off (multi-thread mode, sqlite.org/threadsafe.html).
@@ -38,7 +39,7 @@ package final class SQLiteConnection {
     package private(set) var logPages = 0
 
     /// - Parameter fileSystem: the name of a registered VFS; tests use one that fails on demand.
-    package init(path: String, access: Access, fileSystem: String? = nil) throws(SQLiteError) {
+    package init(path: String, access: Access, fileSystem: String? = nil) throws(SQLError) {
         var flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
         switch access {
         case .readWrite: flags |= SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
@@ -50,7 +51,7 @@ package final class SQLiteConnection {
         guard result == SQLITE_OK, let opened = unsafe opened else {
             let message = unsafe opened.map { unsafe String(cString: sqlite3_errmsg($0)) } ?? "out of memory"
             _ = unsafe sqlite3_close_v2(opened)
-            throw SQLiteError(code: result, message: "\(path): \(message)")
+            throw SQLError(sqlite: result, message: "\(path): \(message)")
         }
         unsafe self.handle = opened
         unsafe sqlite3_busy_timeout(opened, 0)
@@ -92,72 +93,51 @@ package final class SQLiteConnection {
 
     // MARK: Statements
 
-    /// Runs a statement and drops any rows.
-    package func run<each Value: SQLiteBindable>(
-        _ sql: String,
-        _ values: repeat each Value
-    ) throws(SQLiteError) {
-        try scan(sql, repeat each values) { _ in true }
-    }
-
-    /// Visits each row.
-    package func forEach<each Value: SQLiteBindable>(
-        _ sql: String,
-        _ values: repeat each Value,
-        row body: (SQLiteRow) throws(SQLiteError) -> Void
-    ) throws(SQLiteError) {
-        try scan(sql, repeat each values) { row throws(SQLiteError) in
-            try body(row)
-            return true
-        }
-    }
-
     /// Visits rows until `body` has enough.
-    package func scan<each Value: SQLiteBindable>(
+    package func scan(
         _ sql: String,
-        _ values: repeat each Value,
-        row body: (SQLiteRow) throws(SQLiteError) -> Bool
-    ) throws(SQLiteError) {
+        values: [SQLValue],
+        row body: (SQLiteRow) throws(SQLError) -> Bool
+    ) throws(SQLError) {
         let statement = try prepared(sql)
         defer { release(statement) }
-        var index: Int32 = 1
-        for value in repeat each values {
-            try value.bind(to: statement, at: index)
-            index += 1
-        }
+        for (index, value) in values.enumerated() { try statement.bind(value, at: Int32(index + 1)) }
         while try statement.step(), try body(SQLiteRow(statement: statement)) {}
     }
 
-    package func all<each Value: SQLiteBindable, Element>(
+    /// Runs a statement and drops any rows.
+    package func run<each Value: SQLBindable>(_ sql: String, _ values: repeat each Value) throws(SQLError) {
+        try scan(sql, values: SQLValue.list(repeat each values)) { _ in true }
+    }
+
+    package func all<each Value: SQLBindable, Element>(
         _ sql: String,
         _ values: repeat each Value,
-        row map: (SQLiteRow) throws(SQLiteError) -> Element
-    ) throws(SQLiteError) -> [Element] {
+        row map: (SQLiteRow) throws(SQLError) -> Element
+    ) throws(SQLError) -> [Element] {
         var elements: [Element] = []
-        try forEach(sql, repeat each values) { row throws(SQLiteError) in
+        try scan(sql, values: SQLValue.list(repeat each values)) { row throws(SQLError) in
             elements.append(try map(row))
+            return true
         }
         return elements
     }
 
-    package func first<each Value: SQLiteBindable, Element>(
+    package func first<each Value: SQLBindable, Element>(
         _ sql: String,
         _ values: repeat each Value,
-        row map: (SQLiteRow) throws(SQLiteError) -> Element
-    ) throws(SQLiteError) -> Element? {
-        let statement = try prepared(sql)
-        defer { release(statement) }
-        var index: Int32 = 1
-        for value in repeat each values {
-            try value.bind(to: statement, at: index)
-            index += 1
+        row map: (SQLiteRow) throws(SQLError) -> Element
+    ) throws(SQLError) -> Element? {
+        var element: Element?
+        try scan(sql, values: SQLValue.list(repeat each values)) { row throws(SQLError) in
+            element = try map(row)
+            return false
         }
-        guard try statement.step() else { return nil }
-        return try map(SQLiteRow(statement: statement))
+        return element
     }
 
     /// Runs several statements in one text, without values: schemas and pragmas.
-    package func execute(_ script: String) throws(SQLiteError) {
+    package func execute(_ script: String) throws(SQLError) {
         try checkOpen()
         let result = unsafe sqlite3_exec(handle, script, nil, nil, nil)
         guard result == SQLITE_OK else { throw lastError(sql: script) }
@@ -171,9 +151,9 @@ package final class SQLiteConnection {
     // MARK: Transactions
 
     /// Runs `body` in a transaction, committed when it returns.
-    package func transaction<Value>(_ body: () throws(SQLiteError) -> Value) throws(SQLiteError) -> Value {
+    package func transaction<Value>(_ body: () throws(SQLError) -> Value) throws(SQLError) -> Value {
         try run("BEGIN IMMEDIATE")
-        do throws(SQLiteError) {
+        do throws(SQLError) {
             let value = try body()
             try run("COMMIT")
             return value
@@ -190,7 +170,7 @@ package final class SQLiteConnection {
     }
 
     /// Copies the write-ahead log into the database file.
-    package func checkpoint(_ mode: CheckpointMode) throws(SQLiteError) -> CheckpointResult {
+    package func checkpoint(_ mode: CheckpointMode) throws(SQLError) -> CheckpointResult {
         try checkOpen()
         let flag =
             switch mode {
@@ -207,14 +187,14 @@ package final class SQLiteConnection {
     }
 
     /// Problems that SQLite finds in the file; empty if there are none. `table` limits the check.
-    package func quickCheck(table: String? = nil) throws(SQLiteError) -> [String] {
+    package func quickCheck(table: String? = nil) throws(SQLError) -> [String] {
         let argument = table.map { "('\($0)')" } ?? "(8)"
         return try all("PRAGMA quick_check\(argument)") { row in row.string(0) }.filter { $0 != "ok" }
     }
 
-    func lastError(sql: String?) -> SQLiteError {
-        SQLiteError(
-            code: unsafe sqlite3_extended_errcode(handle),
+    func lastError(sql: String?) -> SQLError {
+        SQLError(
+            sqlite: unsafe sqlite3_extended_errcode(handle),
             message: unsafe String(cString: sqlite3_errmsg(handle)),
             sql: sql
         )
@@ -229,11 +209,11 @@ package final class SQLiteConnection {
     /// The number of prepared statements kept for reuse.
     package var keptStatements: Int { cache.count }
 
-    private func checkOpen() throws(SQLiteError) {
-        guard !isClosed else { throw SQLiteError(code: SQLITE_MISUSE, message: "the connection is closed") }
+    private func checkOpen() throws(SQLError) {
+        guard !isClosed else { throw SQLError(sqlite: SQLITE_MISUSE, message: "the connection is closed") }
     }
 
-    private func prepared(_ sql: String) throws(SQLiteError) -> SQLiteStatement {
+    private func prepared(_ sql: String) throws(SQLError) -> SQLiteStatement {
         try checkOpen()
         if let cached = cache[sql], !cached.isBusy {
             cached.isBusy = true

@@ -7,6 +7,7 @@ package struct SQLiteRow {
     package func int64(_ column: Int32) -> Int64 { statement.integer(column) }
     package func bool(_ column: Int32) -> Bool { statement.integer(column) != 0 }
     package func string(_ column: Int32) -> String { statement.text(column) }
+    package func double(_ column: Int32) -> Double { statement.real(column) }
     package func bytes(_ column: Int32) -> [UInt8] { statement.blob(column) }
 
     package func optionalInt64(_ column: Int32) -> Int64? { isNull(column) ? nil : int64(column) }

@@ -1,4 +1,5 @@
 import CSQLite
+import SQL
 
 /// One prepared statement. Owned by the connection that made it and used on that connection's queue only.
 @safe
@@ -19,15 +20,17 @@ package final class SQLiteStatement {
         unsafe sqlite3_finalize(handle)
     }
 
-    package func bind(_ value: Int64, at index: Int32) throws(SQLiteError) {
-        try check(unsafe sqlite3_bind_int64(handle, index, value))
+    func bind(_ value: SQLValue, at index: Int32) throws(SQLError) {
+        switch value {
+        case .integer(let value): try check(unsafe sqlite3_bind_int64(handle, index, value))
+        case .real(let value): try check(unsafe sqlite3_bind_double(handle, index, value))
+        case .text(let value): try bind(value, at: index)
+        case .bytes(let value): try bind(value, at: index)
+        case .null: try check(unsafe sqlite3_bind_null(handle, index))
+        }
     }
 
-    package func bind(_ value: Double, at index: Int32) throws(SQLiteError) {
-        try check(unsafe sqlite3_bind_double(handle, index, value))
-    }
-
-    package func bind(_ value: String, at index: Int32) throws(SQLiteError) {
+    private func bind(_ value: String, at index: Int32) throws(SQLError) {
         var value = value
         let result = value.withUTF8 { bytes in
             // An empty buffer may have no address, and a null address would bind NULL instead of ''.
@@ -48,7 +51,7 @@ package final class SQLiteStatement {
         try check(result)
     }
 
-    package func bind(_ value: ArraySlice<UInt8>, at index: Int32) throws(SQLiteError) {
+    private func bind(_ value: ArraySlice<UInt8>, at index: Int32) throws(SQLError) {
         let result = unsafe value.withUnsafeBytes { bytes in
             guard let start = bytes.baseAddress, unsafe !bytes.isEmpty else {
                 return unsafe sqlite3_bind_zeroblob(handle, index, 0)
@@ -58,12 +61,8 @@ package final class SQLiteStatement {
         try check(result)
     }
 
-    func bindNull(at index: Int32) throws(SQLiteError) {
-        try check(unsafe sqlite3_bind_null(handle, index))
-    }
-
     /// True if there is a row to read.
-    func step() throws(SQLiteError) -> Bool {
+    func step() throws(SQLError) -> Bool {
         switch unsafe sqlite3_step(handle) {
         case SQLITE_ROW: return true
         case SQLITE_DONE: return false
@@ -107,7 +106,7 @@ package final class SQLiteStatement {
         return unsafe [UInt8](UnsafeRawBufferPointer(start: start, count: count))
     }
 
-    private func check(_ result: Int32) throws(SQLiteError) {
+    private func check(_ result: Int32) throws(SQLError) {
         guard result == SQLITE_OK else { throw connection.lastError(sql: sql) }
     }
 

@@ -130,5 +130,11 @@ extension Services {
         page.counter("ladle_store_operations", "Operations in them.", statistics.operations)
         page.counter("ladle_store_failures", "Commits that failed.", statistics.failures)
         page.counter("ladle_store_checkpoints", "Checkpoints of the log.", statistics.checkpoints)
+        page.counter(
+            "ladle_store_reconnects",
+            "Connections to a database server after the first.",
+            statistics.reconnects
+        )
+        page.counter("ladle_store_doubts", "Commits whose answer was lost, and that were looked up.", statistics.doubts)
     }
 }

@@ -1,4 +1,5 @@
 import Basics
+import EventStream
 import Synchronization
 
 /// An operation waiting for its transaction.
@@ -10,6 +11,22 @@ struct StoreOperation: Sendable {
     /// Does the work and returns the report of its result; may run a second time after a rollback.
     var body: @Sendable (inout StoreTransaction) throws -> @Sendable () -> Void
     var fail: @Sendable (any Error) -> Void
+
+    init<Value: Sendable>(
+        cost: Int,
+        isUrgent: Bool,
+        _ body: @escaping @Sendable (inout StoreTransaction) throws -> Value,
+        _ completion: @escaping @Sendable (Result<Value, any Error>, [StoredEvent]) -> Void
+    ) {
+        self.cost = cost
+        self.isUrgent = isUrgent
+        self.body = { transaction in
+            let value = try body(&transaction)
+            let events = transaction.appended
+            return { completion(.success(value), events) }
+        }
+        fail = { completion(.failure($0), []) }
+    }
 }
 
 /// Operations in the order of their arrival, from any thread. Operations that arrive during a commit share the next

@@ -1,4 +1,5 @@
 import POSIX
+import SQL
 import SQLite
 
 /// The reason why `ladle serve` would not use the database of a directory, for `ladle doctor`.
@@ -57,9 +58,9 @@ package enum DatabaseFault: Equatable, Sendable {
             let connection = try SQLiteConnection(path: path, access: access)
             defer { connection.close() }
             try DatabaseFile.check(connection, whole: bytes <= DatabaseFile.wholeCheckBytes)
-            try Migrator(DatabaseFile.migrations + TokenTable.migrations).check(connection)
+            try Migrator(StoreTables.migrations).check(connection)
             return nil
-        } catch let error as SQLiteError {
+        } catch let error as SQLError {
             return fault(error, path)
         } catch MigrationError.storage(let error) {
             return fault(error, path)
@@ -72,7 +73,7 @@ package enum DatabaseFault: Equatable, Sendable {
         }
     }
 
-    private static func fault(_ error: SQLiteError, _ path: String) -> DatabaseFault {
+    private static func fault(_ error: SQLError, _ path: String) -> DatabaseFault {
         error.isDamage
             ? .unusable(path: path, reason: "the database is damaged (\(error.message))")
             : .unreadable(path: path, reason: error.summary, isForbidden: false)

@@ -1,6 +1,7 @@
 import Basics
 import Outbox
 import POSIX
+import SQL
 import SQLite
 
 /// Opens `ladle.db`: settings, integrity check, schema, and the recovery if one of them fails.
@@ -88,7 +89,7 @@ struct DatabaseFile {
             return "the database \(state)" + told(witness)
         }
         guard let witness else { return nil }
-        do throws(SQLiteError) {
+        do throws(SQLError) {
             let connection = try SQLiteConnection(path: path, access: access, fileSystem: fileSystem)
             let missing = try witness.loss(in: Witness(of: connection))
             connection.close()
@@ -124,14 +125,17 @@ struct DatabaseFile {
             try apply(settings: connection)
             let isLarge = Self.size(of: path) > Self.wholeCheckBytes
             try Self.check(connection, whole: !isLarge)
-            let steps = Self.migrations + TokenTable.migrations
+            let steps = StoreTables.migrations
             try Migrator(steps).migrate(connection)
             try Schema.check(connection, after: steps)
-            try connection.transaction { () throws(SQLiteError) in
-                try EventTable(connection).createLog(epoch: configuration.makeEpoch(), at: configuration.clock())
+            try connection.transaction { () throws(SQLError) in
+                try EventTable(SQLConnection(connection)).createLog(
+                    epoch: configuration.makeEpoch(),
+                    at: configuration.clock()
+                )
             }
             return Opened(connection: connection, opening: opening, needsWholeCheck: isLarge)
-        } catch let error as SQLiteError where error.isDamage {
+        } catch let error as SQLError where error.isDamage {
             throw Unusable(reason: "the database is damaged (\(error.message))")
         } catch MigrationError.storage(let error) where error.isDamage {
             throw Unusable(reason: "the database is damaged (\(error.message))")
@@ -143,7 +147,7 @@ struct DatabaseFile {
 
     private func openReadOnly(because failure: StoreError) throws -> Opened {
         let connection = try connect(.readOnly)
-        _ = try EventTable(connection).epoch()
+        _ = try EventTable(SQLConnection(connection)).epoch()
         return Opened(
             connection: connection,
             opening: .readOnly(reason: "the database cannot be written: \(failure.detail)"),
@@ -151,13 +155,13 @@ struct DatabaseFile {
         )
     }
 
-    private func connect(_ access: SQLiteConnection.Access) throws(SQLiteError) -> SQLiteConnection {
+    private func connect(_ access: SQLiteConnection.Access) throws(SQLError) -> SQLiteConnection {
         try SQLiteConnection(path: path, access: access, fileSystem: configuration.fileSystem)
     }
 
-    private func apply(settings connection: SQLiteConnection) throws(SQLiteError) {
+    private func apply(settings connection: SQLiteConnection) throws(SQLError) {
         let mode = try connection.first("PRAGMA journal_mode = WAL") { row in row.string(0) }
-        guard mode == "wal" else { throw SQLiteError(code: 14, message: "no write-ahead log: \(mode ?? "no answer")") }
+        guard mode == "wal" else { throw SQLError(sqlite: 14, message: "no write-ahead log: \(mode ?? "no answer")") }
         // FULL syncs the log at each commit; otherwise a power loss could undo answered requests.
         try connection.execute(
             """
@@ -174,7 +178,7 @@ struct DatabaseFile {
     }
 
     /// Damage in the outbox must show before anything is sent from it; other damage may show later.
-    static func check(_ connection: SQLiteConnection, whole: Bool) throws(SQLiteError) {
+    static func check(_ connection: SQLiteConnection, whole: Bool) throws(SQLError) {
         var problems: [String] = []
         if whole {
             problems = try connection.quickCheck()
@@ -199,7 +203,7 @@ struct DatabaseFile {
     static func storeError(_ error: any Error) -> StoreError {
         switch error {
         case let error as StoreError: error
-        case let error as SQLiteError: StoreError(error)
+        case let error as SQLError: StoreError(error)
         case MigrationError.storage(let error): StoreError(error)
         case let error as Unusable: .unavailable(error.reason)
         case let error as MigrationError: .unavailable("it \(error)")

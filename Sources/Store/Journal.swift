@@ -29,6 +29,18 @@ package protocol Journal: AnyObject, Sendable {
     nonisolated var oldest: EventID? { get }
 }
 
+/// The journal of a process that serves.
+package protocol ServedStore: Journal {
+    /// Looks whether the database is still there. `completion` is called with the health on the store's queue.
+    nonisolated func look(completion: @escaping @Sendable (StoreHealth) -> Void)
+
+    /// For a watchdog: returns once the queues have finished the operations before this one. Writes nothing.
+    nonisolated func answer() async
+
+    /// Admits no more operations, finishes the waiting ones, and closes the database.
+    nonisolated func close() async
+}
+
 extension Journal {
     /// Writes a copy of data that the gateway has too: a failure loses nothing.
     package nonisolated func cache(

@@ -1,7 +1,7 @@
 import Basics
 import EventStream
 import Outbox
-import SQLite
+import SQL
 
 /// Deletes old rows, in slices so small that no commit takes long.
 struct Retention {
@@ -33,10 +33,24 @@ struct Retention {
         let oldest: Int64
     }
 
+    /// Deletes old rows in slices, each as an operation of its own behind the waiting ones. `done` is called on the journal's queue
+    /// after each slice; nil after a failure, which counts too: the next events start another pruning, when there may be room.
     static func prune(
+        _ journal: some Journal,
+        _ configuration: StoreConfiguration,
+        done: @escaping @Sendable (Outcome?) -> Void
+    ) {
+        journal.commit(cost: 0, isUrgent: false, { try prune(&$0, configuration) }) { [weak journal] result, _ in
+            let outcome = try? result.get()
+            done(outcome)
+            if let journal, outcome?.isMore == true { prune(journal, configuration, done: done) }
+        }
+    }
+
+    private static func prune(
         _ transaction: inout StoreTransaction,
         _ configuration: StoreConfiguration
-    ) throws(SQLiteError) -> Outcome {
+    ) throws(SQLError) -> Outcome {
         let now = transaction.now
         let events = EventTable(transaction.connection)
         let oldestAllowed = now.adding(milliseconds: -configuration.keepEventsMs)

@@ -1,6 +1,7 @@
 import Basics
 package import Outbox
 import POSIX
+import SQL
 import SQLite
 
 /// The entries of a set-aside database, and whether they were restored.
@@ -89,7 +90,7 @@ struct Salvage {
         var report = RecoveryReport(path: path, reason: reason)
         var found: [String: Item] = [:]
         var isBehind = false
-        do throws(SQLiteError) {
+        do throws(SQLError) {
             try rebuildFromLog()
             let connection = try SQLiteConnection(path: "\(path)/\(SetAsideFiles.databaseName)", access: .readWrite)
             try connection.execute(OutboxSchema.readableView)
@@ -115,7 +116,7 @@ struct Salvage {
 
     /// Rebuilds a missing or empty database from the first page in its log, because SQLite would delete the log of an
     /// empty one. SQLite then finds the other pages in the log.
-    private func rebuildFromLog() throws(SQLiteError) {
+    private func rebuildFromLog() throws(SQLError) {
         let database = "\(path)/\(SetAsideFiles.databaseName)"
         guard ((try? FileSystem.facts(database))?.size ?? 0) == 0 else { return }
         guard let log = try? FileSystem.read(database + "-wal", limit: Self.longestLog), log.isWhole,
@@ -128,11 +129,11 @@ struct Salvage {
 
     /// Returns the error that ended the walk, if any.
     private func walk(_ connection: SQLiteConnection, descending: Bool, into found: inout [String: Item])
-        -> SQLiteError?
+        -> SQLError?
     {
-        let table = OutboxTable(connection)
+        let table = OutboxTable(SQLConnection(connection))
         var place: Int64?
-        do throws(SQLiteError) {
+        do throws(SQLError) {
             while let entry = try table.next(after: place, descending: descending) {
                 place = entry.ordinal
                 guard !entry.state.isFinal, found[entry.id] == nil,

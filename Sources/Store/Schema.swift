@@ -1,3 +1,4 @@
+import SQL
 import SQLite
 
 /// The columns, triggers and views of a database. SQLite checks the pages of a file, not whether the texts of its schema
@@ -7,7 +8,7 @@ struct Schema {
     private let columns: Set<String>
     private let programs: Set<String>
 
-    init(of connection: SQLiteConnection) throws(SQLiteError) {
+    init(of connection: SQLiteConnection) throws(SQLError) {
         columns = Set(
             try connection.all(
                 "SELECT t.name || '.' || c.name FROM sqlite_schema AS t JOIN pragma_table_info(t.name) AS c "
@@ -34,10 +35,10 @@ struct Schema {
     static func check(_ connection: SQLiteConnection, after migrations: [Migration]) throws {
         let (found, wanted) = (try Schema(of: connection), try Schema(migrations))
         if let missing = wanted.columns.subtracting(found.columns).min() {
-            throw SQLiteError.malformed("there is no \(missing)")
+            throw SQLError.malformed("there is no \(missing)")
         }
         guard let other = found.programs.symmetricDifference(wanted.programs).min() else { return }
         let words = other.split(separator: " ").prefix(2).joined(separator: " ")
-        throw SQLiteError.malformed("the \(words) is not as Ladle made it")
+        throw SQLError.malformed("the \(words) is not as Ladle made it")
     }
 }

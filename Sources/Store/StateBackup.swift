@@ -1,6 +1,7 @@
 package import Basics
 package import EventStream
 import POSIX
+import SQL
 import SQLite
 
 /// A copy of the state in one file: the database, and files such as the device's key.
@@ -120,18 +121,18 @@ package struct StateBackup: Sendable {
             row.int64(0)
         }
         guard isBackup != nil else { throw StoreError.unavailable("it is no backup of Ladle") }
-        let steps = DatabaseFile.migrations + TokenTable.migrations
+        let steps = StoreTables.migrations
         try Migrator(steps).migrate(connection)
         try Schema.check(connection, after: steps)
         let rows = try connection.all("SELECT name, bytes FROM \(Self.table)") { row in (row.string(0), row.bytes(1)) }
-        try connection.transaction { () throws(SQLiteError) in
+        try connection.transaction { () throws(SQLError) in
             try connection.execute(
                 """
                 DROP TABLE \(Self.table); DELETE FROM event; DELETE FROM event_log; DELETE FROM event_session;
                 DELETE FROM said; UPDATE run SET unanswered_since = NULL WHERE unanswered_since IS NOT NULL
                 """
             )
-            try EventTable(connection).createLog(epoch: epoch, at: now)
+            try EventTable(SQLConnection(connection)).createLog(epoch: epoch, at: now)
         }
         return rows.filter { files.contains($0.0) }
     }

@@ -52,7 +52,7 @@ package final class StateDirectory: Sendable {
     package let path: String
     private let lock: FileLock
 
-    var databasePath: String { path + "/ladle.db" }
+    package var databasePath: String { path + "/ladle.db" }
 
     /// Creates the directory if it is missing, checks its permissions, takes the lock, and finishes a restore that was
     /// cut off.

@@ -3,17 +3,20 @@ import Dispatch
 package import EventStream
 import Outbox
 import POSIX
+import SQL
 import SQLite
 import Synchronization
 
 /// The only writer of `ladle.db`. Operations gather in a queue; when the disk is free, all waiting ones go into one
 /// transaction, each in a savepoint of its own, and one sync makes them durable.
-package actor StateStore: Journal {
+package actor StateStore: ServedStore {
     private nonisolated let reader: StoreReader
 
     private let configuration: StoreConfiguration
     private let executor: StoreExecutor
     private let connection: SQLiteConnection
+    /// The same connection, as the tables see it.
+    private let tables: SQLConnection
     private nonisolated let maintenance: StoreMaintenance?
     private let queue: CommitQueue
     private let shared: Mutex<Shared>
@@ -28,8 +31,6 @@ package actor StateStore: Journal {
     private let witness: WitnessFile?
     private var isWitnessToBeSynced = false
     private static let witnessSync = DispatchTimeInterval.seconds(1)
-    /// The size of a probe, roughly that of a message.
-    private static let probeBytes = 32_768
 
     private struct Shared {
         var health: StoreHealth
@@ -51,7 +52,10 @@ package actor StateStore: Journal {
         let opening = opened.opening
         let needsWholeCheck = opened.needsWholeCheck
         let health = health(after: opening, in: configuration)
-        let reader = StoreReader(connection: try file.openReader(), executor: StoreExecutor(label: "ladle.reader"))
+        let reader = StoreReader(
+            connection: SQLConnection(try file.openReader()),
+            executor: StoreExecutor(label: "ladle.reader")
+        )
         var maintenance: StoreMaintenance?
         var witness: WitnessFile?
         if case .readOnly = health {
@@ -64,8 +68,8 @@ package actor StateStore: Journal {
             witness = try? Witness(of: opened.connection).map { try file.makeWitness($0) }
         }
         let bounds: EventLogBounds
-        do throws(SQLiteError) {
-            bounds = try EventTable(opened.connection).bounds()
+        do throws(SQLError) {
+            bounds = try EventTable(SQLConnection(opened.connection)).bounds()
         } catch {
             throw StoreError(error)
         }
@@ -93,6 +97,7 @@ package actor StateStore: Journal {
     ) {
         self.configuration = configuration
         self.connection = connection
+        tables = SQLConnection(connection)
         self.reader = reader
         self.maintenance = maintenance
         self.witness = witness
@@ -150,16 +155,7 @@ package actor StateStore: Journal {
         _ body: @escaping @Sendable (inout StoreTransaction) throws -> Value,
         completion: @escaping @Sendable (Result<Value, any Error>, [StoredEvent]) -> Void
     ) {
-        let operation = StoreOperation(
-            cost: cost,
-            isUrgent: isUrgent,
-            body: { transaction in
-                let value = try body(&transaction)
-                let events = transaction.appended
-                return { completion(.success(value), events) }
-            },
-            fail: { completion(.failure($0), []) }
-        )
+        let operation = StoreOperation(cost: cost, isUrgent: isUrgent, body, completion)
         switch queue.append(operation) {
         case .first: executor.queue.async { self.assumeIsolated { $0.drain() } }
         case .waiting: break
@@ -250,7 +246,7 @@ package actor StateStore: Journal {
             try connection.execute("BEGIN IMMEDIATE")
             for operation in batch {
                 var transaction = StoreTransaction(
-                    connection: connection,
+                    connection: tables,
                     now: configuration.clock(),
                     epoch: epoch,
                     lastSequence: sequence,
@@ -278,11 +274,8 @@ package actor StateStore: Journal {
         checkpoints.committed()
         noteInWitness()
         shared.withLock {
-            $0.statistics.commits += 1
-            $0.statistics.operations += Int64(batch.count)
-            $0.statistics.largestBatch = max($0.statistics.largestBatch, batch.count)
+            $0.statistics.committed(batch.count)
             $0.statistics.logPages = connection.logPages
-            $0.statistics.failing = nil
             if $0.oldest == 0, sequence >= first { $0.oldest = first }
         }
         for report in reports { report() }
@@ -330,7 +323,7 @@ package actor StateStore: Journal {
             guard connection.isInTransaction else { throw error }
             try connection.run("ROLLBACK TO operation")
             try connection.run("RELEASE operation")
-            let reported = (error as? SQLiteError).map { StoreError($0) as any Error } ?? error
+            let reported = (error as? SQLError).map { StoreError($0) as any Error } ?? error
             if reported as? StoreError == .storageFull { throw error }
             let fail = operation.fail
             return ({ fail(reported) }, false)
@@ -390,19 +383,11 @@ package actor StateStore: Journal {
 
     /// Deletes old rows in slices, each as an operation of its own behind the waiting ones.
     private nonisolated func prune() {
-        commit(
-            cost: 0,
-            isUrgent: false,
-            { [configuration] transaction in
-                try Retention.prune(&transaction, configuration)
-            }
-        ) { [weak self] result, _ in
+        Retention.prune(self, configuration) { [weak self] outcome in
             guard let self else { return }
-            // A failed pruning counts too: the next events start another one, when the disk may have room.
             assumeIsolated { $0.retention.pruned() }
-            guard case .success(let outcome) = result else { return }
-            shared.withLock { $0.oldest = outcome.oldest }
-            if outcome.isMore { prune() }
+            // None at the time of the pruning; the first may have been written in the same commit.
+            if let outcome, outcome.oldest > 0 { shared.withLock { $0.oldest = outcome.oldest } }
         }
     }
 
@@ -411,17 +396,7 @@ package actor StateStore: Journal {
     /// Makes a real write of about a message's size, to find out whether a send would be accepted now.
     package nonisolated func probe() async -> StoreError? {
         if let refusal = health.refusal { return refusal }
-        do {
-            try await commit(cost: Self.probeBytes) { transaction in
-                // Different bytes each time: SQLite does not write unchanged bytes.
-                let fill = UInt8(truncatingIfNeeded: transaction.now.milliseconds)
-                let bytes = [UInt8](repeating: fill, count: Self.probeBytes)
-                try transaction.values.set(bytes, space: "store", name: "probe", at: transaction.now)
-            }
-            return nil
-        } catch {
-            return DatabaseFile.storeError(error)
-        }
+        return await StoreProbe.error(of: self)
     }
 
     /// For a watchdog: returns once both queues have finished the operations before this one. Writes nothing.

@@ -1,8 +1,8 @@
 package import Basics
-package import SQLite
+package import SQL
 
 extension StoreError {
-    package init(_ error: SQLiteError) {
+    package init(_ error: SQLError) {
         switch error.kind {
         case .full: self = .storageFull
         default: self = .unavailable(error.summary, statement: error.sql.map { String($0.prefix(120)) })

@@ -8,6 +8,8 @@ package enum StoreHealth: Sendable, Equatable {
     case readOnly(reason: String)
     /// The file was deleted or replaced while it is open. Nothing is written until it is back in its place.
     case misplaced(reason: String)
+    /// The server of the database does not answer. Nothing is written until it does.
+    case unreachable(reason: String)
     /// The previous file was set aside unread; the outbox stays closed until `recover`.
     case quarantined(path: String, reason: String)
 
@@ -15,7 +17,7 @@ package enum StoreHealth: Sendable, Equatable {
     package var refusal: StoreError? {
         switch self {
         case .ok: nil
-        case .readOnly(let reason), .misplaced(let reason): .unavailable(reason)
+        case .readOnly(let reason), .misplaced(let reason), .unreachable(let reason): .unavailable(reason)
         case .quarantined(let path, let reason):
             .outboxClosed("\(reason); the former file is in \(path)", directory: FileSystem.folder(of: path))
         }
@@ -42,4 +44,14 @@ package struct StoreStatistics: Sendable, Equatable {
     package var failures: Int64 = 0
     /// The error of the last commit; nil after a successful one.
     package var failing: StoreError?
+    /// Sessions with a server after the first, and commits whose answer was lost.
+    package var reconnects: Int64 = 0
+    package var doubts: Int64 = 0
+
+    mutating func committed(_ count: Int) {
+        commits += 1
+        operations += Int64(count)
+        largestBatch = max(largestBatch, count)
+        failing = nil
+    }
 }

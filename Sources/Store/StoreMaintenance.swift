@@ -1,4 +1,5 @@
 import Dispatch
+import SQL
 import SQLite
 
 /// Slow work on the file beside the writer: checkpoints and the check of large files.
@@ -43,7 +44,7 @@ actor StoreMaintenance {
         executor.queue.async {
             completion(
                 self.assumeIsolated { maintenance in
-                    do throws(SQLiteError) {
+                    do throws(SQLError) {
                         return try maintenance.connection.quickCheck().first
                     } catch {
                         return error.kind == .corrupt ? error.message : nil

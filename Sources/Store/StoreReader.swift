@@ -1,6 +1,6 @@
 import Basics
 import Dispatch
-import SQLite
+import SQL
 import Synchronization
 
 /// Reads on a separate connection and queue, so that a client that reads a hundred thousand events never delays a
@@ -10,14 +10,21 @@ actor StoreReader {
     static let mostWaiting = 10_000
 
     private let executor: StoreExecutor
-    private let connection: SQLiteConnection
+    private var connection: SQLConnection
+    /// Makes a connection in place of one that broke; nil where none breaks.
+    private let reopen: (@Sendable () throws(StoreError) -> SQLConnection)?
     private let waiting = Mutex(0)
 
     nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe executor.asUnownedSerialExecutor() }
 
-    init(connection: sending SQLiteConnection, executor: StoreExecutor) {
+    init(
+        connection: sending SQLConnection,
+        executor: StoreExecutor,
+        reopen: (@Sendable () throws(StoreError) -> SQLConnection)? = nil
+    ) {
         self.connection = connection
         self.executor = executor
+        self.reopen = reopen
     }
 
     /// Reads in one read transaction; the completion is called on the reader's queue, in the order of the calls.
@@ -48,11 +55,18 @@ actor StoreReader {
 
     private func perform<Value>(_ body: (StoreTables) throws -> Value) throws -> Value {
         do {
-            try connection.execute("BEGIN")
-            defer { connection.rollBack() }
-            return try body(StoreTables(connection))
-        } catch let error as SQLiteError {
-            throw StoreError(error)
+            return try attempt(body)
+        } catch let error as SQLError {
+            guard error.kind == .lost, let reopen else { throw StoreError(error) }
+            connection.close()
+            connection = try reopen()
         }
+        do { return try attempt(body) } catch let error as SQLError { throw StoreError(error) }
+    }
+
+    private func attempt<Value>(_ body: (StoreTables) throws -> Value) throws -> Value {
+        try connection.beginReading()
+        defer { connection.rollBack() }
+        return try body(StoreTables(connection))
     }
 }

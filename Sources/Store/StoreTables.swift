@@ -1,12 +1,16 @@
+import SQL
 package import SQLite
 
 /// The tables of `ladle.db` on one connection. Their queries are the only SQL outside this layer's own maintenance.
 package struct StoreTables {
-    private let connection: SQLiteConnection
+    private let connection: SQLConnection
 
-    package init(_ connection: SQLiteConnection) {
+    package init(_ connection: SQLConnection) {
         self.connection = connection
     }
+
+    /// The steps that make the tables in a file.
+    package static let migrations = DatabaseFile.migrations + TokenTable.migrations
 
     package var events: EventTable { EventTable(connection) }
     package var runs: RunTable { RunTable(connection) }

@@ -2,7 +2,7 @@ package import Basics
 import EventStream
 import JSONBytes
 package import Outbox
-package import SQLite
+package import SQL
 
 /// The result of accepting a message.
 package enum Enqueuing: Sendable, Equatable {
@@ -28,7 +28,7 @@ package struct StoreTransaction {
     /// The longest text in `outbox` events; longer texts are only in the entry.
     static let longestTextInEvent = 4_096
 
-    let connection: SQLiteConnection
+    let connection: SQLConnection
     package let now: Timestamp
     let epoch: EventEpoch
     let outboxRefusal: StoreError?
@@ -36,7 +36,7 @@ package struct StoreTransaction {
     package private(set) var appended: [StoredEvent] = []
 
     init(
-        connection: SQLiteConnection,
+        connection: SQLConnection,
         now: Timestamp,
         epoch: EventEpoch,
         lastSequence: Int64,
@@ -61,7 +61,7 @@ package struct StoreTransaction {
 
     /// Logs an event. It is published, in order, once the transaction is on disk.
     @discardableResult
-    package mutating func append(_ draft: EventDraft) throws(SQLiteError) -> StoredEvent {
+    package mutating func append(_ draft: EventDraft) throws(SQLError) -> StoredEvent {
         let id = EventID(epoch: epoch, sequence: lastSequence + 1)
         let event = try EventTable(connection).append(draft, id: id)
         lastSequence = id.sequence
@@ -110,7 +110,7 @@ package struct StoreTransaction {
         }
         var entry = change.entry
         entry.text = try connection.first(
-            "SELECT text FROM outbox_payload WHERE ordinal = ? AND length(CAST(text AS BLOB)) <= ?",
+            "SELECT text FROM outbox_payload WHERE ordinal = ? AND \(connection.bytes(of: "text")) <= ?",
             entry.ordinal,
             Self.longestTextInEvent
         ) { row in row.string(0) }

@@ -1,5 +1,6 @@
 import Basics
 import POSIX
+import SQL
 import SQLite
 
 /// The progress of the database. Each number only rises, so a database with a lower one has lost data.
@@ -16,7 +17,7 @@ struct Witness: Sendable, Equatable {
     var waiting: Int64
 
     /// The state of a database; nil if tables are missing, as after the beginning of its log was lost.
-    init?(of connection: SQLiteConnection) throws(SQLiteError) {
+    init?(of connection: SQLiteConnection) throws(SQLError) {
         let tables = try connection.first(
             "SELECT count(*) FROM sqlite_schema WHERE name IN ('event_log', 'event', 'value', 'outbox', 'outbox_total')"
         ) { row in row.int(0) }

@@ -19,6 +19,14 @@ enum BackupCommand {
         places: SettingsPlaces
     ) throws(CommandFailure) -> ExitCode {
         let path = try file(command, places)
+        if settings.isSet(.databaseURL), !command.has("--demo") {
+            throw CommandFailure(
+                .usage,
+                "NO_STATE",
+                "the state is on a server (database.url)",
+                hint: "pg_dump --schema=ladle writes a copy; see docs/database.md"
+            )
+        }
         let folder = try command.dataDirectory(settings, places)
         guard FileSystem.mayExist(folder + "/ladle.db") else {
             let isDemo = FileSystem.exists(folder + "/demo/ladle.db")

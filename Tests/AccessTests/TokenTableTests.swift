@@ -6,10 +6,11 @@ import TestSupport
 import Testing
 
 struct TokenTableTests {
+    /// The tables in a file, which can be opened again.
     static func table(_ folder: ScratchDirectory) throws -> (TokenTable, SQLiteConnection) {
         let connection = try SQLiteConnection(path: folder.file("t.db"), access: .readWrite)
         try Migrator(EventLogSchema.migrations + TokenTable.migrations).migrate(connection)
-        return (TokenTable(connection), connection)
+        return (TokenTable(SQLConnection(connection)), connection)
     }
 
     @Test func `a saved token is loaded, and authenticates after a restart`() throws {
@@ -52,7 +53,7 @@ struct TokenTableTests {
             try Migrator(EventLogSchema.migrations + TokenTable.migrations).migrate(connection) == TokenTable.migrations
                 .count - 1
         )
-        let table = TokenTable(connection)
+        let table = TokenTable(SQLConnection(connection))
         #expect(try table.rows() == [.unsealed(record)])
         try table.save(record)
         #expect(try table.rows() == [.token(record)])
@@ -87,7 +88,7 @@ struct TokenTableTests {
                 flips += 1
                 let connection = try SQLiteConnection(path: folder.file("t.db"), access: .readOnly)
                 defer { connection.close() }
-                guard let rows = try? TokenTable(connection).rows() else { continue }
+                guard let rows = try? TokenTable(SQLConnection(connection)).rows() else { continue }
                 for row in rows {
                     switch row {
                     case .token(let found), .unsealed(let found):
@@ -117,8 +118,7 @@ struct TokenTableTests {
     }
 
     @Test func `rotation replaces, deletion deletes, and a late touch brings nothing back`() throws {
-        let folder = try ScratchDirectory()
-        let (table, _) = try Self.table(folder)
+        let table = TokenTable(try TestDatabase.open())
         let (record, _) = try TokenRecord.sample()
         try table.save(record)
         let rotated = record.rotated().record
@@ -132,8 +132,8 @@ struct TokenTableTests {
     }
 
     @Test func `a row of another version grants nothing`() throws {
-        let folder = try ScratchDirectory()
-        let (table, connection) = try Self.table(folder)
+        let connection = try TestDatabase.open()
+        let table = TokenTable(connection)
         for (index, scopes) in [(1, Int64(128)), (2, 129), (3, 0), (4, 300), (5, -1)] {
             let record = try TokenRecord.sample(seed: UInt8(index)).record
             try table.save(record)

@@ -12,7 +12,8 @@ struct CommandTableTests {
     private static let every = all([], CommandTable.root)
     /// The commands that the executable supplies.
     private static let external: Set<String> = [
-        "serve", "doctor", "backup", "restore", "discover", "demo-gateway", "outbox recover", "tls self-signed",
+        "serve", "doctor", "backup", "restore", "migrate", "discover", "demo-gateway", "outbox recover",
+        "tls self-signed",
     ]
 
     @Test func `every command has a handler, here or in the executable`() {

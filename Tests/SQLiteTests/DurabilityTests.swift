@@ -1,3 +1,4 @@
+import SQL
 import SQLite
 import TestSupport
 import Testing
@@ -54,7 +55,7 @@ struct `After a loss of power` {
             let connection = try prepare(directory, system, synchronous: "FULL")
             system.arm(.powerLoss(keeping: UInt64(call)), atCall: call)
             for value in 1...12 {
-                do throws(SQLiteError) {
+                do throws(SQLError) {
                     try connection.run("INSERT INTO t VALUES(?)", value)
                     committed.append(value)
                     if value == 6 { _ = try connection.checkpoint(.passive) }

@@ -1,3 +1,4 @@
+import SQL
 import SQLite
 import TestSupport
 import Testing
@@ -35,8 +36,9 @@ struct `A connection` {
     @Test func `gives a statement met again inside its own rows a life of its own`() throws {
         for value in 1...3 { try connection.run("INSERT INTO t(a) VALUES(?)", value) }
         var pairs = 0
-        try connection.forEach("SELECT a FROM t") { _ throws(SQLiteError) in
-            try connection.forEach("SELECT a FROM t") { _ in pairs += 1 }
+        try connection.scan("SELECT a FROM t", values: []) { _ throws(SQLError) in
+            pairs += try connection.all("SELECT a FROM t") { _ in 1 }.count
+            return true
         }
         #expect(pairs == 9)
     }
@@ -54,7 +56,7 @@ struct `A connection` {
     @Test func `stops a scan when it is told to`() throws {
         for value in 1...10 { try connection.run("INSERT INTO t(a) VALUES(?)", value) }
         var seen = 0
-        try connection.scan("SELECT a FROM t") { _ in
+        try connection.scan("SELECT a FROM t", values: []) { _ in
             seen += 1
             return seen < 4
         }
@@ -65,18 +67,18 @@ struct `A connection` {
 
     @Test func `names the kind of an error and the statement`() throws {
         try connection.run("INSERT INTO t(id) VALUES(1)")
-        let error = #expect(throws: SQLiteError.self) { try connection.run("INSERT INTO t(id) VALUES(1)") }
+        let error = #expect(throws: SQLError.self) { try connection.run("INSERT INTO t(id) VALUES(1)") }
         #expect(error?.kind == .constraint)
         #expect(error?.sql == "INSERT INTO t(id) VALUES(1)")
-        let syntax = #expect(throws: SQLiteError.self) { try connection.run("SELEC") }
+        let syntax = #expect(throws: SQLError.self) { try connection.run("SELEC") }
         #expect(syntax?.kind == .statement)
     }
 
     @Test func `takes back a transaction whose body throws`() throws {
-        #expect(throws: SQLiteError.self) {
-            try connection.transaction { () throws(SQLiteError) in
+        #expect(throws: SQLError.self) {
+            try connection.transaction { () throws(SQLError) in
                 try connection.run("INSERT INTO t(a) VALUES(1)")
-                throw SQLiteError.malformed("enough")
+                throw SQLError.malformed("enough")
             }
         }
         #expect(!connection.isInTransaction)
@@ -85,18 +87,18 @@ struct `A connection` {
 
     @Test func `that only reads cannot write`() throws {
         let reader = try SQLiteConnection(path: directory.file("t.db"), access: .readOnly)
-        let error = #expect(throws: SQLiteError.self) { try reader.run("INSERT INTO t(a) VALUES(1)") }
+        let error = #expect(throws: SQLError.self) { try reader.run("INSERT INTO t(a) VALUES(1)") }
         #expect(error?.kind == .readOnly)
     }
 
     @Test func `to a file that is not there or not a database fails`() throws {
-        let missing = #expect(throws: SQLiteError.self) {
+        let missing = #expect(throws: SQLError.self) {
             try SQLiteConnection(path: directory.file("none.db"), access: .readOnly)
         }
         #expect(missing?.kind == .cannotOpen)
         try directory.write([UInt8](repeating: 0x41, count: 8_192), to: "text.db")
         let text = try SQLiteConnection(path: directory.file("text.db"), access: .readWrite)
-        let error = #expect(throws: SQLiteError.self) { try text.execute("CREATE TABLE t(a)") }
+        let error = #expect(throws: SQLError.self) { try text.execute("CREATE TABLE t(a)") }
         #expect(error?.kind == .corrupt)
     }
 

@@ -5,6 +5,7 @@ import Gateway
 import JSONBytes
 import Runs
 import SQLite
+import TestSupport
 import Testing
 
 @testable import Service
@@ -38,7 +39,8 @@ struct StartTests {
         }
     }
 
-    @Test func `a start reads what is open, not the thousands of messages and runs that are over`() async throws {
+    @Test(.enabled(if: TestDatabase.isFile))
+    func `a start reads what is open, not the thousands of messages and runs that are over`() async throws {
         try await withLinkedServices { bench, loop in
             try await bench.accept("open", session: "agent:main:work", on: loop)
             var costs: [Int] = []

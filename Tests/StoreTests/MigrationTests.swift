@@ -25,7 +25,7 @@ struct MigrationTests {
     }
 
     private func migrate(_ connection: SQLiteConnection) throws {
-        try Migrator(DatabaseFile.migrations + TokenTable.migrations).migrate(connection)
+        try Migrator(StoreTables.migrations).migrate(connection)
     }
 
     private func text(_ body: (inout JSONWriter) -> Void) -> String {
@@ -49,7 +49,7 @@ struct MigrationTests {
         let (runs, steps) = (try bodies("run", "started_at DESC, id DESC"), try bodies("run_step", "run, seq"))
         let active = try connection.all("SELECT id FROM run WHERE ended_at IS NULL") { row in row.string(0) }
         try migrate(connection)
-        let table = RunTable(connection)
+        let table = RunTable(SQLConnection(connection))
         let found = try table.list(session: nil, before: nil, limit: 100)
         #expect(found.map { run in text { run.write(to: &$0, includingSteps: false) } } == runs)
         let foundSteps = try found.map(\.id).sorted().flatMap { try table.steps(run: $0) }
@@ -66,7 +66,7 @@ struct MigrationTests {
     func `the messages on the stream are known`(name: String) throws {
         let connection = try database(name)
         var states: [String: String] = [:]
-        try connection.forEach("SELECT data FROM event WHERE type = 'message' ORDER BY seq") { row in
+        try SQLConnection(connection).forEach("SELECT data FROM event WHERE type = 'message' ORDER BY seq") { row in
             let message = (try? JSONDocument(parsing: row.bytes(0)).root)?["message"]
             if let id = message?["id"]?.string { states[id] = message?["state"]?.string }
         }
@@ -74,33 +74,33 @@ struct MigrationTests {
         try connection.run("DELETE FROM event WHERE data LIKE '%for later%' OR type = 'session'")
         try connection.run("UPDATE outbox SET created_at = 1 WHERE state = 'queued'")
         try migrate(connection)
-        let table = SaidTable(connection)
+        let table = SaidTable(SQLConnection(connection))
         let newest = try table.newest(1_000)
         #expect(Dictionary(uniqueKeysWithValues: newest.map { ($0.message.id, $0.message.state.rawValue) }) == states)
         #expect(states.count >= 12)
         #expect(try table.unsent().allSatisfy { $0.said == .sending })
-        let sessions = try EventTable(connection).sessions(from: 0, limit: 10).map(\.text)
+        let sessions = try EventTable(SQLConnection(connection)).sessions(from: 0, limit: 10).map(\.text)
         #expect(Set(sessions) == Set(newest.map(\.session.text)))
         // The stopped run had no answer.
-        #expect(try RunTable(connection).unanswered(since: time(0)).map(\.end) == [.aborted])
+        #expect(try RunTable(SQLConnection(connection)).unanswered(since: time(0)).map(\.end) == [.aborted])
     }
 
     @Test func `a run that has just ended awaits its answer`() throws {
         let connection = try database("running")
         try connection.run("DELETE FROM event WHERE seq > (SELECT max(seq) FROM event WHERE type = 'run.ended')")
         try migrate(connection)
-        let last = try #require(try EventTable(connection).newestTime())
-        let table = RunTable(connection)
+        let last = try #require(try EventTable(SQLConnection(connection)).newestTime())
+        let table = RunTable(SQLConnection(connection))
         let waiting = try table.unanswered(since: last)
         #expect(waiting.count == 1 && waiting[0].state == .completed)
         var answer = ChatMessage(id: "a", role: .user, text: "hi", at: last)
         let session = waiting[0].session.text
-        try SaidTable(connection, sequence: 10_000).save(answer, session: session)
+        try SaidTable(SQLConnection(connection), sequence: 10_000).save(answer, session: session)
         #expect(try table.unanswered(since: last) == waiting)
         answer.role = .assistant
-        try SaidTable(connection, sequence: 10_001).save(answer, session: "agent:main:other")
+        try SaidTable(SQLConnection(connection), sequence: 10_001).save(answer, session: "agent:main:other")
         #expect(try table.unanswered(since: last) == waiting)
-        try SaidTable(connection, sequence: 10_002).save(answer, session: session)
+        try SaidTable(SQLConnection(connection), sequence: 10_002).save(answer, session: session)
         #expect(try table.unanswered(since: last) == [])
     }
 
@@ -109,9 +109,9 @@ struct MigrationTests {
         try connection.run("UPDATE run SET body = x'7b', state = 'failed', ended_at = 1")
         try connection.run("UPDATE run_step SET body = x'ff'")
         try migrate(connection)
-        let runs = try RunTable(connection).list(session: nil, before: nil, limit: 100)
+        let runs = try RunTable(SQLConnection(connection)).list(session: nil, before: nil, limit: 100)
         #expect(runs.count >= 6)
         #expect(runs.allSatisfy { $0.text.isEmpty && $0.end == .failed })
-        #expect(try RunTable(connection).steps(run: runs[0].id) == [])
+        #expect(try RunTable(SQLConnection(connection)).steps(run: runs[0].id) == [])
     }
 }

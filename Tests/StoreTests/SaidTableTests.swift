@@ -1,17 +1,16 @@
 import Basics
 import Outbox
 import Runs
-import SQLite
+import TestSupport
 import Testing
 
 @testable import Store
 
 struct SaidTableTests {
-    private let connection: SQLiteConnection
+    private let connection: SQLConnection
 
     init() throws {
-        connection = try SQLiteConnection(path: ":memory:", access: .readWrite)
-        try Migrator(DatabaseFile.migrations).migrate(connection)
+        connection = try TestDatabase.open()
     }
 
     private func save(_ id: String, _ sequence: Int64, _ role: ChatMessage.Role, _ state: ChatMessage.State) throws {
@@ -61,6 +60,7 @@ struct SaidTableTests {
         let unsent = try SaidTable(connection).unsent()
         #expect(unsent.map(\.entry.id) == ["never said", "sending", "arrived since"])
         #expect(unsent.map(\.said) == [nil, .sending, .sending])
+        guard TestDatabase.isFile else { return }
         let plan = try connection.all("EXPLAIN QUERY PLAN " + SaidTable.unsent) { row in row.string(3) }
         #expect(plan.contains { $0.contains("outbox_open") } && plan.contains { $0.contains("said_unsent") }, "\(plan)")
     }

@@ -2,6 +2,7 @@ import Basics
 import EventStream
 import Outbox
 import POSIX
+import SQL
 import SQLite
 import TestSupport
 import Testing
@@ -149,7 +150,7 @@ struct StateBackupTests {
     }
 
     @Test func `people read what happened, and the log the statement too`() {
-        let error = StoreError(SQLiteError(code: 14, message: "unable to open database: x", sql: "VACUUM INTO ?"))
+        let error = StoreError(SQLError(sqlite: 14, message: "unable to open database: x", sql: "VACUUM INTO ?"))
         #expect(error.detail == "unable to open database: x (SQLite 14)")
         #expect("\(error)" == "unable to open database: x (SQLite 14) in VACUUM INTO ?")
     }

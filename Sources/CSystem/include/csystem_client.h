@@ -10,6 +10,7 @@ int cs_blocking_connect(const char *path);
 // unknown.
 int cs_blocking_connect_host(const char *host, uint16_t port, int milliseconds);
 // Returns 1 when the descriptor is ready, 0 at the end of the time; a negative time waits without end.
+// for_writing: 2 for either.
 int cs_wait(int fd, int for_writing, int milliseconds);
 
 // Waits for either of two descriptors: bit 1 for the first, bit 2 for the second, 0 at the end of the time, and earlier

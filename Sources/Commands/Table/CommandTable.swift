@@ -23,7 +23,8 @@ package enum CommandTable {
         CommandGroup(
             "Care",
             [
-                .logs, .cluster, .config, tls, backup, restore, discover, demoGateway, .completions, .complete, .man,
+                .logs, .cluster, .config, tls, backup, restore, migrate, discover, demoGateway, .completions, .complete,
+                .man,
                 .version,
                 .help,
             ]
@@ -57,6 +58,20 @@ package enum CommandTable {
         $0.arguments = [ArgumentSpec("file", "The backup", values: .files)]
         $0.options = [.json, .state, .demoState]
     }
+
+    private static let migrate = CommandSpec("migrate", "Take the state from a file to a PostgreSQL server, or back")
+        .with {
+            $0.arguments = [
+                ArgumentSpec("from", "A state directory, or postgresql://…", values: .files),
+                ArgumentSpec("to", "The other of the two", values: .files),
+            ]
+            $0.options = [.json]
+            $0.takesConfiguration = true
+            $0.examples = [
+                "ladle migrate ~/.local/state/ladle postgresql://ladle@db.example/ladle",
+                "ladle migrate postgresql://ladle@db.example/ladle ~/.local/state/ladle",
+            ]
+        }
 
     private static let discover = CommandSpec("discover", "Look for gateways on the network").with {
         $0.takesConfiguration = true

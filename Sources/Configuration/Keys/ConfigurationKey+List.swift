@@ -46,6 +46,24 @@ extension ConfigurationKey {
                 + "(location.*); what looks, records or writes, such as camera.snap, one by one"
         )
 
+    // MARK: The database
+
+    package static let databaseURL = ConfigurationKey("database.url", .text, short: "database")
+        .means(
+            "PostgreSQL server that keeps the state in place of a file, postgresql://USER@HOST/NAME: without a password, which "
+                + "stands in database.passwordFile or ~/.pgpass"
+        )
+    package static let databasePasswordFile = ConfigurationKey("database.passwordFile", .secretFile)
+        .means("File with the password of database.url")
+    package static let databaseInsecure = ConfigurationKey("database.insecure", .bool, default: "false")
+        .means("Allow a server on another machine without TLS, or without a check of its certificate")
+    package static let databasePatience = ConfigurationKey(
+        "database.patience",
+        .duration(100...60_000),
+        default: "3s"
+    )
+    .means("Time for which requests wait for a server that is away")
+
     // MARK: Several hosts
 
     package static let followURL = ConfigurationKey("follow.url", .text, short: "follow")
@@ -509,7 +527,8 @@ extension ConfigurationKey {
     /// `ConfigurationTableTests` compares this list with the declarations above.
     static let all: [ConfigurationKey] = [
         gatewayURL, gatewayTokenFile, gatewayPasswordFile, gatewayScopes, gatewayPin, gatewayAllowPlaintext,
-        gatewayClientName, followURL, followTokenFile, followPin, clusterName, approvalsLinks, nodesAllow,
+        gatewayClientName, databaseURL, databasePasswordFile, databaseInsecure, databasePatience, followURL,
+        followTokenFile, followPin, clusterName, approvalsLinks, nodesAllow,
         openAIEnabled, openAIActivity, openAIThinking, openAISessions,
         openAIAnyModel, openAIOnDisconnect,
         mqttURL, mqttUsername, mqttPasswordFile, mqttCA, mqttCertificate, mqttKey, mqttPin, mqttClientID, mqttPrefix,

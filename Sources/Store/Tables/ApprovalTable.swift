@@ -1,5 +1,6 @@
 package import Access
 package import Basics
+package import SQL
 package import SQLite
 
 /// An approval as the database stores it: columns for queries, and the API's own JSON.
@@ -75,13 +76,13 @@ package struct ApprovalTable {
         ),
     ]
 
-    private let connection: SQLiteConnection
+    private let connection: SQLConnection
 
-    package init(_ connection: SQLiteConnection) {
+    package init(_ connection: SQLConnection) {
         self.connection = connection
     }
 
-    package func save(_ approval: StoredApproval) throws(SQLiteError) {
+    package func save(_ approval: StoredApproval) throws(SQLError) {
         try connection.run(
             "INSERT INTO approval(id, kind, session, created_at, ended_at, body) VALUES(?, ?, ?, ?, ?, ?) "
                 + "ON CONFLICT(id) DO UPDATE SET kind = excluded.kind, session = excluded.session, "
@@ -102,7 +103,7 @@ package struct ApprovalTable {
     // MARK: Links
 
     /// False if the approval has the most links allowed, or is not pending.
-    package func add(_ link: StoredLink, limit: Int) throws(SQLiteError) -> Bool {
+    package func add(_ link: StoredLink, limit: Int) throws(SQLError) -> Bool {
         try connection.run(
             "INSERT INTO approval_link(digest, approval, decision, question, sender, token) "
                 + "SELECT ?1, ?2, ?3, ?4, ?5, ?6 WHERE (SELECT count(*) FROM approval_link WHERE approval = ?2) < ?7 "
@@ -115,10 +116,10 @@ package struct ApprovalTable {
             link.token,
             limit
         )
-        return connection.changes == 1
+        return try connection.changes() == 1
     }
 
-    package func link(_ digest: SecretDigest) throws(SQLiteError) -> StoredLink? {
+    package func link(_ digest: SecretDigest) throws(SQLError) -> StoredLink? {
         try connection.first(
             "SELECT approval, decision, question, sender, token FROM approval_link WHERE digest = ?",
             digest.bytes
@@ -135,22 +136,22 @@ package struct ApprovalTable {
     }
 
     /// Deletes the links that a token has made.
-    package func dropLinks(of token: String) throws(SQLiteError) {
+    package func dropLinks(of token: String) throws(SQLError) {
         try connection.run("DELETE FROM approval_link WHERE token = ?", token)
     }
 
     /// Uses a link up; false if it was used before.
-    package func take(_ digest: SecretDigest) throws(SQLiteError) -> Bool {
+    package func take(_ digest: SecretDigest) throws(SQLError) -> Bool {
         try connection.run("DELETE FROM approval_link WHERE digest = ?", digest.bytes)
-        return connection.changes == 1
+        return try connection.changes() == 1
     }
 
-    package func approval(id: String) throws(SQLiteError) -> StoredApproval? {
+    package func approval(id: String) throws(SQLError) -> StoredApproval? {
         try connection.first("SELECT \(Self.columns) FROM approval WHERE id = ?", id, row: Self.approval)
     }
 
     /// Pending approvals, newest first, at most `limit`.
-    package func waiting(limit: Int) throws(SQLiteError) -> [StoredApproval] {
+    package func waiting(limit: Int) throws(SQLError) -> [StoredApproval] {
         try connection.all(
             "SELECT \(Self.columns) FROM approval WHERE ended_at IS NULL ORDER BY created_at DESC LIMIT ?",
             limit,
@@ -159,7 +160,7 @@ package struct ApprovalTable {
     }
 
     /// Maps the last ended approvals to the parts that the caller needs, latest end first.
-    package func lastEnded<Element>(limit: Int, _ map: (StoredApproval) -> Element) throws(SQLiteError) -> [Element] {
+    package func lastEnded<Element>(limit: Int, _ map: (StoredApproval) -> Element) throws(SQLError) -> [Element] {
         try connection.all(
             "SELECT \(Self.columns) FROM approval WHERE ended_at IS NOT NULL ORDER BY ended_at DESC LIMIT ?",
             limit
@@ -174,7 +175,7 @@ package struct ApprovalTable {
         before: RowPlace?,
         limit: Int,
         bytes: Int
-    ) throws(SQLiteError) -> (rows: [StoredApproval], isMore: Bool) {
+    ) throws(SQLError) -> (rows: [StoredApproval], isMore: Bool) {
         let conditions = [
             "ended_at IS NOT NULL", session == nil ? nil : "session = ?1", kind == nil ? nil : "kind = ?2",
             before == nil ? nil : "(created_at, id) < (?3, ?4)",
@@ -201,19 +202,19 @@ package struct ApprovalTable {
     }
 
     /// Deletes at most `slice` approvals that ended before the given time.
-    package func prune(endedBefore time: Timestamp, slice: Int) throws(SQLiteError) -> Int {
+    package func prune(endedBefore time: Timestamp, slice: Int) throws(SQLError) -> Int {
         try connection.run(
             "DELETE FROM approval WHERE id IN "
                 + "(SELECT id FROM approval WHERE ended_at < ? ORDER BY ended_at LIMIT ?)",
             time.milliseconds,
             slice
         )
-        return connection.changes
+        return try connection.changes()
     }
 
     private static let columns = "id, kind, session, created_at, ended_at, body"
 
-    private static func approval(_ row: SQLiteRow) -> StoredApproval {
+    private static func approval(_ row: SQLRow) -> StoredApproval {
         StoredApproval(
             id: row.string(0),
             kind: row.string(1),

@@ -1,7 +1,8 @@
 package import Basics
 package import EventStream
 import JSONBytes
-package import SQLite
+package import SQL
+import SQLite
 
 /// The durable events, appended inside a transaction of the store and read on any connection.
 ///
@@ -22,30 +23,30 @@ package struct EventTable {
     /// SQLite does not see a bit that changed on the disk, and `data` goes to clients as it is.
     static let checksum = Migration(module: "event_sum", version: 1, script: "ALTER TABLE event ADD COLUMN sum INTEGER")
 
-    private let connection: SQLiteConnection
+    private let connection: SQLConnection
 
-    package init(_ connection: SQLiteConnection) {
+    package init(_ connection: SQLConnection) {
         self.connection = connection
     }
 
     // MARK: The log itself
 
-    package func epoch() throws(SQLiteError) -> EventEpoch {
+    package func epoch() throws(SQLError) -> EventEpoch {
         let text = try connection.first("SELECT epoch FROM event_log") { row in row.string(0) }
         guard let epoch = text.flatMap({ EventEpoch($0) }) else { throw .malformed("the event log has no epoch") }
         return epoch
     }
 
     /// Names a new log; an existing name stays.
-    package func createLog(epoch: EventEpoch, at: Timestamp) throws(SQLiteError) {
+    package func createLog(epoch: EventEpoch, at: Timestamp) throws(SQLError) {
         try connection.run(
-            "INSERT INTO event_log(only, epoch, created_at) VALUES(1, ?, ?) ON CONFLICT(only) DO NOTHING",
+            "INSERT INTO event_log(\"only\", epoch, created_at) VALUES(1, ?, ?) ON CONFLICT(\"only\") DO NOTHING",
             epoch.text,
             at.milliseconds
         )
     }
 
-    package func bounds() throws(SQLiteError) -> EventLogBounds {
+    package func bounds() throws(SQLError) -> EventLogBounds {
         let epoch = try epoch()
         let ends = try connection.first("SELECT (SELECT min(seq) FROM event), (SELECT max(seq) FROM event)") { row in
             (row.optionalInt64(0), row.optionalInt64(1))
@@ -57,14 +58,15 @@ package struct EventTable {
     }
 
     /// The earliest time among the oldest `count` events: a single one may have been dated by a wrong clock.
-    func oldestTime(among count: Int) throws(SQLiteError) -> Timestamp? {
-        try connection.first("SELECT min(at) FROM (SELECT at FROM event ORDER BY seq LIMIT ?)", count) { row in
+    func oldestTime(among count: Int) throws(SQLError) -> Timestamp? {
+        try connection.first("SELECT min(at) FROM (SELECT at FROM event ORDER BY seq LIMIT ?) AS oldest", count) {
+            row in
             row.optionalInt64(0).map { Timestamp(milliseconds: $0) }
         } ?? nil
     }
 
     /// The runs of which the newest events told that they ended, the last end first.
-    package func endedRuns(limit: Int) throws(SQLiteError) -> [String] {
+    package func endedRuns(limit: Int) throws(SQLError) -> [String] {
         try connection.all(
             "SELECT run FROM event WHERE seq > (SELECT max(seq) FROM event) - ? AND type = 'run.ended' AND run IS NOT NULL "
                 + "ORDER BY seq DESC LIMIT ?",
@@ -75,7 +77,7 @@ package struct EventTable {
 
     // MARK: Appending
 
-    package func append(_ draft: EventDraft, id: EventID) throws(SQLiteError) -> StoredEvent {
+    package func append(_ draft: EventDraft, id: EventID) throws(SQLError) -> StoredEvent {
         let event = StoredEvent(
             id: id,
             type: draft.type,
@@ -124,7 +126,7 @@ package struct EventTable {
         filter: EventFilter,
         limit: Int,
         bytes: Int
-    ) throws(SQLiteError) -> Reading {
+    ) throws(SQLError) -> Reading {
         let bounds = try bounds()
         guard case .recovered = bounds.resume(from: cursor) else { return .outside(bounds) }
         return .page(try page(after: cursor, filter: filter, limit: limit, bytes: bytes))
@@ -136,7 +138,7 @@ package struct EventTable {
         filter: EventFilter = .everything,
         limit: Int = 500,
         bytes: Int = 1 << 20
-    ) throws(SQLiteError) -> Page {
+    ) throws(SQLError) -> Page {
         let end = cursor.sequence &+ Self.scanWindow
         var page = Page(events: [], next: cursor, isEnd: false)
         var size = 0
@@ -173,21 +175,21 @@ package struct EventTable {
     }
 
     /// The time of the newest event; nil for a new log.
-    package func newestTime() throws(SQLiteError) -> Timestamp? {
+    package func newestTime() throws(SQLError) -> Timestamp? {
         try connection.first("SELECT at FROM event ORDER BY seq DESC LIMIT 1") { row in
             Timestamp(milliseconds: row.int64(0))
         }
     }
 
     /// The time of the first event with this number or a higher one.
-    package func time(from sequence: Int64) throws(SQLiteError) -> Timestamp? {
+    package func time(from sequence: Int64) throws(SQLError) -> Timestamp? {
         try connection.first("SELECT at FROM event WHERE seq >= ? ORDER BY seq LIMIT 1", sequence) { row in
             Timestamp(milliseconds: row.int64(0))
         }
     }
 
     /// Sessions with events of this number or higher ones, the one with the newest event first.
-    package func sessions(from sequence: Int64, limit: Int) throws(SQLiteError) -> [SessionKey] {
+    package func sessions(from sequence: Int64, limit: Int) throws(SQLError) -> [SessionKey] {
         try connection.all(
             "SELECT session FROM event_session WHERE seq >= ? ORDER BY seq DESC LIMIT ?",
             sequence,
@@ -200,7 +202,7 @@ package struct EventTable {
     /// Deletes at most `slice` of the oldest events beyond the limits, and returns the number. Call again while it
     /// equals `slice`. The remaining log has no gaps: an event that a wrong clock dated into the future keeps the later
     /// ones, until they are too many.
-    package func prune(keeping count: Int, notBefore: Timestamp, slice: Int) throws(SQLiteError) -> Int {
+    package func prune(keeping count: Int, notBefore: Timestamp, slice: Int) throws(SQLError) -> Int {
         let ends = try bounds()
         guard let oldest = ends.oldest else { return 0 }
         let surplus = ends.newest.sequence - Int64(count)
@@ -215,6 +217,6 @@ package struct EventTable {
         ) { row in row.int64(0) }
         try connection.run("DELETE FROM event_session WHERE seq < ?", kept ?? last + 1)
         try connection.run("DELETE FROM event WHERE seq < ?", kept ?? last + 1)
-        return connection.changes
+        return try connection.changes()
     }
 }

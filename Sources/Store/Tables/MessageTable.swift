@@ -1,6 +1,6 @@
 package import Basics
 import JSONBytes
-package import SQLite
+package import SQL
 
 /// A chat message in the cache: the API's own JSON and its sort keys.
 package struct StoredMessage: Sendable, Equatable {
@@ -41,10 +41,10 @@ package struct MessageTable {
         }
     }
 
-    private let connection: SQLiteConnection
+    private let connection: SQLConnection
     private let limits: Limits
 
-    package init(_ connection: SQLiteConnection, limits: Limits = Limits()) {
+    package init(_ connection: SQLConnection, limits: Limits = Limits()) {
         self.connection = connection
         self.limits = limits
     }
@@ -62,7 +62,7 @@ package struct MessageTable {
     }
 
     /// Replaces the cached messages in the page's range, or all of them if they belong to another conversation.
-    package func save(_ page: Page, session: String, asOf: Timestamp) throws(SQLiteError) {
+    package func save(_ page: Page, session: String, asOf: Timestamp) throws(SQLError) {
         if let conversation = page.conversation, let kept = try self.conversation(of: session), kept != conversation {
             try removeAll(session: session)
         }
@@ -84,7 +84,7 @@ package struct MessageTable {
     }
 
     /// Drops the session's cached messages, which belong to another conversation.
-    package func begin(session: String, conversation: String?, at time: Timestamp) throws(SQLiteError) {
+    package func begin(session: String, conversation: String?, at time: Timestamp) throws(SQLError) {
         try removeAll(session: session)
         try connection.run(
             "INSERT INTO message_session(session, as_of, conversation, begun_at) VALUES(?, ?, ?, ?)",
@@ -95,14 +95,14 @@ package struct MessageTable {
         )
     }
 
-    private func conversation(of session: String) throws(SQLiteError) -> String? {
+    private func conversation(of session: String) throws(SQLError) -> String? {
         try connection.first("SELECT conversation FROM message_session WHERE session = ?", session) { row in
             row.optionalString(0)
         } ?? nil
     }
 
     /// The conversation of each session, if known, and when it replaced another one.
-    package func conversations() throws(SQLiteError) -> [SessionKey: (id: String, begunAt: Timestamp?)] {
+    package func conversations() throws(SQLError) -> [SessionKey: (id: String, begunAt: Timestamp?)] {
         var found: [SessionKey: (id: String, begunAt: Timestamp?)] = [:]
         try connection.forEach(
             "SELECT session, conversation, begun_at FROM message_session WHERE conversation IS NOT NULL"
@@ -114,7 +114,7 @@ package struct MessageTable {
     }
 
     /// Adds or replaces messages of one session, seen at `asOf`; oversized ones are left out.
-    package func save(_ messages: [StoredMessage], session: String, asOf: Timestamp) throws(SQLiteError) {
+    package func save(_ messages: [StoredMessage], session: String, asOf: Timestamp) throws(SQLError) {
         for message in messages where message.body.count <= limits.largestMessage {
             try connection.run(
                 "INSERT INTO message(session, id, at, ordinal, body) VALUES(?, ?, ?, ?, ?) "
@@ -129,25 +129,26 @@ package struct MessageTable {
         }
         try connection.run(
             "INSERT INTO message_session(session, as_of) VALUES(?, ?) "
-                + "ON CONFLICT(session) DO UPDATE SET as_of = max(as_of, excluded.as_of)",
+                + "ON CONFLICT(session) DO UPDATE SET as_of = "
+                + "CASE WHEN message_session.as_of > excluded.as_of THEN message_session.as_of ELSE excluded.as_of END",
             session,
             asOf.milliseconds
         )
         try trim(session: session)
     }
 
-    private func removeAll(session: String) throws(SQLiteError) {
+    private func removeAll(session: String) throws(SQLError) {
         try connection.run("DELETE FROM message WHERE session = ?", session)
         try connection.run("DELETE FROM message_session WHERE session = ?", session)
     }
 
-    package func asOf(session: String) throws(SQLiteError) -> Timestamp? {
+    package func asOf(session: String) throws(SQLError) -> Timestamp? {
         try connection.first("SELECT as_of FROM message_session WHERE session = ?", session) { row in
             Timestamp(milliseconds: row.int64(0))
         }
     }
 
-    package func message(session: String, id: String) throws(SQLiteError) -> StoredMessage? {
+    package func message(session: String, id: String) throws(SQLError) -> StoredMessage? {
         try connection.first(
             "SELECT session, id, at, ordinal, body FROM message WHERE session = ? AND id = ?",
             session,
@@ -157,7 +158,7 @@ package struct MessageTable {
     }
 
     /// Nil for a message that is not cached.
-    package func place(session: String, id: String) throws(SQLiteError) -> Place? {
+    package func place(session: String, id: String) throws(SQLError) -> Place? {
         try message(session: session, id: id).map { Place(at: $0.at, ordinal: $0.ordinal) }
     }
 
@@ -167,7 +168,7 @@ package struct MessageTable {
         before: Place? = nil,
         after: Place? = nil,
         limit: Int
-    ) throws(SQLiteError) -> [StoredMessage] {
+    ) throws(SQLError) -> [StoredMessage] {
         let isForward = after != nil && before == nil
         let order = isForward ? "ASC" : "DESC"
         let rows = try connection.all(
@@ -185,10 +186,10 @@ package struct MessageTable {
         return isForward ? rows : rows.reversed()
     }
 
-    private func trim(session: String) throws(SQLiteError) {
+    private func trim(session: String) throws(SQLError) {
         try connection.run(
-            "DELETE FROM message WHERE session = ?1 AND rowid IN ("
-                + "SELECT rowid FROM message WHERE session = ?1 ORDER BY at DESC, ordinal DESC LIMIT -1 OFFSET ?2)",
+            "DELETE FROM message WHERE session = ?1 AND id IN ("
+                + "SELECT id FROM message WHERE session = ?1 ORDER BY at DESC, ordinal DESC LIMIT \(Int64.max) OFFSET ?2)",
             session,
             limits.perSession
         )
@@ -202,7 +203,7 @@ package struct MessageTable {
     }
 
     /// Nil for a damaged row: the gateway has the message.
-    private static func message(_ row: SQLiteRow) -> StoredMessage? {
+    private static func message(_ row: SQLRow) -> StoredMessage? {
         let body = row.bytes(4)
         guard (try? JSONDocument(parsing: body)) != nil else { return nil }
         return StoredMessage(

@@ -1,4 +1,5 @@
 package import Basics
+package import SQL
 package import SQLite
 
 /// A notification as the database stores it: columns for queries, and its own JSON.
@@ -114,16 +115,16 @@ package struct NotificationTable {
         )
     ]
 
-    private let connection: SQLiteConnection
+    private let connection: SQLConnection
 
-    package init(_ connection: SQLiteConnection) {
+    package init(_ connection: SQLConnection) {
         self.connection = connection
     }
 
     // MARK: Writing
 
     /// False if this rule has reported it before.
-    package func insert(_ notification: StoredNotification) throws(SQLiteError) -> Bool {
+    package func insert(_ notification: StoredNotification) throws(SQLError) -> Bool {
         try connection.run(
             "INSERT INTO notification(id, source, rule, type, session, matter, at, body) VALUES(?, ?, ?, ?, ?, ?, ?, ?) "
                 + "ON CONFLICT(source, rule) DO NOTHING",
@@ -136,13 +137,14 @@ package struct NotificationTable {
             notification.at.milliseconds,
             notification.body
         )
-        return connection.changes == 1
+        return try connection.changes() == 1
     }
 
     /// The time of the rule's last notification of this type and session.
-    package func last(rule: String, type: String, session: String?) throws(SQLiteError) -> Timestamp? {
+    package func last(rule: String, type: String, session: String?) throws(SQLError) -> Timestamp? {
         try connection.first(
-            "SELECT at FROM notification WHERE rule = ? AND type = ? AND session IS ? ORDER BY at DESC LIMIT 1",
+            "SELECT at FROM notification WHERE rule = ? AND type = ? AND "
+                + "\(session == nil ? "session IS NULL AND ?3 IS NULL" : "session = ?3") ORDER BY at DESC LIMIT 1",
             rule,
             type,
             session
@@ -150,12 +152,12 @@ package struct NotificationTable {
     }
 
     /// Whether the rule has reported this before.
-    package func has(source: String, rule: String) throws(SQLiteError) -> Bool {
+    package func has(source: String, rule: String) throws(SQLError) -> Bool {
         try connection.first("SELECT 1 FROM notification WHERE source = ? AND rule = ?", source, rule) { _ in true }
             ?? false
     }
 
-    package func save(_ delivery: StoredDelivery) throws(SQLiteError) {
+    package func save(_ delivery: StoredDelivery) throws(SQLError) {
         try connection.run(
             "INSERT INTO notification_delivery(notification, sink, purpose, state, attempts, due_at, started_at, "
                 + "updated_at, status, error) SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10 "
@@ -178,7 +180,7 @@ package struct NotificationTable {
     }
 
     /// Ends a subject. Returns the ids of its open notifications.
-    package func end(subject: String) throws(SQLiteError) -> [String] {
+    package func end(subject: String) throws(SQLError) -> [String] {
         let ids = try connection.all("SELECT id FROM notification WHERE matter = ? AND has_ended = 0", subject) { row in
             row.string(0)
         }
@@ -189,7 +191,7 @@ package struct NotificationTable {
 
     /// Whether the subject was reported, and its end was not.
     /// - Parameter type: nil for any.
-    package func isOpen(subject: String, type: String?) throws(SQLiteError) -> Bool {
+    package func isOpen(subject: String, type: String?) throws(SQLError) -> Bool {
         try connection.first(
             "SELECT 1 FROM notification WHERE matter = ?1 AND has_ended = 0 AND (?2 IS NULL OR type = ?2) LIMIT 1",
             subject,
@@ -198,7 +200,7 @@ package struct NotificationTable {
     }
 
     /// Records a message caused by a notification: its run causes none, otherwise the two would go on for ever.
-    package func noteEcho(entry: String, at: Timestamp) throws(SQLiteError) {
+    package func noteEcho(entry: String, at: Timestamp) throws(SQLError) {
         try connection.run(
             "INSERT INTO notification_echo(entry, at) VALUES(?, ?) ON CONFLICT(entry) DO NOTHING",
             entry,
@@ -207,7 +209,7 @@ package struct NotificationTable {
     }
 
     /// Whether a run or an entry was caused by a notification.
-    package func isEcho(_ id: String) throws(SQLiteError) -> Bool {
+    package func isEcho(_ id: String) throws(SQLError) -> Bool {
         try connection.first(
             "SELECT 1 FROM notification_echo AS echo WHERE echo.entry = ?1 "
                 + "OR EXISTS (SELECT 1 FROM outbox WHERE outbox.id = echo.entry AND outbox.run_id = ?1) LIMIT 1",
@@ -217,7 +219,7 @@ package struct NotificationTable {
 
     // MARK: Reading
 
-    package func notification(id: String) throws(SQLiteError) -> StoredNotification? {
+    package func notification(id: String) throws(SQLError) -> StoredNotification? {
         try connection.first("SELECT \(Self.columns) FROM notification WHERE id = ?", id, row: Self.notification)
     }
 
@@ -230,7 +232,7 @@ package struct NotificationTable {
         sessions: SessionSet?,
         before: String?,
         limit: Int
-    ) throws(SQLiteError) -> (rows: [StoredNotification], isMore: Bool)? {
+    ) throws(SQLError) -> (rows: [StoredNotification], isMore: Bool)? {
         var start = Int64.max
         if let before {
             let found = try connection.first("SELECT ordinal FROM notification WHERE id = ?", before) { row in
@@ -259,7 +261,7 @@ package struct NotificationTable {
         return (rows, isMore)
     }
 
-    package func deliveries(of id: String) throws(SQLiteError) -> [StoredDelivery] {
+    package func deliveries(of id: String) throws(SQLError) -> [StoredDelivery] {
         try connection.all(
             "SELECT \(Self.deliveryColumns) FROM notification_delivery WHERE notification = ? ORDER BY sink",
             id,
@@ -268,7 +270,7 @@ package struct NotificationTable {
     }
 
     /// The newest unsent deliveries, at most `limit`, oldest first.
-    package func open(limit: Int) throws(SQLiteError) -> [(delivery: StoredDelivery, body: [UInt8])] {
+    package func open(limit: Int) throws(SQLError) -> [(delivery: StoredDelivery, body: [UInt8])] {
         let columns = Self.deliveryColumns.split(separator: ",").map { "d.\($0.drop { $0 == " " })" }
         let found = try connection.all(
             "SELECT \(columns.joined(separator: ", ")), n.body FROM notification_delivery AS d "
@@ -282,7 +284,7 @@ package struct NotificationTable {
     // MARK: Retention
 
     /// Deletes at most `slice` of the oldest beyond the limits, with their deliveries.
-    package func prune(keeping count: Int, before time: Timestamp, slice: Int) throws(SQLiteError) -> Int {
+    package func prune(keeping count: Int, before time: Timestamp, slice: Int) throws(SQLError) -> Int {
         try connection.run(
             "DELETE FROM notification_echo WHERE entry IN (SELECT entry FROM notification_echo WHERE at < ? LIMIT ?)",
             time.milliseconds,
@@ -304,7 +306,7 @@ package struct NotificationTable {
 
     private static let columns = "id, source, rule, type, session, matter, at, body"
 
-    private static func notification(_ row: SQLiteRow) -> StoredNotification {
+    private static func notification(_ row: SQLRow) -> StoredNotification {
         StoredNotification(
             id: row.string(0),
             source: row.string(1),
@@ -320,7 +322,7 @@ package struct NotificationTable {
     private static let deliveryColumns =
         "notification, sink, purpose, state, attempts, due_at, started_at, updated_at, status, error"
 
-    private static func delivery(_ row: SQLiteRow) -> StoredDelivery {
+    private static func delivery(_ row: SQLRow) -> StoredDelivery {
         StoredDelivery(
             notification: row.string(0),
             sink: row.string(1),

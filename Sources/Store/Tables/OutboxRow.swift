@@ -1,6 +1,6 @@
 import Basics
 import Outbox
-import SQLite
+import SQL
 
 /// An entry's columns and their decoding.
 enum OutboxRow {
@@ -12,13 +12,13 @@ enum OutboxRow {
         """
     static let columnCount: Int32 = 30
 
-    static func entryWithText(_ row: SQLiteRow) throws(SQLiteError) -> OutboxEntry {
+    static func entryWithText(_ row: SQLRow) throws(SQLError) -> OutboxEntry {
         var entry = try entry(row)
         entry.text = row.optionalString(columnCount)
         return entry
     }
 
-    static func entry(_ row: SQLiteRow) throws(SQLiteError) -> OutboxEntry {
+    static func entry(_ row: SQLRow) throws(SQLError) -> OutboxEntry {
         guard let state = OutboxState(rawValue: row.string(4)) else {
             throw .malformed("unknown outbox state \(row.string(4))")
         }
@@ -58,7 +58,7 @@ enum OutboxRow {
         return entry
     }
 
-    private static func time(_ row: SQLiteRow, _ column: Int32) -> Timestamp? {
+    private static func time(_ row: SQLRow, _ column: Int32) -> Timestamp? {
         row.optionalInt64(column).map { Timestamp(milliseconds: $0) }
     }
 }

@@ -1,6 +1,6 @@
 package import Basics
 package import Outbox
-package import SQLite
+package import SQL
 
 /// Entries on disk, written inside a transaction of the store and read on any connection.
 package struct OutboxTable {
@@ -53,9 +53,9 @@ package struct OutboxTable {
         }
     }
 
-    private let connection: SQLiteConnection
+    private let connection: SQLConnection
 
-    package init(_ connection: SQLiteConnection) {
+    package init(_ connection: SQLConnection) {
         self.connection = connection
     }
 
@@ -67,7 +67,7 @@ package struct OutboxTable {
         _ entry: OutboxEntry,
         payload: Payload,
         limits: OutboxLimits = OutboxLimits()
-    ) throws(SQLiteError) -> Insertion {
+    ) throws(SQLError) -> Insertion {
         if entry.kind != .abort,
             let full = try fullness(session: entry.session, adding: payload.count, limits: limits)
         {
@@ -79,7 +79,7 @@ package struct OutboxTable {
     }
 
     /// Writes the rows of an entry with the next ordinal.
-    private func append(_ entry: OutboxEntry, _ payload: Payload) throws(SQLiteError) -> OutboxEntry {
+    private func append(_ entry: OutboxEntry, _ payload: Payload) throws(SQLError) -> OutboxEntry {
         var entry = entry
         entry.payloadBytes = payload.count
         entry.ordinal = (try connection.first("SELECT max(ordinal) FROM outbox") { row in row.int64(0) } ?? 0) + 1
@@ -95,7 +95,7 @@ package struct OutboxTable {
     }
 
     /// Writes a change if the entry still has the expected version; false if it changed.
-    package func apply(_ change: OutboxChange) throws(SQLiteError) -> Bool {
+    package func apply(_ change: OutboxChange) throws(SQLError) -> Bool {
         let entry = change.entry
         let isFinal = entry.state.isFinal
         try connection.run(
@@ -104,7 +104,7 @@ package struct OutboxTable {
             expires_at = ?7, run_id = ?8, proof = ?9, error_code = ?10, error_detail = ?11, version = ?12,
             upstream_key = ?13, key_generation = ?14, last_class = ?15, first_dispatch_at = ?16,
             dispatch_uptime_ms = ?17,
-            payload_bytes = CASE WHEN ?18 THEN 0 ELSE payload_bytes END, is_repeat_in_doubt = ?19,
+            payload_bytes = CASE WHEN ?18 = 1 THEN 0 ELSE payload_bytes END, is_repeat_in_doubt = ?19,
             dispatch_skew_ms = ?20, joined_run = ?21
             WHERE id = ?1 AND version = ?2
             """,
@@ -130,7 +130,7 @@ package struct OutboxTable {
             entry.dispatchSkewMs,
             entry.joinedRun
         )
-        guard connection.changes == 1 else { return false }
+        guard try connection.changes() == 1 else { return false }
         // Only a person's retry puts an entry back into `queued`. The retry came after every stop of the run, so it lifts them.
         if entry.state == .queued, entry.kind.startsRun { try liftStops(of: entry) }
         if isFinal {
@@ -143,7 +143,7 @@ package struct OutboxTable {
     }
 
     /// Lifts the stops of the entry's run: they stay in the list of entries, but no longer keep the message from being sent.
-    private func liftStops(of entry: OutboxEntry) throws(SQLiteError) {
+    private func liftStops(of entry: OutboxEntry) throws(SQLError) {
         for generation in 1...entry.keyGeneration {
             try connection.run(
                 "UPDATE outbox SET coalescing_key = NULL WHERE session = ? AND kind = ? AND coalescing_key = ?",
@@ -159,7 +159,7 @@ package struct OutboxTable {
         _ entry: OutboxEntry,
         payload: Payload,
         attempts: [OutboxAttempt]
-    ) throws(SQLiteError) -> Bool {
+    ) throws(SQLError) -> Bool {
         guard try self.entry(id: entry.id) == nil else { return false }
         _ = try append(entry, payload)
         for attempt in attempts {
@@ -172,7 +172,7 @@ package struct OutboxTable {
 
     /// The entry whose message this run answers: the run's id is one of the entry's keys, or the gateway answered the entry in a
     /// run with an id of its own.
-    package func entry(answeredBy run: String) throws(SQLiteError) -> OutboxEntry? {
+    package func entry(answeredBy run: String) throws(SQLError) -> OutboxEntry? {
         if let entry = try entry(id: OutboxEntry.entryID(ofKey: run)) { return entry }
         return try connection.first(
             "SELECT \(OutboxRow.columns), p.text FROM outbox o LEFT JOIN outbox_payload p USING(ordinal) WHERE run_id = ? "
@@ -182,7 +182,7 @@ package struct OutboxTable {
         )
     }
 
-    package func entry(id: String) throws(SQLiteError) -> OutboxEntry? {
+    package func entry(id: String) throws(SQLError) -> OutboxEntry? {
         try connection.first(
             "SELECT \(OutboxRow.columns), p.text FROM outbox o LEFT JOIN outbox_payload p USING(ordinal) WHERE id = ?",
             id,
@@ -190,7 +190,7 @@ package struct OutboxTable {
         )
     }
 
-    package func payload(id: String) throws(SQLiteError) -> Payload? {
+    package func payload(id: String) throws(SQLError) -> Payload? {
         try connection.first(
             "SELECT p.text, p.body FROM outbox o JOIN outbox_payload p USING(ordinal) WHERE o.id = ?",
             id
@@ -200,7 +200,7 @@ package struct OutboxTable {
     }
 
     /// The attachments of a session's newest entries, by entry.
-    package func files(session: String, limit: Int) throws(SQLiteError) -> [String: [AttachedFile]] {
+    package func files(session: String, limit: Int) throws(SQLError) -> [String: [AttachedFile]] {
         var found: [String: [AttachedFile]] = [:]
         try connection.forEach(
             "SELECT o.id, p.files FROM (SELECT id, ordinal FROM outbox WHERE session = ? ORDER BY ordinal DESC LIMIT ?) o "
@@ -213,7 +213,7 @@ package struct OutboxTable {
         return found
     }
 
-    package func files(id: String) throws(SQLiteError) -> [AttachedFile] {
+    package func files(id: String) throws(SQLError) -> [AttachedFile] {
         try connection.first(
             "SELECT p.files FROM outbox o JOIN outbox_payload p USING(ordinal) WHERE o.id = ?",
             id
@@ -222,11 +222,11 @@ package struct OutboxTable {
         } ?? []
     }
 
-    package func attempts(id: String) throws(SQLiteError) -> [OutboxAttempt] {
+    package func attempts(id: String) throws(SQLError) -> [OutboxAttempt] {
         try connection.all(
             "SELECT at, class, key, code, detail, delay_ms FROM outbox_attempt WHERE entry = ? ORDER BY number",
             id
-        ) { row throws(SQLiteError) in
+        ) { row throws(SQLError) in
             guard let outcome = AttemptClass(rawValue: row.string(1)) else {
                 throw .malformed("unknown attempt class \(row.string(1))")
             }
@@ -241,7 +241,7 @@ package struct OutboxTable {
         }
     }
 
-    private func insert(_ attempt: OutboxAttempt, entry: String) throws(SQLiteError) {
+    private func insert(_ attempt: OutboxAttempt, entry: String) throws(SQLError) {
         try connection.run(
             "INSERT INTO outbox_attempt(entry, number, at, class, key, code, detail, delay_ms) VALUES("
                 + "?1, (SELECT coalesce(max(number), 0) + 1 FROM outbox_attempt WHERE entry = ?1), "
@@ -256,7 +256,7 @@ package struct OutboxTable {
         )
     }
 
-    private func insertRow(_ entry: OutboxEntry) throws(SQLiteError) {
+    private func insertRow(_ entry: OutboxEntry) throws(SQLError) {
         try connection.run(
             """
             INSERT INTO outbox(ordinal, id, kind, session, state, created_at, updated_at, attempt_count,
@@ -303,11 +303,11 @@ package struct OutboxTable {
         session: String,
         adding bytes: Int,
         limits: OutboxLimits
-    ) throws(SQLiteError) -> OutboxFullness? {
+    ) throws(SQLError) -> OutboxFullness? {
         if limits.isShareUsed { return .share }
         var fullness: OutboxFullness?
         try connection.forEach(
-            "SELECT session, sum(entries), sum(bytes) FROM outbox_total "
+            "SELECT session, CAST(sum(entries) AS BIGINT), CAST(sum(bytes) AS BIGINT) FROM outbox_total "
                 + "WHERE session IN ('', ?) AND state NOT IN ('delivered', 'cancelled') GROUP BY session",
             session
         ) { row in
@@ -327,15 +327,15 @@ package struct OutboxTable {
     // MARK: Lists
 
     /// The entries, newest first.
-    package func list(_ query: Query) throws(SQLiteError) -> [OutboxEntry] {
-        let place = try query.before.flatMap { id throws(SQLiteError) in try entry(id: id)?.ordinal }
+    package func list(_ query: Query) throws(SQLError) -> [OutboxEntry] {
+        let place = try query.before.flatMap { id throws(SQLError) in try entry(id: id)?.ordinal }
         // The position no longer exists, so nothing precedes it.
         if query.before != nil, place == nil { return [] }
         return try connection.all(query.statement, query.session, place, query.limit, row: OutboxRow.entryWithText)
     }
 
     /// Counts of one session's entries, or of all.
-    package func counts(session: String? = nil) throws(SQLiteError) -> OutboxCounts {
+    package func counts(session: String? = nil) throws(SQLError) -> OutboxCounts {
         var counts = OutboxCounts()
         try connection.forEach("SELECT state, entries FROM outbox_total WHERE session = ?", session ?? "") { row in
             if let state = OutboxState(rawValue: row.string(0)) { counts.count(state, row.int(1)) }
@@ -349,7 +349,7 @@ package struct OutboxTable {
         in session: String,
         besides id: String,
         since: Timestamp
-    ) throws(SQLiteError) -> [OutboxEntry] {
+    ) throws(SQLError) -> [OutboxEntry] {
         try connection.all(
             "SELECT \(OutboxRow.columns), p.text FROM outbox o JOIN outbox_payload p USING(ordinal) "
                 + "WHERE o.session = ? AND o.id <> ? "
@@ -363,7 +363,7 @@ package struct OutboxTable {
     }
 
     /// Every entry that is not final, in order, without texts, for the dispatcher's start.
-    package func open() throws(SQLiteError) -> [OutboxEntry] {
+    package func open() throws(SQLError) -> [OutboxEntry] {
         try connection.all(
             "SELECT \(OutboxRow.columns) FROM outbox o WHERE state NOT IN ('delivered', 'cancelled') ORDER BY ordinal",
             row: OutboxRow.entry
@@ -374,10 +374,10 @@ package struct OutboxTable {
     /// that was taken back no longer counts.
     package func stops(
         since messages: [OutboxEntry]
-    ) throws(SQLiteError) -> (all: [OutboxEntry], foundNothing: [OutboxEntry]) {
+    ) throws(SQLError) -> (all: [OutboxEntry], foundNothing: [OutboxEntry]) {
         guard let first = messages.lazy.filter({ $0.kind.startsRun }).map(\.ordinal).min() else { return ([], []) }
         let stops =
-            "SELECT \(OutboxRow.columns) FROM outbox o INDEXED BY outbox_stop "
+            "SELECT \(OutboxRow.columns) FROM outbox o \(connection.indexed(by: "outbox_stop")) "
             + "WHERE kind = 'abort' AND ordinal > ? AND state <> 'cancelled'"
         return (
             try connection.all(stops + " ORDER BY ordinal", first, row: OutboxRow.entry),
@@ -389,7 +389,7 @@ package struct OutboxTable {
         "EXISTS (SELECT 1 FROM outbox_attempt a WHERE a.entry = o.id AND a.code = '\(OutboxFault.nothingRanCode)')"
 
     /// The newest abort of this run that was not taken back.
-    package func stop(ofRun run: String, in session: String) throws(SQLiteError) -> OutboxEntry? {
+    package func stop(ofRun run: String, in session: String) throws(SQLError) -> OutboxEntry? {
         try connection.first(
             "SELECT \(OutboxRow.columns) FROM outbox o "
                 + "WHERE session = ? AND kind = ? AND coalescing_key = ? AND state <> 'cancelled' "
@@ -402,7 +402,7 @@ package struct OutboxTable {
     }
 
     /// Stops that the gateway confirmed, newest first.
-    package func confirmedStops(since time: Timestamp, limit: Int) throws(SQLiteError) -> [OutboxEntry] {
+    package func confirmedStops(since time: Timestamp, limit: Int) throws(SQLError) -> [OutboxEntry] {
         try connection.all(
             Self.confirmedStops,
             time.milliseconds,
@@ -418,7 +418,7 @@ package struct OutboxTable {
         + "ORDER BY o.updated_at DESC LIMIT ?"
 
     /// One row at a time in either direction, without indexes, for files whose indexes may be damaged.
-    package func next(after place: Int64?, descending: Bool) throws(SQLiteError) -> OutboxEntry? {
+    package func next(after place: Int64?, descending: Bool) throws(SQLError) -> OutboxEntry? {
         try connection.first(
             "SELECT \(OutboxRow.columns) FROM outbox o NOT INDEXED "
                 + "WHERE ?1 IS NULL OR ordinal \(descending ? "<" : ">") ?1 "
@@ -429,10 +429,10 @@ package struct OutboxTable {
     }
 
     /// Deletes at most `slice` final entries older than the given time, but keeps the newest `keeping` of them.
-    package func prune(before time: Timestamp, keeping: Int, slice: Int) throws(SQLiteError) -> Int {
+    package func prune(before time: Timestamp, keeping: Int, slice: Int) throws(SQLError) -> Int {
         let done =
             try connection.first(
-                "SELECT sum(entries) FROM outbox_total WHERE session = '' AND state IN ('delivered', 'cancelled')"
+                "SELECT CAST(sum(entries) AS BIGINT) FROM outbox_total WHERE session = '' AND state IN ('delivered', 'cancelled')"
             ) { row in row.int(0) } ?? 0
         let surplus = min(slice, done - keeping)
         guard surplus > 0 else { return 0 }
@@ -443,6 +443,6 @@ package struct OutboxTable {
             time.milliseconds,
             surplus
         )
-        return connection.changes
+        return try connection.changes()
     }
 }

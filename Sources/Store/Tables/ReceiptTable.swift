@@ -1,5 +1,5 @@
 package import Basics
-package import SQLite
+package import SQL
 
 /// Clients' idempotency keys, with the entry that the first request made; for a request that acts at once, with its
 /// answer, empty until it is known. Kept 24 h, even after the entry.
@@ -26,13 +26,13 @@ package struct ReceiptTable {
         case other
     }
 
-    private let connection: SQLiteConnection
+    private let connection: SQLConnection
 
-    package init(_ connection: SQLiteConnection) {
+    package init(_ connection: SQLConnection) {
         self.connection = connection
     }
 
-    package func find(_ claim: Claim, now: Timestamp) throws(SQLiteError) -> Finding {
+    package func find(_ claim: Claim, now: Timestamp) throws(SQLError) -> Finding {
         let known = try connection.first(
             "SELECT entry, body_hash FROM receipt WHERE scope = ? AND key = ? AND created_at > ?",
             claim.scope,
@@ -44,7 +44,7 @@ package struct ReceiptTable {
     }
 
     /// The newest key of a scope with this beginning, of a request since then.
-    package func newestKey(in scope: String, beginning: String, since: Timestamp) throws(SQLiteError) -> String? {
+    package func newestKey(in scope: String, beginning: String, since: Timestamp) throws(SQLError) -> String? {
         try connection.first(
             "SELECT key FROM receipt WHERE scope = ?1 AND key >= ?2 AND substr(key, 1, length(?2)) = ?2 "
                 + "AND created_at > ?3 ORDER BY created_at DESC LIMIT 1",
@@ -54,9 +54,11 @@ package struct ReceiptTable {
         ) { $0.string(0) }
     }
 
-    package func record(_ claim: Claim, entry: String, now: Timestamp) throws(SQLiteError) {
+    package func record(_ claim: Claim, entry: String, now: Timestamp) throws(SQLError) {
         try connection.run(
-            "INSERT OR REPLACE INTO receipt(scope, key, body_hash, entry, created_at) VALUES(?, ?, ?, ?, ?)",
+            "INSERT INTO receipt(scope, key, body_hash, entry, created_at) VALUES(?, ?, ?, ?, ?) "
+                + "ON CONFLICT(scope, key) DO UPDATE SET body_hash = excluded.body_hash, entry = excluded.entry, "
+                + "created_at = excluded.created_at",
             claim.scope,
             claim.key,
             claim.bodyHash,
@@ -65,17 +67,17 @@ package struct ReceiptTable {
         )
     }
 
-    package func forget(_ claim: Claim) throws(SQLiteError) {
+    package func forget(_ claim: Claim) throws(SQLError) {
         try connection.run("DELETE FROM receipt WHERE scope = ? AND key = ?", claim.scope, claim.key)
     }
 
-    package func prune(now: Timestamp, slice: Int) throws(SQLiteError) -> Int {
+    package func prune(now: Timestamp, slice: Int) throws(SQLError) -> Int {
         try connection.run(
             "DELETE FROM receipt WHERE (scope, key) IN "
                 + "(SELECT scope, key FROM receipt WHERE created_at <= ? ORDER BY created_at LIMIT ?)",
             now.milliseconds - Self.lifetimeMs,
             slice
         )
-        return connection.changes
+        return try connection.changes()
     }
 }

@@ -3,20 +3,20 @@ import Gateway
 import Labels
 package import Ledger
 package import Runs
-package import SQLite
+package import SQL
 
 /// Runs and their steps, kept as long as their events.
 package struct RunTable {
-    private let connection: SQLiteConnection
+    private let connection: SQLConnection
 
-    package init(_ connection: SQLiteConnection) {
+    package init(_ connection: SQLConnection) {
         self.connection = connection
     }
 
     // MARK: Writing
 
     /// Writes the run without its steps.
-    package func save(_ run: Run) throws(SQLiteError) {
+    package func save(_ run: Run) throws(SQLError) {
         try connection.run(
             """
             INSERT INTO run(\(Self.columns)) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
@@ -50,10 +50,16 @@ package struct RunTable {
         )
     }
 
-    package func save(_ step: Step) throws(SQLiteError) {
+    package func save(_ step: Step) throws(SQLError) {
         try connection.run(
-            "INSERT OR REPLACE INTO run_step(run, \(Self.stepColumns)) "
-                + "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            """
+            INSERT INTO run_step(run, \(Self.stepColumns)) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            ON CONFLICT(run, seq) DO UPDATE SET id = excluded.id, kind = excluded.kind, tool = excluded.tool,
+            call = excluded.call, category = excluded.category, label = excluded.label, detail = excluded.detail,
+            approval = excluded.approval, state = excluded.state, started_at = excluded.started_at,
+            ended_at = excluded.ended_at, duration_ms = excluded.duration_ms, exit_code = excluded.exit_code,
+            error = excluded.error
+            """,
             step.runID,
             step.sequence,
             step.id,
@@ -74,7 +80,7 @@ package struct RunTable {
     }
 
     /// The end of the run is on the stream since this time, and its answer is not.
-    package func awaitsAnswer(_ id: String, since time: Timestamp) throws(SQLiteError) {
+    package func awaitsAnswer(_ id: String, since time: Timestamp) throws(SQLError) {
         try connection.run("UPDATE run SET unanswered_since = ? WHERE id = ?", time.milliseconds, id)
     }
 
@@ -86,11 +92,11 @@ package struct RunTable {
         case begunBefore = "begun_before"
     }
 
-    package func mark(_ id: String, _ mark: Mark) throws(SQLiteError) {
+    package func mark(_ id: String, _ mark: Mark) throws(SQLError) {
         try connection.run("UPDATE run SET \(mark.rawValue) = 1 WHERE id = ?", id)
     }
 
-    func answered(in session: String) throws(SQLiteError) {
+    func answered(in session: String) throws(SQLError) {
         try connection.run(
             "UPDATE run SET unanswered_since = NULL WHERE session = ? AND unanswered_since IS NOT NULL",
             session
@@ -100,7 +106,7 @@ package struct RunTable {
     // MARK: Reading
 
     /// Runs whose answers are not on the stream, oldest end first.
-    package func unanswered(since time: Timestamp) throws(SQLiteError) -> [Run] {
+    package func unanswered(since time: Timestamp) throws(SQLError) -> [Run] {
         try connection.all(
             "SELECT \(Self.columns) FROM run WHERE unanswered_since >= ? ORDER BY unanswered_since",
             time.milliseconds,
@@ -109,49 +115,49 @@ package struct RunTable {
     }
 
     /// The run without its steps.
-    package func run(id: String) throws(SQLiteError) -> Run? {
+    package func run(id: String) throws(SQLError) -> Run? {
         try connection.first("SELECT \(Self.columns) FROM run WHERE id = ?", id, row: Self.run)
     }
 
     /// The start alone.
-    package func start(id: String) throws(SQLiteError) -> Timestamp? {
+    package func start(id: String) throws(SQLError) -> Timestamp? {
         try connection.first("SELECT started_at FROM run WHERE id = ?", id) { row in
             Timestamp(milliseconds: row.int64(0))
         }
     }
 
     /// The state alone, which needs no reading of the run's text.
-    package func state(id: String) throws(SQLiteError) -> Run.State? {
+    package func state(id: String) throws(SQLError) -> Run.State? {
         try connection.first("SELECT state FROM run WHERE id = ?", id) { row in Run.State(rawValue: row.string(0)) }
             ?? nil
     }
 
     /// How the run ended; nil for one that has not, or that is not known.
-    package func end(id: String) throws(SQLiteError) -> Ending.How? {
+    package func end(id: String) throws(SQLError) -> Ending.How? {
         try connection.first("SELECT end_kind FROM run WHERE id = ?", id) { row in
             row.optionalString(0).flatMap(Ending.How.init(rawValue:))
         } ?? nil
     }
 
-    package func has(_ mark: Mark, id: String) throws(SQLiteError) -> Bool {
+    package func has(_ mark: Mark, id: String) throws(SQLError) -> Bool {
         try connection.first("SELECT \(mark.rawValue) FROM run WHERE id = ?", id) { row in row.int(0) == 1 } ?? false
     }
 
     /// The run with its steps.
-    package func whole(_ run: Run) throws(SQLiteError) -> Run {
+    package func whole(_ run: Run) throws(SQLError) -> Run {
         var run = run
         run.steps = try steps(run: run.id)
         return run
     }
 
     /// In the order of their numbers. A step of a kind that this version does not know is left out.
-    package func steps(run: String) throws(SQLiteError) -> [Step] {
+    package func steps(run: String) throws(SQLError) -> [Step] {
         try connection.all("SELECT \(Self.stepColumns) FROM run_step WHERE run = ? ORDER BY seq", run) { row in
             Self.step(row, of: run)
         }.compactMap(\.self)
     }
 
-    package func active() throws(SQLiteError) -> [Run] {
+    package func active() throws(SQLError) -> [Run] {
         try connection.all(
             "SELECT \(Self.columns) FROM run WHERE ended_at IS NULL ORDER BY started_at",
             row: Self.run
@@ -159,7 +165,7 @@ package struct RunTable {
     }
 
     /// Runs that the gateway's process left and that no other process is known to go on with, newest first.
-    package func givenUp(since time: Timestamp, limit: Int) throws(SQLiteError) -> [Run] {
+    package func givenUp(since time: Timestamp, limit: Int) throws(SQLError) -> [Run] {
         try connection.all(Self.givenUp, time.milliseconds, limit, row: Self.run)
     }
 
@@ -168,7 +174,7 @@ package struct RunTable {
         + "ORDER BY ended_at DESC LIMIT ?"
 
     /// Runs, newest first; `before` is the last run of the previous page.
-    package func list(session: String?, before: RowPlace?, limit: Int) throws(SQLiteError) -> [Run] {
+    package func list(session: String?, before: RowPlace?, limit: Int) throws(SQLError) -> [Run] {
         try connection.all(
             Self.page(session: session != nil, before: before != nil),
             session,
@@ -190,7 +196,7 @@ package struct RunTable {
     }
 
     /// Deletes at most `slice` runs that ended before the given time, with their steps.
-    package func prune(endedBefore time: Timestamp, slice: Int) throws(SQLiteError) -> Int {
+    package func prune(endedBefore time: Timestamp, slice: Int) throws(SQLError) -> Int {
         let ids = try connection.all(
             "SELECT id FROM run WHERE ended_at < ? ORDER BY ended_at LIMIT ?",
             time.milliseconds,
@@ -210,7 +216,7 @@ package struct RunTable {
         cache_write, tokens, cost, may_return, executed_again, truncated, handed_over
         """
 
-    private static func run(_ row: SQLiteRow) throws(SQLiteError) -> Run {
+    private static func run(_ row: SQLRow) throws(SQLError) -> Run {
         guard let state = Run.State(rawValue: row.string(2)) else {
             throw .malformed("unknown run state \(row.string(2))")
         }
@@ -232,7 +238,7 @@ package struct RunTable {
         )
     }
 
-    private static func usage(_ row: SQLiteRow) -> TokenUsage? {
+    private static func usage(_ row: SQLRow) -> TokenUsage? {
         guard let input = row.optionalInt64(9) else { return nil }
         var usage = TokenUsage()
         usage.input = input
@@ -249,7 +255,7 @@ package struct RunTable {
         error
         """
 
-    private static func step(_ row: SQLiteRow, of run: String) -> Step? {
+    private static func step(_ row: SQLRow, of run: String) -> Step? {
         guard let kind = Step.Kind(rawValue: row.string(2)), let state = Step.State(rawValue: row.string(9)),
             let category = ActivityCategory(rawValue: row.string(5))
         else { return nil }

@@ -1,7 +1,7 @@
 package import Basics
 package import Outbox
 package import Runs
-package import SQLite
+package import SQL
 
 /// The newest chat messages on the event stream, without their texts, each in the state in which it was published last. Written in the
 /// transactions of their events, so that a start need not read the log.
@@ -17,19 +17,21 @@ package struct SaidTable {
         package let message: ChatMessage
     }
 
-    private let connection: SQLiteConnection
+    private let connection: SQLConnection
     private let sequence: Int64
 
     /// - Parameter sequence: the number of the event that is written next.
-    init(_ connection: SQLiteConnection, sequence: Int64 = 0) {
+    init(_ connection: SQLConnection, sequence: Int64 = 0) {
         self.connection = connection
         self.sequence = sequence
     }
 
     /// Saves the message that the next event publishes. An answer is taken for that of all runs of its session that have ended.
-    package func save(_ message: ChatMessage, session: String) throws(SQLiteError) {
+    package func save(_ message: ChatMessage, session: String) throws(SQLError) {
         try connection.run(
-            "INSERT OR REPLACE INTO said(seq, id, session, role, state, run, at) VALUES(?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO said(seq, id, session, role, state, run, at) VALUES(?, ?, ?, ?, ?, ?, ?) "
+                + "ON CONFLICT(id) DO UPDATE SET seq = excluded.seq, session = excluded.session, role = excluded.role, "
+                + "state = excluded.state, run = excluded.run, at = excluded.at",
             sequence,
             message.id,
             session,
@@ -42,7 +44,7 @@ package struct SaidTable {
     }
 
     /// The messages published last, newest first.
-    package func newest(_ limit: Int) throws(SQLiteError) -> [Said] {
+    package func newest(_ limit: Int) throws(SQLError) -> [Said] {
         try connection.all(
             "SELECT seq, session, id, role, state, run, at FROM said ORDER BY seq DESC LIMIT ?",
             limit
@@ -63,8 +65,8 @@ package struct SaidTable {
     }
 
     /// Entries whose messages were not published as sent, each with the state in which its message was published, if it was.
-    package func unsent() throws(SQLiteError) -> [(entry: OutboxEntry, said: ChatMessage.State?)] {
-        try connection.all(Self.unsent) { row throws(SQLiteError) in
+    package func unsent() throws(SQLError) -> [(entry: OutboxEntry, said: ChatMessage.State?)] {
+        try connection.all(Self.unsent) { row throws(SQLError) in
             let entry = try OutboxRow.entry(row)
             return (entry, row.optionalString(OutboxRow.columnCount).flatMap(ChatMessage.State.init(rawValue:)))
         }
@@ -78,7 +80,7 @@ package struct SaidTable {
         """
 
     /// Deletes older messages. One of ours that was not published as sent goes with its entry.
-    func prune() throws(SQLiteError) {
+    func prune() throws(SQLError) {
         try connection.run(
             "DELETE FROM said WHERE seq < (SELECT seq FROM said ORDER BY seq DESC LIMIT 1 OFFSET ?) "
                 + "AND (role <> 'user' OR state = 'sent')",

@@ -1,5 +1,6 @@
 package import Access
 package import Basics
+package import SQL
 package import SQLite
 
 /// Tokens on disk: rows of digests. Used on the store's queue; the daemon authenticates from `TokenIndex`.
@@ -27,9 +28,9 @@ package struct TokenTable {
         Migration(module: "access", version: 3, script: "ALTER TABLE token ADD COLUMN sum BLOB"),
     ]
 
-    private let connection: SQLiteConnection
+    private let connection: SQLConnection
 
-    package init(_ connection: SQLiteConnection) {
+    package init(_ connection: SQLConnection) {
         self.connection = connection
     }
 
@@ -43,7 +44,7 @@ package struct TokenTable {
         case unreadable(id: String)
     }
 
-    package func rows() throws(SQLiteError) -> [Row] {
+    package func rows() throws(SQLError) -> [Row] {
         try connection.all(
             "SELECT id, name, scopes, sessions, created_at, expires_at, last_used_at, digest, shown, paths, sum "
                 + "FROM token ORDER BY id"
@@ -55,7 +56,7 @@ package struct TokenTable {
     }
 
     /// All tokens that can be read, for the index at the start.
-    package func load() throws(SQLiteError) -> [TokenRecord] {
+    package func load() throws(SQLError) -> [TokenRecord] {
         try rows().compactMap { row in
             switch row {
             case .token(let record), .unsealed(let record): record
@@ -76,11 +77,14 @@ package struct TokenTable {
     }
 
     /// Inserts a token, or replaces the row with the same id (rotation).
-    package func save(_ record: TokenRecord) throws(SQLiteError) {
+    package func save(_ record: TokenRecord) throws(SQLError) {
         try connection.run(
-            "INSERT OR REPLACE INTO "
+            "INSERT INTO "
                 + "token(id, name, scopes, sessions, created_at, expires_at, last_used_at, digest, shown, paths, sum) "
-                + "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                + "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT(id) DO UPDATE SET name = excluded.name, "
+                + "scopes = excluded.scopes, sessions = excluded.sessions, created_at = excluded.created_at, "
+                + "expires_at = excluded.expires_at, last_used_at = excluded.last_used_at, digest = excluded.digest, "
+                + "shown = excluded.shown, paths = excluded.paths, sum = excluded.sum",
             record.id,
             record.name,
             Int64(record.scopes.rawValue),
@@ -96,27 +100,27 @@ package struct TokenTable {
         try countChange()
     }
 
-    package func delete(_ id: String) throws(SQLiteError) {
+    package func delete(_ id: String) throws(SQLError) {
         try connection.run("DELETE FROM token WHERE id = ?", id)
         try countChange()
     }
 
     /// Counts token changes; the witness beside the database holds this number too.
-    private func countChange() throws(SQLiteError) {
-        try connection.run(
-            "INSERT INTO value(space, name, updated_at, bytes) VALUES('store', 'tokenChanges', 0, CAST('1' AS BLOB)) "
-                + "ON CONFLICT(space, name) DO UPDATE SET bytes = CAST(CAST(bytes AS INTEGER) + 1 AS BLOB)"
-        )
+    private func countChange() throws(SQLError) {
+        let values = ValueTable(connection)
+        let (space, name) = ("store", "tokenChanges")
+        let known = try values.get(space: space, name: name).flatMap { Int(String(decoding: $0.bytes, as: UTF8.self)) }
+        try values.set(Array("\((known ?? 0) + 1)".utf8), space: space, name: name, at: Timestamp(milliseconds: 0))
     }
 
     /// Writes last uses, from time to time; a token deleted meanwhile stays deleted.
-    package func touch(_ uses: [String: Timestamp]) throws(SQLiteError) {
+    package func touch(_ uses: [String: Timestamp]) throws(SQLError) {
         for (id, time) in uses {
             try connection.run("UPDATE token SET last_used_at = ? WHERE id = ?", time.milliseconds, id)
         }
     }
 
-    private static func record(_ row: SQLiteRow) -> TokenRecord? {
+    private static func record(_ row: SQLRow) -> TokenRecord? {
         guard let digest = SecretDigest(bytes: row.bytes(7)), let raw = UInt8(exactly: row.int64(2)) else { return nil }
         let scopes = ScopeSet(rawValue: raw)
         // An unknown bit is a scope of another version; granting the others would be a guess.

@@ -63,6 +63,7 @@ struct Doctor {
                 // Listeners that are refused are open to nobody.
                 if start == nil { findings += HostCheck.exposure(settings, state: path) }
             }
+            findings += DatabaseCheck.findings(settings)
             findings += HostCheck.advertising(settings, Program.environment)
         } else {
             findings.append(.wrong("state", "there is no home directory", "ladle serve --state DIR", .configuration))

@@ -27,19 +27,25 @@ enum MemoryClock {
     }
 }
 
-/// Looks every five seconds whether the database is still in its place, so that the status says it before a message is
-/// refused, and logs when it no longer is.
+/// Looks every five seconds whether the database is still there, so that the status says it before a message is refused, and logs when
+/// it no longer is.
 enum StoreClock {
     private static let milliseconds = 5_000
 
-    static func start(_ store: StateStore, log: Log, last: StoreHealth) {
+    static func start(_ store: any ServedStore, log: Log, last: StoreHealth) {
         BackgroundWork.after(milliseconds: milliseconds) {
             store.look { health in
-                if health != last, case .misplaced(let reason) = health {
-                    log.error("store.misplaced", ["error": .string(reason)])
-                }
+                if health != last { note(health, log) }
                 start(store, log: log, last: health)
             }
+        }
+    }
+
+    private static func note(_ health: StoreHealth, _ log: Log) {
+        switch health {
+        case .misplaced(let reason): log.error("store.misplaced", ["error": .string(reason)])
+        case .unreachable(let reason): log.error("store.away", ["error": .string(reason)])
+        case .ok, .readOnly, .quarantined: break
         }
     }
 }

@@ -51,7 +51,7 @@ final class Daemon: ServiceEventReceiver {
         _ saved: SavedState,
         tls: ListenerTLS?,
         target: LinkTarget,
-        store: StateStore,
+        store: any ServedStore,
         audit: AuditTrail?,
         manager: ServiceManager,
         log: Log,

@@ -28,7 +28,7 @@ struct SavedState: Sendable {
 
     /// The first start makes the device key, and a token with scope `admin` in a file that only the owner can read.
     /// - Parameter isFollower: the tokens are those of the leader.
-    init(_ store: StateStore, in directory: StateDirectory, isFollower: Bool = false) async throws {
+    init(_ store: any ServedStore, in directory: StateDirectory, isFollower: Bool = false) async throws {
         lastEvent = try await store.read { try $0.events.bounds().newest }
         sessionDefaults = try await SessionDefaults.kept(in: store)
         (tokens, unreadableTokens, newTokenPath) =
@@ -57,7 +57,7 @@ struct SavedState: Sendable {
     }
 
     private static func tokens(
-        _ store: StateStore,
+        _ store: any ServedStore,
         _ directory: String
     ) async throws -> (records: [TokenRecord], unreadable: [String], newTokenPath: String?) {
         let rows = try await store.read { try $0.tokens.rows() }
@@ -113,7 +113,33 @@ extension StateDirectory {
         }
     }
 
+    /// The store that serves: in this directory, or on a server.
+    /// - Parameter leave: called when the process must end, because another one has the database.
+    func openStore(
+        _ settings: Settings,
+        on database: DatabaseConfiguration?,
+        leave: @escaping @Sendable (String) -> Void
+    ) throws -> (any ServedStore, StoreOpening) {
+        guard let database else { return try openStore(settings) }
+        guard !FileSystem.mayExist(databasePath) else {
+            throw StartFailure(
+                message: "database.url is set, and \(databasePath) is there too; to take it along: "
+                    + "ladle migrate \(Printable.argument(path)) \(Printable.argument(database.url))",
+                status: .configuration
+            )
+        }
+        do throws(ServerFault) {
+            return try ServerStore.open(storeConfiguration(settings), database.settings(leave: leave))
+        } catch {
+            throw DatabaseConfiguration.failure(error, url: database.url)
+        }
+    }
+
     func openStore(_ settings: Settings) throws(StoreError) -> (StateStore, StoreOpening) {
+        try StateStore.open(storeConfiguration(settings))
+    }
+
+    func storeConfiguration(_ settings: Settings) -> StoreConfiguration {
         var configuration = StoreConfiguration(
             directory: self,
             clock: { Timestamp(milliseconds: HostClock.wallMilliseconds) },
@@ -121,6 +147,6 @@ extension StateDirectory {
         )
         configuration.keepEvents = Int(settings.int(.eventsKeep))
         configuration.keepEventsMs = settings.int(.eventsKeepFor)
-        return try StateStore.open(configuration)
+        return configuration
     }
 }

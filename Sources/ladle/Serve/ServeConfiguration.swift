@@ -37,6 +37,8 @@ struct ServeConfiguration: Sendable {
     let broker: BrokerConfiguration?
     /// Nil for a Ladle with a gateway of its own.
     let follow: FollowSettings?
+    /// The server that keeps the state; nil for a file.
+    let database: DatabaseConfiguration?
     /// This host's name in the lists of leaders and followers.
     let hostName: String
 
@@ -71,6 +73,7 @@ struct ServeConfiguration: Sendable {
         nodes = try Self.nodePolicy(settings)
         broker = try BrokerConfiguration(settings, places)
         follow = try FollowConfiguration.read(settings)
+        database = try DatabaseConfiguration.read(settings)
         hostName = try FollowConfiguration.hostName(settings)
         let ports = listen.compactMap { listen in
             if case .ip(_, let port) = listen.address { port } else { nil }

@@ -1,6 +1,7 @@
 import API
 import Access
 import Basics
+import Commands
 import Configuration
 import DemoGateway
 import EventLoops
@@ -20,7 +21,7 @@ final class ServeProcess: Sendable {
     private let demo: DemoGatewayHandle?
     /// Holds the lock of the state directory.
     private let directory: StateDirectory
-    private let store: StateStore
+    private let store: any ServedStore
     private let audit: AuditTrail?
     private let finder: GatewayFinder
     private let tls: ListenerTLS?
@@ -37,7 +38,9 @@ final class ServeProcess: Sendable {
         let closed = data.closeFiles()
         let tls = try configuration.tls.map { try ListenerTLS($0) }
         let demo = configuration.isDemo ? try await DemoGatewayHandle.start(settings) : nil
-        let (store, opening) = try data.openStore(settings)
+        let (store, opening) = try data.openStore(settings, on: configuration.database) { reason in
+            Self.leave(reason, log)
+        }
         let saved = try await SavedState(store, in: data, isFollower: configuration.follow != nil)
         let audit = configuration.audit(in: data.path, log: log)
         let manager = ServiceManager(Program.environment)
@@ -73,6 +76,13 @@ final class ServeProcess: Sendable {
         notes =
             Self.notes(configuration, saved, opening, store.health, closed: closed)
             + (tls.map { CertificateNotes.lines($0.report) } ?? []) + addresses.map(exposure.line)
+    }
+
+    /// Ends this process at once: what it has in memory may not be what the database has. The service manager starts it anew.
+    private static func leave(_ reason: String, _ log: Log) {
+        log.error("store.left", ["error": .string(reason)])
+        log.flush()
+        CurrentProcess.endAtOnce(status: ExitCode.temporary.rawValue)
     }
 
     /// Serves until SIGTERM or SIGINT, which may come as soon as the first line is printed.

@@ -1,7 +1,9 @@
 import Basics
 import EventStream
+import SQL
 import SQLite
 import Synchronization
+import TestSupport
 
 @testable import Store
 
@@ -9,7 +11,7 @@ import Synchronization
 /// and in order; a test can delay them or make reads or writes fail.
 final class MemoryJournal: Journal {
     private struct State {
-        let connection: SQLiteConnection
+        let connection: SQLConnection
         var lastSequence: Int64 = 0
         var readFault: StoreError?
         var writeFault: StoreError?
@@ -26,8 +28,7 @@ final class MemoryJournal: Journal {
 
     init(clock: ManualClock) throws {
         self.clock = clock
-        let connection = try SQLiteConnection(path: ":memory:", access: .readWrite)
-        try Migrator(DatabaseFile.migrations + TokenTable.migrations).migrate(connection)
+        let connection = try TestDatabase.open()
         try EventTable(connection).createLog(epoch: epoch, at: clock.wall)
         state = Mutex(State(connection: connection))
     }
@@ -41,7 +42,9 @@ final class MemoryJournal: Journal {
     var operations: Int { state.withLock { $0.operations } }
 
     /// The work of the database so far, in steps of its machine.
-    var databaseSteps: Int { state.withLock { $0.connection.machineSteps } }
+    var databaseSteps: Int {
+        state.withLock { if case .sqlite(let connection) = $0.connection.engine { connection.machineSteps } else { 0 } }
+    }
 
     func failReads(_ error: StoreError?) { state.withLock { $0.readFault = error } }
 
@@ -143,15 +146,15 @@ final class MemoryJournal: Journal {
                     lastSequence: state.lastSequence,
                     outboxRefusal: state.health.refusal
                 )
-                try state.connection.execute("BEGIN IMMEDIATE")
+                try state.connection.begin()
                 do {
                     let value = try body(&transaction)
-                    try state.connection.execute("COMMIT")
+                    try state.connection.commit()
                     state.lastSequence = transaction.lastSequence
                     return (value, transaction.appended)
                 } catch {
                     state.connection.rollBack()
-                    throw (error as? SQLiteError).map { StoreError($0) as any Error } ?? error
+                    throw (error as? SQLError).map { StoreError($0) as any Error } ?? error
                 }
             }
         }

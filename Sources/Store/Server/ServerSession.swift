@@ -1,0 +1,196 @@
+import Basics
+import POSIX
+import Postgres
+import SQL
+
+/// The one session in which this host writes. It holds a lock that the server gives to one session alone, and gives back when that
+/// session is over: whoever has it knows that no earlier commit is still under way.
+final class ServerSession {
+    /// The first number of Ladle's locks, "Ladl"; the second names the schema.
+    static let lock = 0x4c61_646c
+    /// Between two attempts to connect or to get the lock.
+    private static let pauseMs = 100
+    private static let oldestServer: Int64 = 140_000
+    private static let schema = "ladle"
+
+    let connection: PostgresConnection
+    let tables: SQLConnection
+
+    private init(_ connection: PostgresConnection) {
+        self.connection = connection
+        tables = SQLConnection(connection)
+    }
+
+    // MARK: Opening
+
+    /// Connects and takes the lock, if need be waiting until then for the server or for the end of an earlier session.
+    static func open(_ settings: ServerSettings, until deadline: Int64) throws(ServerFault) -> ServerSession {
+        while true {
+            let fault: ServerFault
+            do throws(ServerFault) {
+                let session = ServerSession(try connect(settings.place))
+                if try session.takeLock() { return session }
+                fault = .inUse(by: try session.lastHost() ?? "another host")
+                session.connection.close()
+            } catch .away(let reason) {
+                fault = .away(reason)
+            }
+            guard HostClock.monotonicMilliseconds < deadline else { throw fault }
+            HostClock.sleep(milliseconds: pauseMs)
+        }
+    }
+
+    /// A connection that reads and writes only what is durable, in Ladle's schema.
+    static func connect(_ place: PostgresPlace) throws(ServerFault) -> PostgresConnection {
+        do throws(SQLError) {
+            let connection = try PostgresConnection(place)
+            for statement in [
+                "SET lock_timeout = '2s'", "SET idle_in_transaction_session_timeout = '5s'",
+                "SET statement_timeout = 0",
+                "SET tcp_keepalives_idle = 5", "SET tcp_keepalives_interval = 2", "SET tcp_keepalives_count = 3",
+                "SET client_min_messages = warning",
+                // A stronger setting of the server stays.
+                "SELECT set_config('synchronous_commit', 'on', false) "
+                    + "WHERE current_setting('synchronous_commit') IN ('off', 'local')",
+                "SELECT set_config('search_path', '\(schema)', false) "
+                    + "WHERE current_setting('search_path') = '\"$user\", public'",
+            ] { try connection.run(statement) }
+            var unfit: String?
+            try connection.rows(
+                "SELECT current_setting('server_version_num')::bigint, current_setting('fsync'), "
+                    + "current_setting('full_page_writes'), pg_is_in_recovery()",
+                values: []
+            ) { row in
+                unfit =
+                    if row.int64(0) < oldestServer {
+                        "PostgreSQL 14 or newer is needed, this is \(row.int64(0) / 10_000)"
+                    } else if row.string(1) != "on" {
+                        "the server has fsync = off: it would lose accepted messages"
+                    } else if row.string(2) != "on" {
+                        "the server has full_page_writes = off: a crash could damage it"
+                    } else if row.int64(3) != 0 { "this server is a standby, which takes no writes" } else { nil }
+                return false
+            }
+            if let unfit { throw Unfit(reason: unfit).error }
+            return connection
+        } catch {
+            throw fault(of: error)
+        }
+    }
+
+    private struct Unfit {
+        static let code = "unfit"
+        let reason: String
+        var error: SQLError { SQLError(.other, code: Self.code, message: reason) }
+    }
+
+    static func fault(of error: SQLError) -> ServerFault {
+        if error.code == PostgresLibrary.missing { return .noLibrary(error.message) }
+        if error.code == Unfit.code { return .unfit(error.message) }
+        if error.code == foreign { return .foreign(error.message) }
+        switch error.kind {
+        case .lost, .cannotOpen: return .away(error.message)
+        default: return .storage(StoreError(error))
+        }
+    }
+
+    private func takeLock() throws(ServerFault) -> Bool {
+        try asking { () throws(SQLError) in
+            try tables.first("SELECT pg_try_advisory_lock(\(Self.lock), hashtext(current_setting('search_path')))") {
+                row in
+                row.bool(0)
+            } ?? false
+        }
+    }
+
+    func hasTables() throws(SQLError) -> Bool {
+        try tables.first(Self.tablesExist) { row in row.bool(0) } ?? false
+    }
+
+    static let tablesExist = "SELECT to_regclass('head') IS NOT NULL"
+
+    private func lastHost() throws(ServerFault) -> String? {
+        try asking { () throws(SQLError) in
+            guard try hasTables() else { return nil }
+            return try tables.first("SELECT host FROM head") { row in row.string(0) }
+        }
+    }
+
+    private func asking<Value>(_ body: () throws(SQLError) -> Value) throws(ServerFault) -> Value {
+        do throws(SQLError) { return try body() } catch { throw Self.fault(of: error) }
+    }
+
+    // MARK: Taking over
+
+    struct Head {
+        var leader: Int64
+        var batch: Int64
+    }
+
+    func head() throws(SQLError) -> Head? {
+        try tables.first("SELECT leader, batch FROM head") { row in Head(leader: row.int64(0), batch: row.int64(1)) }
+    }
+
+    /// Makes the tables if there are none, and the process of this mark the one that may write.
+    /// - Returns: the number of the last commit, and whether the tables are new.
+    func takeOver(
+        _ settings: ServerSettings,
+        log: (EventTable) throws(SQLError) -> Void
+    ) throws(ServerFault) -> (batch: Int64, isNew: Bool) {
+        let isNew = try asking { () throws(SQLError) in try !hasTables() }
+        if !isNew { try checkFormat() }
+        return try asking { () throws(SQLError) in
+            try connection.begin()
+            if isNew { try createTables() }
+            let batch = try tables.first(
+                "UPDATE head SET term = term + 1, leader = ?, host = ? RETURNING batch",
+                settings.leader,
+                settings.host
+            ) { row in row.int64(0) }
+            try log(EventTable(tables))
+            try connection.commit()
+            return (batch ?? 0, isNew)
+        }
+    }
+
+    func createTables() throws(SQLError) {
+        if try tables.first("SELECT to_regnamespace(current_setting('search_path')) IS NULL", row: { $0.bool(0) })
+            == true
+        {
+            try connection.run("CREATE SCHEMA \(Self.schema)")
+        }
+        for statement in ServerSchema.statements { try connection.run(statement) }
+        try tables.run(
+            "INSERT INTO head(\"only\", term, leader, batch, format, host) VALUES(1, 0, 0, 0, ?, '')",
+            ServerSchema.format
+        )
+    }
+
+    private func checkFormat() throws(ServerFault) {
+        let format = try asking { () throws(SQLError) in try tables.first("SELECT format FROM head") { $0.int64(0) } }
+        guard let format else { throw .foreign("its state was moved to a file, and these tables are no longer in use") }
+        guard format <= ServerSchema.format else { throw Self.fault(of: Self.newer(format)) }
+    }
+
+    static func newer(_ format: Int64) -> SQLError {
+        SQLError(
+            .other,
+            code: foreign,
+            message: "its tables are of a newer version (\(format), this program knows \(ServerSchema.format))"
+        )
+    }
+    private static let foreign = "foreign"
+
+    // MARK: Writing
+
+    /// Moves `head` to this number, before anything else is touched. Where another process leads, the server refuses it.
+    func begin(_ batch: Int64, leader: Int64) throws(SQLError) {
+        try connection.begin()
+        try tables.run(Self.fence, leader, batch, batch - 1)
+    }
+
+    private static let fence = "UPDATE head SET batch = CASE WHEN leader = ?1 AND batch = ?3 THEN ?2 END"
+
+    /// Whether the error says that another process leads.
+    static func isFence(_ error: SQLError) -> Bool { error.kind == .constraint && error.sql == fence }
+}

@@ -1,0 +1,376 @@
+package import Basics
+import Dispatch
+package import EventStream
+import POSIX
+import Postgres
+import SQL
+import Synchronization
+
+/// The state on a PostgreSQL server, with this process as the only one that writes it. Operations gather in a queue as those of a file do;
+/// all waiting ones go into one transaction, whose commit makes them durable.
+///
+/// A server that is away for a moment is waited for. A commit whose answer was lost is looked up before anything else is written. Where that
+/// cannot be done in time, or another process has taken over, this process ends: what it would go on with may not be what the server has.
+package actor ServerStore: ServedStore {
+    private nonisolated let reader: StoreReader
+
+    private let configuration: StoreConfiguration
+    private let settings: ServerSettings
+    private let executor: StoreExecutor
+    private let queue = CommitQueue()
+    private let shared: Mutex<Shared>
+    private let epoch: EventEpoch
+    private var session: ServerSession
+    /// The number of the last commit.
+    private var batch: Int64
+    private var lastSequence: Int64
+    private var retention = Retention()
+    private var hasLeft = false
+
+    private struct Shared {
+        /// The reason why the server is away; nil while it answers.
+        var away: String?
+        var statistics = StoreStatistics()
+        /// The number of the oldest event kept; 0 if there is none.
+        var oldest: Int64
+    }
+
+    package nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe executor.asUnownedSerialExecutor() }
+
+    // MARK: Opening
+
+    /// Blocks on the network: called once, before the process serves.
+    package static func open(
+        _ configuration: StoreConfiguration,
+        _ settings: ServerSettings
+    ) throws(ServerFault) -> (ServerStore, StoreOpening) {
+        let deadline = HostClock.monotonicMilliseconds + settings.patienceMs
+        let session = try ServerSession.open(settings, until: deadline)
+        var bounds: EventLogBounds?
+        let taken = try session.takeOver(settings) { log throws(SQLError) in
+            try log.createLog(epoch: configuration.makeEpoch(), at: configuration.clock())
+            bounds = try log.bounds()
+        }
+        guard let bounds else { throw .foreign("its event log has no epoch") }
+        let reader = StoreReader(
+            connection: SQLConnection(try ServerSession.connect(settings.place)),
+            executor: StoreExecutor(label: "ladle.reader")
+        ) { () throws(StoreError) in
+            try SQLConnection(
+                reconnect(settings.patienceMs) { () throws(ServerFault) in try ServerSession.connect(settings.place) }
+            )
+        }
+        let store = ServerStore(configuration, settings, session, batch: taken.batch, bounds: bounds, reader: reader)
+        store.prune()
+        return (store, taken.isNew ? .created : .opened)
+    }
+
+    private init(
+        _ configuration: StoreConfiguration,
+        _ settings: ServerSettings,
+        _ session: sending ServerSession,
+        batch: Int64,
+        bounds: EventLogBounds,
+        reader: StoreReader
+    ) {
+        self.configuration = configuration
+        self.settings = settings
+        self.session = session
+        self.batch = batch
+        self.reader = reader
+        executor = StoreExecutor(label: "ladle.store")
+        epoch = bounds.epoch
+        lastSequence = bounds.newest.sequence
+        shared = Mutex(Shared(oldest: bounds.oldest?.sequence ?? 0))
+    }
+
+    // MARK: State, from any thread
+
+    package nonisolated var health: StoreHealth {
+        shared.withLock { shared in shared.away.map { .unreachable(reason: $0) } ?? .ok }
+    }
+    package nonisolated var statistics: StoreStatistics { shared.withLock { $0.statistics } }
+
+    package nonisolated var oldest: EventID? {
+        let sequence = shared.withLock { $0.oldest }
+        return sequence == 0 ? nil : EventID(epoch: epoch, sequence: sequence)
+    }
+
+    // MARK: Operations
+
+    package nonisolated func commit<Value: Sendable>(
+        cost: Int,
+        isUrgent: Bool,
+        _ body: @escaping @Sendable (inout StoreTransaction) throws -> Value,
+        completion: @escaping @Sendable (Result<Value, any Error>, [StoredEvent]) -> Void
+    ) {
+        let operation = StoreOperation(cost: cost, isUrgent: isUrgent, body, completion)
+        switch queue.append(operation) {
+        case .first: executor.queue.async { self.assumeIsolated { $0.drain() } }
+        case .waiting: break
+        case .refused(let error): executor.queue.async { operation.fail(error) }
+        }
+    }
+
+    package nonisolated func read<Value: Sendable>(
+        _ body: @escaping @Sendable (StoreTables) throws -> Value,
+        completion: @escaping @Sendable (Result<Value, any Error>) -> Void
+    ) {
+        reader.read(body, completion: completion)
+    }
+
+    /// Asks the server whether it is there, and connects anew if the connection broke.
+    package nonisolated func look(completion: @escaping @Sendable (StoreHealth) -> Void) {
+        executor.queue.async {
+            self.assumeIsolated { $0.ask() }
+            completion(self.health)
+        }
+    }
+
+    package nonisolated func answer() async {
+        // An absent server is no reason to take this process for dead.
+        await withCheckedContinuation { continuation in executor.queue.async { continuation.resume() } }
+    }
+
+    package nonisolated func close() async {
+        queue.close()
+        await reader.close()
+        await withCheckedContinuation { continuation in
+            executor.queue.async {
+                self.assumeIsolated { $0.finish() }
+                continuation.resume()
+            }
+        }
+    }
+
+    package nonisolated func probe() async -> StoreError? {
+        if let refusal = health.refusal { return refusal }
+        return await StoreProbe.error(of: self)
+    }
+
+    // MARK: On the queue
+
+    private func finish() {
+        while let batch = queue.take() { write(batch) }
+        session.connection.close()
+    }
+
+    private func drain() {
+        guard let operations = queue.take() else { return afterBurst() }
+        write(operations)
+        executor.queue.async { self.assumeIsolated { $0.drain() } }
+    }
+
+    private func ask() {
+        guard !hasLeft else { return }
+        do throws(SQLError) {
+            _ = try session.tables.first("SELECT 1") { row in row.int(0) }
+            shared.withLock { $0.away = nil }
+        } catch {
+            do throws(ServerFault) { try connectAgain(until: HostClock.monotonicMilliseconds) } catch { note(error) }
+        }
+    }
+
+    private func note(_ fault: ServerFault) {
+        shared.withLock { $0.away = "the database is away: \(fault.reason)" }
+    }
+
+    private func write(_ operations: [StoreOperation]) {
+        do {
+            try commitTogether(operations)
+        } catch is NotTogether where operations.count > 1 {
+            for operation in operations { write([operation]) }
+        } catch {
+            let failure = (error as? NotTogether)?.reason ?? error
+            let reported = (failure as? SQLError).map { StoreError($0) as any Error } ?? failure
+            for operation in operations { operation.fail(reported) }
+        }
+    }
+
+    /// One operation failed after it had written, or the server refused a statement that may be of any of them. Alone, each fails or
+    /// succeeds for itself.
+    private struct NotTogether: Error {
+        let reason: any Error
+    }
+
+    /// Writes the operations in one transaction, in a new session if the one before broke.
+    private func commitTogether(_ operations: [StoreOperation]) throws {
+        guard !hasLeft else { throw StoreError.closed }
+        let deadline = HostClock.monotonicMilliseconds + settings.patienceMs
+        var made = Attempt()
+        attempts: while true {
+            do {
+                if session.connection.isLost { try connectAgain(until: deadline) }
+                made = try attempt(operations)
+                KillPoint.reach("after-append")
+            } catch let error as SQLError where error.kind == .lost {
+                continue
+            } catch let fault as ServerFault {
+                throw failed(fault)
+            } catch {
+                session.connection.rollBack()
+                if let error = error as? SQLError, ServerSession.isFence(error) { throw leave(Self.deposed) }
+                throw noted(error)
+            }
+            do throws(SQLError) {
+                try session.connection.commit()
+                break attempts
+            } catch {
+                guard error.kind == .lost else {
+                    session.connection.rollBack()
+                    if ServerSession.isFence(error) { throw leave(Self.deposed) }
+                    throw noted(NotTogether(reason: error))
+                }
+            }
+            if try wasCommitted() { break attempts }
+        }
+        KillPoint.reach("after-sync")
+        batch += 1
+        succeeded(operations.count, upTo: made.lastSequence)
+        for report in made.reports { report() }
+    }
+
+    private struct Attempt {
+        var reports: [@Sendable () -> Void] = []
+        var lastSequence: Int64 = 0
+    }
+
+    private func attempt(_ operations: [StoreOperation]) throws -> Attempt {
+        var attempt = Attempt(lastSequence: lastSequence)
+        try session.begin(batch + 1, leader: settings.leader)
+        for operation in operations {
+            var transaction = StoreTransaction(
+                connection: session.tables,
+                now: configuration.clock(),
+                epoch: epoch,
+                lastSequence: attempt.lastSequence,
+                outboxRefusal: nil
+            )
+            let writesBefore = session.connection.writes
+            do {
+                attempt.reports.append(try operation.body(&transaction))
+                attempt.lastSequence = transaction.lastSequence
+            } catch let error as SQLError where error.kind == .lost || ServerSession.isFence(error) {
+                throw error
+            } catch {
+                // An operation that refuses before it writes leaves nothing to take back.
+                guard session.connection.writes == writesBefore, !(error is SQLError) else {
+                    throw NotTogether(reason: error)
+                }
+                let fail = operation.fail
+                attempt.reports.append { fail(error) }
+            }
+        }
+        return attempt
+    }
+
+    /// Whether the commit whose answer was lost stands. The new session has the lock, so the old one is over.
+    private func wasCommitted() throws -> Bool {
+        let deadline = HostClock.monotonicMilliseconds + settings.doubtMs
+        shared.withLock { $0.statistics.doubts += 1 }
+        while true {
+            do {
+                try connectAgain(until: deadline)
+                guard let head = try session.head(), head.leader == settings.leader else { throw leave(Self.deposed) }
+                return head.batch == batch + 1
+            } catch let error as SQLError where error.kind == .lost && HostClock.monotonicMilliseconds < deadline {
+                continue
+            } catch let error as StoreError {
+                throw error
+            } catch {
+                throw leave(
+                    "the server does not say whether the last commit stands: \((error as? ServerFault)?.reason ?? "\(error)")"
+                )
+            }
+        }
+    }
+
+    private static let deposed = "another Ladle has taken over the database"
+
+    private func connectAgain(until deadline: Int64) throws(ServerFault) {
+        session.connection.close()
+        do throws(ServerFault) {
+            session = try ServerSession.open(settings, until: deadline)
+            shared.withLock { shared in
+                shared.away = nil
+                shared.statistics.reconnects += 1
+            }
+        } catch {
+            note(error)
+            throw error
+        }
+    }
+
+    /// Nothing more is written by this process.
+    private func leave(_ reason: String) -> StoreError {
+        if !hasLeft {
+            hasLeft = true
+            queue.close()
+            settings.leave(reason)
+        }
+        return .unavailable(reason)
+    }
+
+    private func failed(_ fault: ServerFault) -> StoreError {
+        let error = StoreError.unavailable("the database is away: \(fault.reason)")
+        note(fault)
+        _ = noted(error)
+        return error
+    }
+
+    private func noted(_ error: any Error) -> any Error {
+        let reason = (error as? NotTogether)?.reason ?? error
+        shared.withLock {
+            $0.statistics.failures += 1
+            $0.statistics.failing =
+                (reason as? StoreError) ?? (reason as? SQLError).map { StoreError($0) } ?? .unavailable("\(reason)")
+        }
+        return error
+    }
+
+    private func succeeded(_ operations: Int, upTo sequence: Int64) {
+        retention.appended += Int(sequence - lastSequence)
+        let first = lastSequence + 1
+        lastSequence = sequence
+        shared.withLock {
+            $0.away = nil
+            $0.statistics.committed(operations)
+            if $0.oldest == 0, sequence >= first { $0.oldest = first }
+        }
+    }
+
+    // MARK: Between bursts
+
+    private func afterBurst() {
+        guard retention.isDue else { return }
+        retention.began()
+        prune()
+    }
+
+    private nonisolated func prune() {
+        Retention.prune(self, configuration) { [weak self] outcome in
+            guard let self else { return }
+            assumeIsolated { $0.retention.pruned() }
+            // None at the time of the pruning; the first may have been written in the same commit.
+            if let outcome, outcome.oldest > 0 { shared.withLock { $0.oldest = outcome.oldest } }
+        }
+    }
+}
+
+/// Connects, again and again until so much time has passed.
+private func reconnect<Connection>(
+    _ milliseconds: Int64,
+    _ connect: () throws(ServerFault) -> Connection
+) throws(StoreError) -> Connection {
+    let deadline = HostClock.monotonicMilliseconds + milliseconds
+    while true {
+        do throws(ServerFault) {
+            return try connect()
+        } catch {
+            guard HostClock.monotonicMilliseconds < deadline else {
+                throw .unavailable("the database is away: \(error.reason)")
+            }
+            HostClock.sleep(milliseconds: 100)
+        }
+    }
+}

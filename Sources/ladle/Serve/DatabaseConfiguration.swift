@@ -1,0 +1,144 @@
+import Access
+import Basics
+import Commands
+import Configuration
+import POSIX
+import Postgres
+import Store
+
+/// The settings `database.*`, checked: the server that keeps the state.
+struct DatabaseConfiguration: Sendable {
+    /// The URL, which holds no secret.
+    let url: String
+    let place: PostgresPlace
+    let host: String
+    let patienceMs: Int64
+
+    /// Nil where the state is in a file.
+    static func read(_ settings: Settings) throws(StartFailure) -> DatabaseConfiguration? {
+        guard let url = settings.text(.databaseURL) else { return nil }
+        return try read(url, settings)
+    }
+
+    static func read(_ url: String, _ settings: Settings) throws(StartFailure) -> DatabaseConfiguration {
+        func failure(_ key: ConfigurationKey, _ detail: String) -> StartFailure {
+            StartFailure(message: "\(key.name): \(detail)", status: .configuration)
+        }
+        guard let parts = DatabaseURL(url) else {
+            throw failure(.databaseURL, "this is no URL such as postgresql://ladle@db.example/ladle")
+        }
+        guard !parts.hasPassword else {
+            throw failure(
+                .databaseURL,
+                "a password does not belong into a URL; write it into a file and name that in database.passwordFile"
+            )
+        }
+        for key in [ConfigurationKey.demo, .followURL] where settings.isSet(key) {
+            throw failure(
+                key,
+                "the demo and a follower keep nothing on a server; leave out either this or database.url"
+            )
+        }
+        let host = try FollowConfiguration.hostName(settings)
+        var place = PostgresPlace()
+        // The URL comes later, so its words win over these.
+        place.set("application_name", "ladle/\(host)")
+        place.set("target_session_attrs", "read-write")
+        place.set("keepalives_idle", "5")
+        place.set("keepalives_interval", "2")
+        place.set("keepalives_count", "3")
+        place.set("tcp_user_timeout", "5000")
+        if parts.leavesMachine, !settings.bool(.databaseInsecure) {
+            guard parts.mode == nil || parts.mode == "verify-full" else {
+                throw failure(
+                    .databaseURL,
+                    "the server is on another machine, and sslmode=\(parts.mode ?? "") does not check who it is; write "
+                        + "sslmode=verify-full, or set database.insecure"
+                )
+            }
+            place.set("sslmode", "verify-full")
+            if let authorities = Self.authorities { place.set("sslrootcert", authorities) }
+        }
+        place.set("dbname", url)
+        if let path = settings.text(.databasePasswordFile) {
+            do throws(SecretFile.Fault) {
+                place.set("password", try SecretFile.read(path).reveal())
+            } catch {
+                throw failure(.databasePasswordFile, error.description + (error.hint.map { " (\($0))" } ?? ""))
+            }
+        }
+        return DatabaseConfiguration(url: url, place: place, host: host, patienceMs: settings.int(.databasePatience))
+    }
+
+    /// The authorities that this system trusts, where it keeps them in one file.
+    private static var authorities: String? {
+        ["/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem"].first(
+            where: FileSystem.exists
+        )
+    }
+
+    /// - Parameter leave: called when the process must end and start anew.
+    func settings(leave: @escaping @Sendable (String) -> Void) -> ServerSettings {
+        ServerSettings(
+            place: place,
+            host: host,
+            patienceMs: patienceMs,
+            leader: .random(in: 1 ... .max),
+            leave: leave
+        )
+    }
+
+    /// The message for the person who starts Ladle where the server cannot be used.
+    static func failure(_ fault: ServerFault, url: String) -> StartFailure {
+        let title = "the database \(Printable.line(url)) cannot be used: \(Printable.line(fault.reason))"
+        return switch fault {
+        case .noLibrary: StartFailure(message: "\(title); on Debian: apt install libpq5", status: .configuration)
+        case .unfit, .foreign: StartFailure(message: title, status: .configuration)
+        case .away: StartFailure(message: "\(title); more: ladle doctor", status: .temporary)
+        case .inUse, .storage: StartFailure(message: title, status: .temporary)
+        }
+    }
+}
+
+/// The parts of a URL of PostgreSQL that decide whether it is safe.
+struct DatabaseURL {
+    /// A host that is neither this machine nor a socket on it.
+    let leavesMachine: Bool
+    let hasPassword: Bool
+    /// The value of `sslmode`, if the URL has one.
+    let mode: String?
+
+    /// Nil for a text of another kind.
+    init?(_ text: String) {
+        guard let scheme = ["postgresql://", "postgres://"].first(where: text.hasPrefix) else { return nil }
+        let rest = text.dropFirst(scheme.count)
+        let query = rest.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
+        let authority = query[0].prefix { $0 != "/" }
+        let at = authority.lastIndex(of: "@")
+        let user = at.map { authority[..<$0] } ?? ""
+        var words: [(name: Substring, value: Substring)] = []
+        for word in query.dropFirst().first?.split(separator: "&") ?? [] {
+            let sides = word.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            words.append((sides[0], sides.count > 1 ? sides[1] : ""))
+        }
+        func values(_ name: String) -> [Substring] { words.filter { $0.name == name }.map(\.value) }
+        hasPassword = user.contains(":") || !values("password").isEmpty
+        mode = values("sslmode").last.map(String.init)
+        let hosts = authority[(at.map(authority.index(after:)) ?? authority.startIndex)...]
+        let named =
+            hosts.split(separator: ",").map(Self.host)
+            + (values("host") + values("hostaddr")).flatMap { $0.split(separator: ",") }
+        leavesMachine = named.contains { !Self.isHere($0) }
+    }
+
+    /// A host without its port.
+    private static func host(_ text: Substring) -> Substring {
+        guard text.first == "[" else { return text.prefix { $0 != ":" } }
+        return text.dropFirst().prefix { $0 != "]" }
+    }
+
+    private static func isHere(_ host: Substring) -> Bool {
+        host.isEmpty || host == "localhost" || host == "::1" || host.hasPrefix("127.") || host.hasPrefix("/")
+            || host.lowercased().hasPrefix("%2f")
+    }
+}

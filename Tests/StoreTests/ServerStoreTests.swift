@@ -1,0 +1,286 @@
+import Basics
+import EventStream
+import Outbox
+import POSIX
+import Postgres
+import SQL
+import SQLite
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import Store
+
+/// Stores on a server, one after the other or at the same time, in one schema.
+private final class ServerFixture {
+    let scratch: ScratchDirectory
+    let clock = StoreClock()
+    let schema = TestDatabase.newSchema()
+    let left = Collected<String>()
+    let published = Collected<StoredEvent>()
+    /// By hand, for what Ladle does not do.
+    let other: PostgresConnection
+
+    init() throws {
+        scratch = try ScratchDirectory()
+        other = try PostgresConnection(TestDatabase.place(schema: schema))
+        try other.run("CREATE SCHEMA \(schema)")
+        try other.settle()
+    }
+
+    func configuration(_ directory: StateDirectory) -> StoreConfiguration {
+        StoreConfiguration(
+            directory: directory,
+            clock: { [clock] in clock.now },
+            makeEpoch: { EventEpoch.make(random: .random(in: 0 ... .max)) }
+        )
+    }
+
+    func settings(_ host: String = "attic", patienceMs: Int64 = 20_000) throws -> ServerSettings {
+        ServerSettings(
+            place: try TestDatabase.place(schema: schema),
+            host: host,
+            patienceMs: patienceMs,
+            leader: .random(in: 1 ... .max)
+        ) { [left] in left.append($0) }
+    }
+
+    func open(_ host: String = "attic", patienceMs: Int64 = 20_000) throws -> ServerStore {
+        let directory = try StateDirectory(path: scratch.file(host))
+        defer { directory.release() }
+        return try ServerStore.open(configuration(directory), settings(host, patienceMs: patienceMs)).0
+    }
+
+    func entry(_ id: String) -> OutboxEntry {
+        OutboxEntry(
+            id: id,
+            session: "main",
+            text: id,
+            createdAt: clock.now,
+            expiresAt: clock.now.adding(milliseconds: 1_000_000)
+        )
+    }
+
+    func send(_ id: String, to store: ServerStore) async throws {
+        let entry = entry(id)
+        _ = try await store.commit { try $0.enqueue(entry, payload: OutboxTable.Payload(text: id, body: nil)) }
+    }
+
+    func number(_ sql: String) throws -> Int64 {
+        var found: Int64 = 0
+        try other.rows(sql, values: []) { row in
+            found = row.int64(0)
+            return true
+        }
+        return found
+    }
+
+    /// Ends the sessions that have written last, as a server does that restarts.
+    func endSessions() throws {
+        try other.rows(
+            "SELECT pg_terminate_backend(l.pid) FROM pg_locks l WHERE l.locktype = 'advisory' AND l.granted "
+                + "AND l.objid::bigint = (hashtext(?)::bigint & 4294967295)",
+            values: [.text(schema)]
+        ) { _ in true }
+    }
+
+    func ids(_ store: ServerStore) async throws -> [String] {
+        try await store.read { try $0.outbox.open().map(\.id) }
+    }
+}
+
+@Suite(.enabled(if: !TestDatabase.isFile, "LADLE_TEST_DATABASE names no server"))
+struct `The store on a server` {
+    @Test func `what was accepted is there after a restart, with the same log`() async throws {
+        let fixture = try ServerFixture()
+        let store = try fixture.open()
+        for id in ["a", "b"] { try await fixture.send(id, to: store) }
+        let newest = try await store.read { try $0.events.bounds().newest }
+        #expect(store.oldest?.sequence == 1)
+        await store.close()
+        let again = try fixture.open()
+        #expect(try await fixture.ids(again) == ["a", "b"])
+        #expect(try await again.read { try $0.events.bounds().newest } == newest)
+        try await fixture.send("c", to: again)
+        #expect(try await again.read { try $0.events.bounds().newest.sequence } == newest.sequence + 1)
+        #expect(try fixture.number("SELECT term FROM head") == 2)
+        await again.close()
+    }
+
+    @Test func `a second Ladle is refused, by the name of the first`() async throws {
+        let fixture = try ServerFixture()
+        let store = try fixture.open()
+        #expect(throws: ServerFault.inUse(by: "attic")) { try fixture.open("cellar", patienceMs: 300) }
+        await store.close()
+        let next = try fixture.open("cellar", patienceMs: 20_000)
+        await next.close()
+    }
+
+    @Test func `an operation that refuses takes nothing of the others along`() async throws {
+        struct Refused: Error, Equatable {}
+        let fixture = try ServerFixture()
+        let store = try fixture.open()
+        let entries = ["a", "b", "c", "d"].map(fixture.entry)
+        let answers = Collected<String>()
+        // They gather behind the first one and share a commit; the third refuses before it writes, the fourth after it.
+        await withCheckedContinuation { (done: CheckedContinuation<Void, Never>) in
+            for (place, entry) in entries.enumerated() {
+                store.commit(cost: 1, isUrgent: false) { transaction in
+                    if place == 2 { throw Refused() }
+                    _ = try transaction.enqueue(entry, payload: OutboxTable.Payload(text: entry.id, body: nil))
+                    if place == 3 { throw Refused() }
+                } completion: { result, events in
+                    switch result {
+                    case .success: answers.append("\(entry.id) \(events.count)")
+                    case .failure(let error): answers.append("\(entry.id) \(error is Refused)")
+                    }
+                    if place == 3 { done.resume() }
+                }
+            }
+        }
+        #expect(answers.values == ["a 1", "b 1", "c true", "d true"])
+        #expect(try await fixture.ids(store) == ["a", "b"])
+        #expect(try await store.read { try $0.events.bounds().newest.sequence } == 2, "no number is lost or used twice")
+        await store.close()
+    }
+
+    @Test func `an operation that the server refuses fails alone`() async throws {
+        let fixture = try ServerFixture()
+        let store = try fixture.open()
+        let (first, second) = (fixture.entry("a"), fixture.entry("a"))
+        let answers = Collected<String>()
+        await withCheckedContinuation { (done: CheckedContinuation<Void, Never>) in
+            for entry in [first, second] {
+                store.commit(cost: 1, isUrgent: false) { transaction in
+                    _ = try transaction.enqueue(entry, payload: OutboxTable.Payload(text: "a", body: nil))
+                } completion: { result, _ in
+                    answers.append((try? result.get()) == nil ? "\(result)" : "done")
+                    if answers.values.count == 2 { done.resume() }
+                }
+            }
+        }
+        #expect(answers.values.first == "done" && answers.values.last?.contains("23505") == true, "\(answers.values)")
+        #expect(try await fixture.ids(store) == ["a"])
+        #expect(fixture.left.values.isEmpty)
+        await store.close()
+    }
+
+    /// The session ends between two commits, in one, and while a read is asked for.
+    @Test func `a server that restarts costs nothing but time`() async throws {
+        let fixture = try ServerFixture()
+        let store = try fixture.open()
+        for round in 0..<20 {
+            let entry = fixture.entry("m\(round)")
+            async let sent = store.commit {
+                try $0.enqueue(entry, payload: OutboxTable.Payload(text: entry.id, body: nil))
+            }
+            try fixture.endSessions()
+            _ = try await sent
+        }
+        #expect(try await fixture.ids(store) == (0..<20).map { "m\($0)" })
+        #expect(store.statistics.reconnects > 0)
+        #expect(try fixture.number("SELECT max(seq) FROM event") == 20)
+        #expect(fixture.left.values.isEmpty)
+        await store.close()
+    }
+
+    @Test func `whoever was deposed writes nothing more and ends`() async throws {
+        let fixture = try ServerFixture()
+        let store = try fixture.open()
+        try await fixture.send("a", to: store)
+        // As another host does after the lock of a frozen one was given up.
+        try fixture.other.run("UPDATE head SET term = term + 1, leader = 7, host = 'cellar'")
+        try fixture.other.settle()
+        await #expect(throws: (any Error).self) { try await fixture.send("b", to: store) }
+        #expect(fixture.left.values == ["another Ladle has taken over the database"])
+        await #expect(throws: (any Error).self) { try await fixture.send("c", to: store) }
+        #expect(try fixture.number("SELECT count(*) FROM outbox") == 1)
+        await store.close()
+    }
+
+    @Test func `a database of a newer program, or none at all, is refused`() async throws {
+        let fixture = try ServerFixture()
+        await (try fixture.open()).close()
+        try fixture.other.run("UPDATE head SET format = 99")
+        try fixture.other.settle()
+        let error = #expect(throws: ServerFault.self) { try fixture.open() }
+        #expect(error?.reason.contains("newer version (99") == true, "\(String(describing: error))")
+        try fixture.other.run("DELETE FROM head")
+        try fixture.other.settle()
+        #expect(throws: ServerFault.self) { try fixture.open() }
+    }
+}
+
+@Suite(.enabled(if: !TestDatabase.isFile, "LADLE_TEST_DATABASE names no server"))
+struct `A move between a file and a server` {
+    /// A file with something in every table.
+    private func filled(_ fixture: ServerFixture, _ seed: UInt64) async throws -> [String] {
+        var random = SeededRandom(seed)
+        let directory = try StateDirectory(path: fixture.scratch.file("state"))
+        let (store, _) = try StateStore.open(fixture.configuration(directory))
+        let entries = (0..<20).map { fixture.entry("e\($0)") }
+        let some = Int.random(in: 1...200, using: &random)
+        for entry in entries {
+            _ = try await store.commit { transaction in
+                _ = try transaction.enqueue(
+                    entry,
+                    payload: OutboxTable.Payload(text: "\(entry.id) \u{0} ü", body: [0, 1, 2]),
+                    claim: ReceiptTable.Claim(scope: "s", key: entry.id, bodyHash: [1])
+                )
+                for number in 0..<some {
+                    let body = Array("{\"n\":\(number)}".utf8)
+                    try transaction.append(
+                        EventDraft(
+                            type: "run.step",
+                            at: transaction.now,
+                            session: "s\(number % 7)",
+                            run: "r",
+                            body: body
+                        )
+                    )
+                }
+                try transaction.values.set([0, 255], space: "x", name: entry.id, at: transaction.now)
+            }
+        }
+        await store.close()
+        directory.release()
+        return entries.map(\.id)
+    }
+
+    @Test(arguments: 1...5 as ClosedRange<UInt64>)
+    func `there and back: equal rows, the same log, and neither side is used twice`(seed: UInt64) async throws {
+        let fixture = try ServerFixture()
+        let ids = try await filled(fixture, seed)
+        let path = fixture.scratch.file("state/ladle.db")
+        let directory = try StateDirectory(path: fixture.scratch.file("state"))
+        let move = ServerMove(fixture.configuration(directory), try fixture.settings())
+        let before = try dump(path)
+        let (there, kept) = try move.toServer()
+        #expect(there.rows.first { $0.table == "outbox" }?.count == 20)
+        #expect(there.replaced == 20, "a server keeps no U+0000")
+        #expect(!FileSystem.exists(path) && FileSystem.exists(kept))
+        #expect(throws: ServerFault.self) { try move.toServer() }
+        let store = try ServerStore.open(fixture.configuration(directory), fixture.settings()).0
+        #expect(try await store.read { try $0.outbox.open().map(\.id) } == ids)
+        #expect(try await store.read { try $0.outbox.counts().pending } == 20)
+        await store.close()
+        let back = try move.toFile()
+        #expect(back.rows.elementsEqual(there.rows) { $0 == $1 })
+        #expect(throws: ServerFault.self) { try fixture.open("cellar", patienceMs: 300) }
+        #expect(try dump(path) == before.map { $0.replacing("\u{0}", with: "\u{FFFD}") })
+        let (again, opening) = try StateStore.open(fixture.configuration(directory))
+        #expect(opening == .opened, "the witness of the directory agrees")
+        await again.close()
+        directory.release()
+    }
+
+    private func dump(_ path: String) throws -> [String] {
+        let connection = SQLConnection(try SQLiteConnection(path: path, access: .readOnly))
+        defer { connection.close() }
+        return try connection.all(
+            "SELECT o.id || ' ' || o.ordinal || ' ' || p.text || hex(p.body) FROM outbox o JOIN outbox_payload p USING(ordinal) "
+                + "UNION ALL SELECT seq || ' ' || hex(data) || sum FROM event UNION ALL SELECT name || hex(bytes) FROM value "
+                + "UNION ALL SELECT scope || key || entry FROM receipt UNION ALL SELECT epoch FROM event_log"
+        ) { row in row.string(0) }
+    }
+}
