@@ -8,6 +8,8 @@ package import Gateway
 /// turn at most, and what a stronger rule gave away no weaker one claims. Where words alone decide, and more turns may own a row than there
 /// are such rows, the row is `shared`: it goes to none of them, and shows that none of them is missing.
 ///
+/// A row whose run is known, as one that was told with its run, stays that run's: no rule gives it to a turn with another run.
+///
 /// | rule | tie | needed by |
 /// |---|---|---|
 /// | `ownKey` | certain | 2026.6.11 for users' rows; all releases for the text of a stopped run |
@@ -72,6 +74,8 @@ package struct Attribution: Sendable {
         package var isResumption: Bool
         /// The run at work that read the row's message, which has none of its own.
         package var joinedRun: String?
+        /// The run of the row, if it is known: the stream told it, or its events were seen.
+        package var run: String?
         fileprivate var place = 0
 
         package init(
@@ -132,6 +136,8 @@ package struct Attribution: Sendable {
         /// The keys with which we sent the message.
         package var keys: [String]
         package var owns: @Sendable (String) -> Bool
+        /// The run of the turn, if it is on the stream. A row of another run is not this turn's.
+        package var run: String?
         /// Nil for a turn of another client, whose words are not known.
         package var words: Words?
         /// The time in which the gateway can have written the turn's row, by its clock. Nil if the turn may not claim a row by its
@@ -169,6 +175,14 @@ package struct Attribution: Sendable {
         fileprivate func mayHave(_ mask: MaskedKey?) -> Bool {
             guard let mask else { return false }
             return keys.contains { mask.agrees(with: $0) || mask.agrees(with: $0 + ":user") }
+        }
+
+        fileprivate func mayOwn(_ row: Row) -> Bool {
+            // A row whose masked key fits none of the turn's keys belongs to another turn.
+            guard row.mask == nil || keys.isEmpty || mayHave(row.mask) else { return false }
+            // The run that goes on with this one begins with a row that repeats the words.
+            guard let run, let known = row.run, !row.isNamed, !row.isResumption else { return true }
+            return run == known || owns(known)
         }
 
         fileprivate func mayHaveWritten(_ row: Row) -> Bool {
@@ -300,8 +314,7 @@ package struct Attribution: Sendable {
         let free = page.rows.filter { owners[$0.place] == nil && rule.isAbout($0, page) }
         var claims: [(turn: Claimant, place: Int, claim: Claim)] = []
         for turn in turns {
-            // A row whose masked key fits none of the turn's keys belongs to another turn.
-            for row in free where row.mask == nil || turn.keys.isEmpty || turn.mayHave(row.mask) {
+            for row in free where turn.mayOwn(row) {
                 if let claim = rule.claim(turn, row, page) { claims.append((turn, row.place, claim)) }
             }
         }

@@ -329,7 +329,7 @@ package final class PostgresConnection {
     private func failure(_ kind: SQLError.Kind, _ sql: String? = nil) -> SQLError {
         guard !isClosed else { return SQLError(.lost, code: "closed", message: "the connection is closed", sql: sql) }
         let text = unsafe String(cString: cpostgres_PQerrorMessage(handle))
-        let words = text.split(whereSeparator: \.isNewline).joined(separator: "; ")
+        let words = text.split(whereSeparator: \.isWhitespace).joined(separator: " ")
         return lose(
             SQLError(kind, code: "PostgreSQL", message: words.isEmpty ? "the connection broke" : words, sql: sql)
         )

@@ -27,15 +27,18 @@ struct RunMatching: Sendable {
     }
 
     /// The run of each turn, by the turn's place.
-    /// - Parameter continued: the run of the turn before, if the rows follow it at once.
+    /// - Parameters:
+    ///   - continued: the run of the turn before, if the rows follow it at once.
+    ///   - told: the runs with which turns are on the stream, by the turn's place.
     func match(
         _ turns: [TranscriptTurn],
         session: SessionKey,
         beginsInside: Bool = true,
         continued: String? = nil,
+        told: [Int: String] = [:],
         in memory: RunMemory
     ) -> [Int: String] {
-        attribute(turns, session: session, beginsInside: beginsInside, continued: continued, in: memory)
+        attribute(turns, session: session, beginsInside: beginsInside, continued: continued, told: told, in: memory)
             .mapValues(\.turn)
     }
 
@@ -44,6 +47,7 @@ struct RunMatching: Sendable {
         session: SessionKey,
         beginsInside: Bool = true,
         continued: String? = nil,
+        told: [Int: String] = [:],
         in memory: RunMemory
     ) -> [Int: (turn: String, tie: Tie)] {
         let runs = memory[session: session]
@@ -53,13 +57,17 @@ struct RunMatching: Sendable {
                 return Attribution.Claimant(id)
             }
             var claimant = memory[id]?.claimant(aheadMs: clockSkewMs)
+            claimant?.run = id
             // A June gateway may write the next message's row before the answer of the run at work.
             claimant?.isLast = id == continued && memory[id]?.hasBegun == true && memory[id]?.isActive == true
             return claimant
         }
-        let rows = turns.map { turn in
+        let rows = turns.enumerated().map { place, turn in
             let names = turn.keys + [writer(of: turn, continued, in: memory)].compactMap(\.self)
-            return turn.row(names: names.map { memory.run(named: $0) ?? $0 })
+            var row = turn.row(names: names.map { memory.run(named: $0) ?? $0 })
+            row.run = told[place].map { memory.run(named: $0) ?? $0 }
+            if let run = row.run { row.names.append(run) }
+            return row
         }
         return Attribution(rows, claimants, beginsInside: beginsInside).owners
     }

@@ -76,8 +76,9 @@ package struct RunTracker: Sendable {
     var labels: LabelTable { memory.labels }
 
     /// The run of each turn, by the turn's place.
-    func owners(of turns: [TranscriptTurn], session: SessionKey) -> [Int: String] {
-        matching.match(turns, session: session, in: memory)
+    /// - Parameter told: the runs with which turns are on the stream, by the turn's place. The tracker may have forgotten them.
+    func owners(of turns: [TranscriptTurn], session: SessionKey, told: [Int: String] = [:]) -> [Int: String] {
+        matching.match(turns, session: session, told: told, in: memory).merging(told) { own, _ in own }
     }
 
     package var activeCount: Int { memory.sessions.values.reduce(0) { $0 + $1.active.count } }

@@ -31,6 +31,13 @@ struct TranscriptTurn: Sendable {
         }
     }
 
+    /// The run with which the turn is on the stream: that of its answer, else that of another client's message.
+    /// - Parameter told: the runs on the stream, by message.
+    func run(told: [String: String]) -> String? {
+        let answers = rows.filter { !isNote($0) }
+        return (answers + [user].compactMap(\.self)).lazy.compactMap { told[$0.messageID] }.first
+    }
+
     /// The turn as something that a run may own.
     func row(names: [String] = []) -> Attribution.Row {
         Attribution.Row(

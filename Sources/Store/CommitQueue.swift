@@ -1,11 +1,14 @@
 import Basics
 import EventStream
+import POSIX
 import Synchronization
 
 /// An operation waiting for its transaction.
 struct StoreOperation: Sendable {
     /// The approximate number of bytes that the operation writes.
     var cost: Int
+    /// By the monotonic clock, in milliseconds.
+    let arrival = HostClock.monotonicMilliseconds
     /// On a full disk it may use the room that is kept for such operations.
     var isUrgent = false
     /// Does the work and returns the report of its result; may run a second time after a rollback.

@@ -1,5 +1,6 @@
 import Basics
 import Dispatch
+import POSIX
 import SQL
 import Synchronization
 
@@ -13,6 +14,8 @@ actor StoreReader {
     private var connection: SQLConnection
     /// Makes a connection in place of one that broke; nil where none breaks.
     private let reopen: (@Sendable () throws(StoreError) -> SQLConnection)?
+    /// The last time that no connection could be made, and why. Reads from before that time have waited with it.
+    private var lastFailure: (at: Int64, error: StoreError)?
     private let waiting = Mutex(0)
 
     nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe executor.asUnownedSerialExecutor() }
@@ -37,10 +40,11 @@ actor StoreReader {
             count += 1
             return true
         }
+        let arrival = HostClock.monotonicMilliseconds
         executor.queue.async {
             guard isAdmitted else { return completion(.failure(StoreError.overloaded)) }
             self.waiting.withLock { $0 -= 1 }
-            completion(self.assumeIsolated { reader in Result { try reader.perform(body) } })
+            completion(self.assumeIsolated { reader in Result { try reader.perform(body, arrival) } })
         }
     }
 
@@ -53,13 +57,19 @@ actor StoreReader {
         }
     }
 
-    private func perform<Value>(_ body: (StoreTables) throws -> Value) throws -> Value {
+    private func perform<Value>(_ body: (StoreTables) throws -> Value, _ arrival: Int64) throws -> Value {
+        if let lastFailure, arrival <= lastFailure.at { throw lastFailure.error }
         do {
             return try attempt(body)
         } catch let error as SQLError {
             guard error.kind == .lost, let reopen else { throw StoreError(error) }
             connection.close()
-            connection = try reopen()
+            do throws(StoreError) {
+                connection = try reopen()
+            } catch {
+                lastFailure = (HostClock.monotonicMilliseconds, error)
+                throw error
+            }
         }
         do { return try attempt(body) } catch let error as SQLError { throw StoreError(error) }
     }

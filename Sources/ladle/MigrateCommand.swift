@@ -22,6 +22,14 @@ enum MigrateCommand {
                 hint: "ladle migrate DIR postgresql://USER@HOST/NAME"
             )
         }
+        guard DatabaseURL(isThere ? to : from)?.hasPassword == false else {
+            throw CommandFailure(
+                .usage,
+                "MIGRATE",
+                "a password does not belong into a URL",
+                hint: "write it into a file, and name that with --database-password-file"
+            )
+        }
         let (url, folder) = isThere ? (to, places.expanded(from)) : (from, places.expanded(to))
         guard !isThere || FileSystem.mayExist(folder + "/ladle.db") else {
             throw CommandFailure(

@@ -45,6 +45,19 @@ struct AttributionTests {
         )
     }
 
+    @Test func `a row of a known run goes to no turn with another run, and to a turn without one by its words`() {
+        var row = said("yes", at: 1)
+        row.run = "b"
+        var (first, second) = (sent("a", "yes", at: 0), sent("b", "yes", at: 0))
+        #expect(owners([row], [first]) == [0: "a"])
+        (first.run, second.run) = ("a", "b")
+        #expect(owners([row], [first]).isEmpty)
+        #expect(owners([row], [first, second]) == [0: "b"])
+        row.isNamed = true
+        row.names = ["a"]
+        #expect(owners([row], [first, second]) == [0: "a"], "the gateway's own key is stronger")
+    }
+
     @Test func `a masked key that agrees decides together with the words`() {
         func row(_ key: String, _ text: String) -> Row {
             Row(mask: MaskedKey(key), words: [Words(text)], at: time(1))

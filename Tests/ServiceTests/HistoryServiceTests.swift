@@ -124,6 +124,62 @@ struct HistoryServiceTests {
         }
     }
 
+    // MARK: Equal words
+
+    /// A run with its row and its answer.
+    private func turn(
+        _ run: String,
+        _ words: String,
+        _ answer: String,
+        ids: (String, String),
+        _ bench: ServiceBench,
+        on loop: isolated EventLoop
+    ) async throws {
+        let at = loop.wallClock.milliseconds
+        try await bench.event("agent", Frame.start(run, at: at), on: loop)
+        bench.gateway.rows[Self.main, default: []] += [
+            row("user", words, at: at, id: ids.0), row("assistant", answer, at: at + 20, id: ids.1),
+        ]
+        try await bench.event("chat", Frame.final(run, 9, answer), on: loop)
+        try await bench.advance(3_000, on: loop)
+    }
+
+    /// 2026.4.26 and 2026.3.1, seen live: a message was stopped before the gateway wrote its row. After a restart of Ladle its entry had
+    /// the row of the next message with the same words.
+    @Test(arguments: [false, true])
+    func `the list names the runs of the stream, also after a message that left no row`(isKilled: Bool) async throws {
+        try await withServices { bench, loop in
+            try await bench.open(version: 3, on: loop)
+            let stopped = try await bench.accept("slow please", on: loop) ?? ""
+            try await bench.event("agent", Frame.start(stopped), on: loop)
+            bench.gateway.rows[Self.main] = [row("user", "slow please", at: loop.wallClock.milliseconds, id: "u0")]
+            try await bench.advance(3_000, on: loop)
+            try await bench.event("chat", Frame.end(stopped, "aborted"), on: loop)
+            bench.gateway.rows[Self.main] = []
+            try await bench.advance(3_000, on: loop)
+            let own = try await bench.accept("slow please", on: loop) ?? ""
+            try await turn(own, "slow please", "An answer.", ids: ("u1", "a1"), bench, on: loop)
+            try await turn("run-x", "slow please", "Another answer.", ids: ("u2", "a2"), bench, on: loop)
+            #expect(try await bench.state(stopped) == .delivered)
+            var told: [String: String] = [:]
+            for message in bench.messages {
+                if let id = message["id"]?.string, let run = message["runId"]?.string { told[id] = run }
+            }
+            #expect(told["a1"] == own && told["a2"] == "run-x")
+            if isKilled {
+                try await bench.kill(on: loop)
+                try await bench.open(version: 3, on: loop)
+            }
+            let page = try await read(bench, on: loop)
+            #expect(page.map { $0["id"]?.string } == [stopped, own, "a1", "u2", "a2"])
+            #expect(page.map { $0["runId"]?.string } == [stopped, own, own, "run-x", "run-x"])
+            for message in page {
+                guard let id = message["id"]?.string, let run = told[id] else { continue }
+                #expect(message["runId"]?.string == run)
+            }
+        }
+    }
+
     // MARK: Resets by others
 
     private func conversation(_ id: String) -> String { #","sessionId":"\#(id)","thinkingLevel":"low""# }

@@ -44,6 +44,15 @@ struct SaidTableTests {
         #expect(try SaidTable(connection).newest(1).map(\.message.id) == ["a"])
     }
 
+    @Test func `the runs of a session's messages are found`() throws {
+        try save("a", 1, .user, .sent)
+        try save("b", 2, .assistant, .sent)
+        let alone = ChatMessage(id: "c", role: .user, text: "", at: time(3))
+        try SaidTable(connection, sequence: 3).save(alone, session: "agent:main:main")
+        #expect(try SaidTable(connection).runs(in: "agent:main:main") == ["a": "r", "b": "r"])
+        #expect(try SaidTable(connection).runs(in: "agent:main:work").isEmpty)
+    }
+
     @Test
     func `messages that were not published as sent are found with their entries, those that are over are not read`()
         throws

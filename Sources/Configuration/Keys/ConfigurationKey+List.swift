@@ -48,7 +48,7 @@ extension ConfigurationKey {
 
     // MARK: The database
 
-    package static let databaseURL = ConfigurationKey("database.url", .text, short: "database")
+    package static let databaseURL = ConfigurationKey("database.url", .database, short: "database")
         .means(
             "PostgreSQL server that keeps the state in place of a file, postgresql://USER@HOST/NAME: without a password, which "
                 + "stands in database.passwordFile or ~/.pgpass"

@@ -2,6 +2,8 @@
 package enum ConfigurationKind: Sendable, Equatable {
     case text
     case url
+    /// A PostgreSQL server, as libpq reads it.
+    case database
     case path
     /// The path of a file that holds a secret. The secret itself is never a value.
     case secretFile
@@ -23,6 +25,7 @@ package enum ConfigurationKind: Sendable, Equatable {
         switch self {
         case .text: "text"
         case .url: "URL"
+        case .database: "URL of PostgreSQL"
         case .path: "path"
         case .secretFile: "path of a secret file"
         case .bool: "true or false"

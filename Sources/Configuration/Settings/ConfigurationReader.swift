@@ -12,9 +12,10 @@ enum ConfigurationReader {
             throw Refusal(message: "\(key.name) holds a control character")
         }
         switch key.kind {
-        case .text, .path, .secretFile, .url:
+        case .text, .path, .secretFile, .url, .database:
             guard !text.isEmpty else { throw Refusal(message: "\(key.name) is empty") }
             if key.kind == .url { try checkURL(text, key) }
+            if key.kind == .database { try checkDatabase(text, key) }
             return .text(text)
         case .bool:
             switch text.lowercased() {
@@ -50,7 +51,8 @@ enum ConfigurationReader {
                 items.append(text)
             }
             return .list(items)
-        case (.list, .string), (.text, .string), (.url, .string), (.path, .string), (.secretFile, .string),
+        case (.list, .string), (.text, .string), (.url, .string), (.database, .string), (.path, .string),
+            (.secretFile, .string),
             (.choice, .string), (.duration, .string), (.size, .string):
             return try value(json.string ?? "", of: key)
         case (.object, .object): return .text(String(decoding: json.raw, as: UTF8.self))
@@ -70,6 +72,18 @@ enum ConfigurationReader {
     ) throws(Refusal) -> ConfigurationValue {
         guard let value, range.contains(value) else { throw refusal(key, text) }
         return .int(value)
+    }
+
+    private static func checkDatabase(_ text: String, _ key: ConfigurationKey) throws(Refusal) {
+        guard let url = DatabaseURL(text) else {
+            throw Refusal(message: "\(key.name) is no URL such as postgresql://ladle@db.example/ladle")
+        }
+        guard !url.hasPassword else {
+            throw Refusal(
+                message:
+                    "\(key.name) must not carry a password; write it into a file and name that in database.passwordFile"
+            )
+        }
     }
 
     /// Refuses a user, password or query in a URL, since they would be visible secrets.

@@ -6,6 +6,8 @@ import Labels
 struct MessageBuilder {
     private let session: SessionKey
     private let tracker: RunTracker
+    /// The runs that messages have on the stream, by message.
+    private let told: [String: String]
     private var messages: [ChatMessage] = []
     /// The run or turn of each message.
     private var owners: [String] = []
@@ -15,9 +17,10 @@ struct MessageBuilder {
     /// The users' messages so far, by key. A run that is tried again repeats its user's row.
     private var asked: Set<String> = []
 
-    init(session: SessionKey, tracker: RunTracker, now: Timestamp) {
+    init(session: SessionKey, tracker: RunTracker, told: [String: String] = [:], now: Timestamp) {
         self.session = session
         self.tracker = tracker
+        self.told = told
         lastTime = now
     }
 
@@ -119,7 +122,7 @@ struct MessageBuilder {
                 isTruncated: shown != nil && sent?.text == nil,
                 at: time(row),
                 state: sent?.isToBeSent == true ? .sending : sent?.failure == nil ? .sent : .failed,
-                runID: runID,
+                runID: told[row.messageID] ?? runID,
                 attachments: own.isEmpty ? attachments(row) : own,
                 error: sent?.failure
             ),
@@ -134,7 +137,7 @@ struct MessageBuilder {
         _ turn: TranscriptTurn,
         isOurs: Bool
     ) -> ChatMessage? {
-        let id = row.runKey ?? runID
+        let id = row.runKey ?? told[row.messageID] ?? runID
         var message = ChatMessage(id: stableID(row), role: .assistant, text: "", at: time(row), runID: id)
         let whole = row.cutText.map { wholeText($0, of: id, isLastText: isLastText) }
         message.isTruncated = whole?.isTruncated ?? false
@@ -198,7 +201,7 @@ struct MessageBuilder {
 
     /// The row's id in the transcript, else one made from its content. Equal rows are numbered.
     private mutating func stableID(_ row: TranscriptRow) -> String {
-        let base = row.id ?? "h-" + FNV1a.name(row.identity.utf8)
+        let base = row.messageID
         var id = base
         var count = 1
         while !ids.insert(id).inserted {

@@ -19,12 +19,15 @@ package struct MessagePage: Sendable {
     /// The rows of our messages, by outbox entry.
     package private(set) var rows: [String: String] = [:]
 
-    /// - Parameter sent: our messages of the session, oldest first. Each is shown with its entry's id.
+    /// - Parameters:
+    ///   - sent: our messages of the session, oldest first. Each is shown with its entry's id.
+    ///   - told: the runs that messages of the session have on the stream, by message.
     package init(
         _ history: ChatHistory.Output,
         session: SessionKey,
         tracker: RunTracker,
         sent: [SentMessage] = [],
+        told: [String: String] = [:],
         now: Timestamp
     ) {
         rowCount = history.messageCount
@@ -33,9 +36,11 @@ package struct MessagePage: Sendable {
             history.hasInFlightRun ?? history.hasActiveRun
             ?? (last?.role != .assistant || last?.stopReason == .toolUse)
         let turns = TranscriptTurn.split(AbortNotes.settled(history.rows))
-        let runs = tracker.owners(of: turns, session: session)
+        var toldTurns: [Int: String] = [:]
+        for (place, turn) in turns.enumerated() { toldTurns[place] = turn.run(told: told) }
+        let runs = tracker.owners(of: turns, session: session, told: toldTurns)
         let own = sent.found(in: turns, runs: runs)
-        var builder = MessageBuilder(session: session, tracker: tracker, now: now)
+        var builder = MessageBuilder(session: session, tracker: tracker, told: told, now: now)
         for (place, turn) in turns.enumerated() {
             builder.add(turn, run: runs[place], sent: own[place])
             if let id = own[place]?.id { rows[id] = turn.user?.identity }
@@ -113,6 +118,11 @@ package struct MessagePage: Sendable {
         if let last = kept.last, kept.endIndex < messages.endIndex { slice.after = MessageCursor(last) }
         return slice
     }
+}
+
+extension TranscriptRow {
+    /// The id of the row's message: the row's own in the transcript, else one made from its content.
+    var messageID: String { id ?? "h-" + FNV1a.name(identity.utf8) }
 }
 
 /// A place in a session's messages: just before or just after one message.

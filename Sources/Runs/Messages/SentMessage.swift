@@ -5,10 +5,12 @@ package import Ledger
 package struct SentMessage: Sendable {
     /// The outbox entry.
     package var id: String
-    /// The keys with which the message was sent, and the id of the run that answers it.
+    /// The id of the run that answers the message, and the keys with which it was sent.
     package var keys: [String]
     package let text: String?
     package var attachments: [MessageAttachment]
+    /// The run that answers the message, if it is on the stream. A row of another run is not the message's.
+    package var run: String?
     /// The gateway wrote the message's row between these times of its clock; nil for a message that was not sent yet.
     package var written: ClockWindow?
     /// The row in which an earlier page showed the message.
@@ -26,6 +28,7 @@ package struct SentMessage: Sendable {
         keys: [String],
         text: String?,
         attachments: [MessageAttachment] = [],
+        run: String? = nil,
         written: ClockWindow? = nil,
         row: String? = nil,
         isToBeSent: Bool = false,
@@ -36,6 +39,7 @@ package struct SentMessage: Sendable {
         self.keys = keys
         self.text = text
         self.attachments = attachments
+        self.run = run
         self.written = written
         self.row = row
         self.isToBeSent = isToBeSent
@@ -57,8 +61,11 @@ package struct SentMessage: Sendable {
     }
 
     fileprivate var claimant: Attribution.Claimant {
-        Attribution.Claimant(id, keys: keys, words: words, written: written) { [self] name in owns(name) || name == row
+        var claimant = Attribution.Claimant(id, keys: keys, words: words, written: written) { [self] name in
+            owns(name) || name == row
         }
+        claimant.run = run
+        return claimant
     }
 
     fileprivate func isShown(in row: TranscriptRow) -> Bool { words.map { Words(row).show($0) } ?? false }
@@ -75,6 +82,7 @@ extension [SentMessage] {
             guard let user = turn.user, !user.resumesUnnamedTurn else { return Attribution.Row(isUser: false, at: nil) }
             var row = turn.row(names: [user.runKey, runs[place], user.identity].compactMap { $0 } + user.joinedKeys)
             row.isNamed = user.runKey != nil || !user.joinedKeys.isEmpty
+            row.run = runs[place]
             return row
         }
         let attribution = Attribution(rows, map(\.claimant))

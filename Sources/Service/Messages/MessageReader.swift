@@ -152,13 +152,13 @@ final class MessageReader {
         let (keys, readAt) = (SentEntries.keys(of: output.rows), loop.wallClock)
         feed.read(on: loop) { tables in
             var sent = try SentEntries.read(tables, session: session, keys: keys)
-            try sent.readRowless(tables)
-            return sent
+            try sent.readRuns(tables)
+            return (sent: sent, told: try tables.said.runs(in: session))
         } completion: { [self] result in
             switch result {
             case .failure(let error): use(.failure(.store(error)))
-            case .success(let sent):
-                let page = page(output, session, sent, readAt: readAt, on: loop)
+            case .success(let (sent, told)):
+                let page = page(output, session, sent, told, readAt: readAt, on: loop)
                 let isCut = page.rowCount >= rows || output.byteCount >= ChatHistory.wholeBytes
                 let found = Page(page: page, hasOlder: output.hasMore ?? isCut, sent: sent)
                 complete(found, output, session, on: loop) { use(.success($0)) }
@@ -233,6 +233,7 @@ final class MessageReader {
         _ history: ChatHistory.Output,
         _ session: String,
         _ sent: SentEntries,
+        _ told: [String: String],
         readAt: Timestamp,
         on loop: isolated EventLoop
     ) -> MessagePage {
@@ -243,6 +244,7 @@ final class MessageReader {
                 session: SessionKey(canonical: session),
                 tracker: tracker,
                 sent: own,
+                told: told,
                 now: loop.wallClock
             )
         }

@@ -20,6 +20,9 @@ package struct ServerMove {
         }
     }
 
+    /// The end of the file's name once its state is on a server.
+    package static let ending = ".moved"
+
     private let configuration: StoreConfiguration
     private let settings: ServerSettings
 
@@ -53,7 +56,7 @@ package struct ServerMove {
             try session.createTables()
         }
         file.close()
-        let kept = path + ".moved"
+        let kept = path + Self.ending
         try FileSystem.rename(path, to: kept)
         for suffix in ["-wal", "-shm"] where FileSystem.exists(path + suffix) {
             try FileSystem.rename(path + suffix, to: kept + suffix)

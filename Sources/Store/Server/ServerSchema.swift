@@ -160,6 +160,7 @@ package enum ServerSchema {
         "CREATE INDEX run_ended ON run(ended_at) WHERE ended_at IS NOT NULL",
         "CREATE INDEX run_given_up ON run(ended_at) WHERE end_kind = 'interrupted' AND continued_as IS NULL",
         "CREATE INDEX run_unanswered ON run(session, unanswered_since) WHERE unanswered_since IS NOT NULL",
+        "CREATE INDEX said_session ON said(session, seq)",
         "CREATE INDEX said_unsent ON said(seq) WHERE role = 'user' AND state <> 'sent'",
         "CREATE INDEX message_order ON message(session, at, ordinal)",
         "CREATE INDEX message_session_age ON message_session(as_of)",

@@ -196,7 +196,8 @@ package actor ServerStore: ServedStore {
     /// Writes the operations in one transaction, in a new session if the one before broke.
     private func commitTogether(_ operations: [StoreOperation]) throws {
         guard !hasLeft else { throw StoreError.closed }
-        let deadline = HostClock.monotonicMilliseconds + settings.patienceMs
+        // Operations that waited behind others have waited for the server too.
+        let deadline = (operations.last?.arrival ?? 0) + settings.patienceMs
         var made = Attempt()
         attempts: while true {
             do {

@@ -99,6 +99,8 @@ package enum EventLogSchema {
             version: 9,
             script: "ALTER TABLE run ADD COLUMN handed_over INTEGER NOT NULL DEFAULT 0;"
         ),
+        // A page of a session is shown with the runs that the stream has told.
+        Migration(module: "eventlog", version: 10, script: "CREATE INDEX said_session ON said(session, seq)"),
         EventTable.checksum,
     ]
 

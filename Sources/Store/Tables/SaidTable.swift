@@ -8,6 +8,8 @@ package import SQL
 package struct SaidTable {
     /// As many as a start reads, and as many again.
     static let kept = 2_000
+    /// As many as a page of a session may have.
+    private static let ofSession = 1_000
 
     package struct Said: Sendable {
         /// The number of the event.
@@ -62,6 +64,19 @@ package struct SaidTable {
             )
             return Said(sequence: row.int64(0), session: SessionKey(canonical: row.string(1)), message: message)
         }.compactMap(\.self)
+    }
+
+    /// The runs that the newest messages of the session have on the stream, by message.
+    package func runs(in session: String) throws(SQLError) -> [String: String] {
+        var found: [String: String] = [:]
+        try connection.forEach(
+            "SELECT id, run FROM said WHERE session = ? AND run IS NOT NULL ORDER BY seq DESC LIMIT ?",
+            session,
+            Self.ofSession
+        ) { row in
+            found[row.string(0)] = row.string(1)
+        }
+        return found
     }
 
     /// Entries whose messages were not published as sent, each with the state in which its message was published, if it was.

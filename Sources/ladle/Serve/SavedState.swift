@@ -120,7 +120,17 @@ extension StateDirectory {
         on database: DatabaseConfiguration?,
         leave: @escaping @Sendable (String) -> Void
     ) throws -> (any ServedStore, StoreOpening) {
-        guard let database else { return try openStore(settings) }
+        guard let database else {
+            guard FileSystem.mayExist(databasePath) || !FileSystem.exists(databasePath + ServerMove.ending) else {
+                throw StartFailure(
+                    message:
+                        "the state was moved to a server, and \(databasePath)\(ServerMove.ending) is what it was before; start with "
+                        + "--database postgresql://…, or take it back: ladle migrate postgresql://… \(Printable.argument(path))",
+                    status: .configuration
+                )
+            }
+            return try openStore(settings)
+        }
         guard !FileSystem.mayExist(databasePath) else {
             throw StartFailure(
                 message: "database.url is set, and \(databasePath) is there too; to take it along: "
