@@ -4,7 +4,8 @@ The gateway keeps its transcripts over a crash, so every message has to run exac
 What a sender sends again after a torn answer carries the same Idempotency-Key.
 Some messages are stopped or taken back; once that is promised, none of them is sent.
 With --others a second Ladle, which is not killed, writes into the same sessions at the same gateway and keeps them busy; a part of its
-messages joins the runs at work. Then runs take their time, and each answer that Ladle tells has to be that of its message."""
+messages joins the runs at work. Then runs take their time, and each answer that Ladle tells has to be that of its message.
+With --database 1 Ladle's state is on a PostgreSQL server, which crashes too."""
 
 import collections
 import datetime
@@ -19,8 +20,9 @@ import time
 
 from follower import Follower
 from harness import LADLE, FaultyGateway, Serve, Tally, json_lines, options, scratch, until
+from postgres_server import PostgresServer, available
 
-OPTIONS = options(rounds=(40, 500), seed=(0, 0), sessions=(4, 4), others=(0, 0), release=("", ""))
+OPTIONS = options(rounds=(40, 500), seed=(0, 0), sessions=(4, 4), others=(0, 0), release=("", ""), database=(0, 0))
 ROUNDS = OPTIONS.rounds
 SEED = OPTIONS.seed or random.SystemRandom().randrange(1, 1 << 32)
 # Two clients of one session wait for each other's runs, and after each kill for what the gateway may go on with.
@@ -144,7 +146,11 @@ def loop(tally, *release):
     accepted_file = folder / "accepted.ndjson"
     pace = ["--speed", "4"] if OPTIONS.others else []
     gateway = FaultyGateway(*release, *pace, "--record", str(accepted_file), "--recall")
-    ladle = Serve("--log-level", "error", gateway=gateway.url)
+    server = PostgresServer() if OPTIONS.database else None
+    # Time for a server that comes up on a busy machine: less than a poster waits for its answer.
+    database = ["--database", server.url(), "--database-patience", "8s"] if server else []
+    kinds = {"ladle": 12, "gateway": 3, "both": 3, "start": 2, **({"database": 5} if server else {})}
+    ladle = Serve("--log-level", "error", *database, gateway=gateway.url)
     other = Serve("--log-level", "error", gateway=gateway.url) if OPTIONS.others else None
     port, state = ladle.port, ladle.state
     deadline = time.monotonic() + ROUNDS * 10 + 120
@@ -161,8 +167,11 @@ def loop(tally, *release):
     began = time.monotonic()
     for _ in range(ROUNDS):
         time.sleep(dice.random() ** 2 * 0.6)
-        what = dice.choices(["ladle", "gateway", "both", "start"], [12, 3, 3, 2])[0]
+        what = dice.choices(list(kinds), list(kinds.values()))[0]
         kills[what] += 1
+        if what == "database":
+            server.restart("immediate")
+            continue
         if what in ("gateway", "both"):
             gateway.kill()
         if what == "gateway":
@@ -174,7 +183,7 @@ def loop(tally, *release):
             # Once more, while it comes up.
             early = subprocess.Popen(
                 [LADLE, "serve", "--state", state, "--listen", f"127.0.0.1:{port}", "--gateway", gateway.url, "--token-file",
-                 f"{state}/gateway-token"],
+                 f"{state}/gateway-token", *database],
                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             time.sleep(dice.random() * 0.15)
             early.kill()
@@ -270,10 +279,15 @@ def loop(tally, *release):
     tally.check(not missing, f"the stream tells every end: {missing[:3]}")
     print(f"{len(accepted)} accepted, {len(rows)} ran; {sum(p.repeats for p in posters)} torn posts sent again, "
           f"{sum(p.replays for p in posters)} replayed; stops {dict(collections.Counter(what for _, what in stops.values()))}; {follower.resumes} resumes; ends {dict(ends)}; attempts {dict(attempts)}")
+    if server:
+        events = [int(row[0]) for row in server.psql("SELECT seq FROM event ORDER BY seq")]
+        tally.check(events == list(range(events[0], events[0] + len(events))), "the events in the table have neither gap nor repeat")
     ladle.kill()
     if other:
         other.kill()
     gateway.kill()
+    if server:
+        server.remove()
 
 
 def judge_others(tally, other, posters, accepted_file):
@@ -306,6 +320,10 @@ def judge_others(tally, other, posters, accepted_file):
 
 
 TALLY = Tally()
+if OPTIONS.database and not available():
+    print("left out: no PostgreSQL server is installed")
+    TALLY.check(True, "")
+    TALLY.end()
 if OPTIONS.release:
     loop(TALLY, "--release", OPTIONS.release)
 else:
