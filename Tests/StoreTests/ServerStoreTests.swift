@@ -116,6 +116,13 @@ struct `The store on a server` {
         await next.close()
     }
 
+    @Test func `a session with several schemas is refused`() throws {
+        let error = #expect(throws: ServerFault.self) {
+            try ServerFacts.read(TestDatabase.place(schema: "ladle,public"))
+        }
+        #expect(error?.reason.contains("several schemas") == true, "\(String(describing: error))")
+    }
+
     @Test func `an operation that refuses takes nothing of the others along`() async throws {
         struct Refused: Error, Equatable {}
         let fixture = try ServerFixture()

@@ -58,17 +58,10 @@ final class ServerSession {
             var unfit: String?
             try connection.rows(
                 "SELECT current_setting('server_version_num')::bigint, current_setting('fsync'), "
-                    + "current_setting('full_page_writes'), pg_is_in_recovery()",
+                    + "current_setting('full_page_writes'), pg_is_in_recovery(), current_setting('search_path')",
                 values: []
             ) { row in
-                unfit =
-                    if row.int64(0) < oldestServer {
-                        "PostgreSQL 14 or newer is needed, this is \(row.int64(0) / 10_000)"
-                    } else if row.string(1) != "on" {
-                        "the server has fsync = off: it would lose accepted messages"
-                    } else if row.string(2) != "on" {
-                        "the server has full_page_writes = off: a crash could damage it"
-                    } else if row.int64(3) != 0 { "this server is a standby, which takes no writes" } else { nil }
+                unfit = Self.unfitness(row)
                 return false
             }
             if let unfit { throw Unfit(reason: unfit).error }
@@ -76,6 +69,19 @@ final class ServerSession {
         } catch {
             throw fault(of: error)
         }
+    }
+
+    /// The reason why this server cannot keep the state; nil if it can.
+    private static func unfitness(_ row: PostgresRow) -> String? {
+        if row.int64(0) < oldestServer { return "PostgreSQL 14 or newer is needed, this is \(row.int64(0) / 10_000)" }
+        if row.string(1) != "on" { return "the server has fsync = off: it would lose accepted messages" }
+        if row.string(2) != "on" { return "the server has full_page_writes = off: a crash could damage it" }
+        if row.int64(3) != 0 { return "this server is a standby, which takes no writes" }
+        // The lock that keeps a second Ladle out has the name of the schema.
+        if row.string(4).contains(",") {
+            return "search_path names several schemas, \(row.string(4)), and must name one"
+        }
+        return nil
     }
 
     private struct Unfit {

@@ -205,6 +205,8 @@ package actor ServerStore: ServedStore {
                 made = try attempt(operations)
                 KillPoint.reach("after-append")
             } catch let error as SQLError where error.kind == .lost {
+                // A server that breaks at each try, perhaps over these operations, is not asked for ever.
+                guard HostClock.monotonicMilliseconds < deadline else { throw failed(.away(error.message)) }
                 continue
             } catch let fault as ServerFault {
                 throw failed(fault)
@@ -224,6 +226,9 @@ package actor ServerStore: ServedStore {
                 }
             }
             if try wasCommitted() { break attempts }
+            guard HostClock.monotonicMilliseconds < deadline else {
+                throw failed(.away("the connection broke during the commit, which was not carried out"))
+            }
         }
         KillPoint.reach("after-sync")
         batch += 1
