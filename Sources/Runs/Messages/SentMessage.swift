@@ -9,7 +9,7 @@ package struct SentMessage: Sendable {
     package var keys: [String]
     package let text: String?
     package var attachments: [MessageAttachment]
-    /// The run that answers the message, if it is on the stream. A row of another run is not the message's.
+    /// The run of a message that may have left no row. A row of another run is not the message's.
     package var run: String?
     /// The gateway wrote the message's row between these times of its clock; nil for a message that was not sent yet.
     package var written: ClockWindow?

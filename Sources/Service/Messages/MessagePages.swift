@@ -249,7 +249,7 @@ package final class MessagePages {
         feed.read(on: loop) { tables -> Found in
             let (table, session) = (tables.messages, query.session)
             var sent = try SentEntries.read(tables, session: session)
-            try sent.readRuns(tables)
+            try sent.readRowless(tables)
             let end = try query.before?.kept(table, session, sent.entries, isEnd: true)
             if query.before != nil, end == nil { return .noPlace("before") }
             let start = try query.after?.kept(table, session, sent.entries, isEnd: false)

@@ -152,7 +152,7 @@ final class MessageReader {
         let (keys, readAt) = (SentEntries.keys(of: output.rows), loop.wallClock)
         feed.read(on: loop) { tables in
             var sent = try SentEntries.read(tables, session: session, keys: keys)
-            try sent.readRuns(tables)
+            try sent.readRowless(tables)
             return (sent: sent, told: try tables.said.runs(in: session))
         } completion: { [self] result in
             switch result {

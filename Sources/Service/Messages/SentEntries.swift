@@ -15,8 +15,6 @@ struct SentEntries: Sendable {
     /// Delivered messages of which the gateway may have no row: their run was stopped or failed, and the gateway took the row out of the
     /// conversation; or they have no words, and the gateway answered them without a row.
     private(set) var rowless: Set<String> = []
-    /// Delivered messages whose run is on the stream.
-    private var withRun: Set<String> = []
     private var files: [String: [AttachedFile]] = [:]
     /// Keys in our format without an entry: it was deleted by retention, or belongs to another Ladle.
     private var foreign: [String] = []
@@ -42,11 +40,10 @@ struct SentEntries: Sendable {
         return found
     }
 
-    /// Reads which messages have a run, and which may have no row; only lists need to know.
-    mutating func readRuns(_ tables: StoreTables) throws {
+    /// Reads which messages may have no row; only lists need to know.
+    mutating func readRowless(_ tables: StoreTables) throws {
         for entry in entries where entry.kind == .message && entry.state == .delivered {
             let state = try tables.runs.state(id: entry.run)
-            if state != nil { withRun.insert(entry.id) }
             let hasWords = entry.text.map { Words.areIn($0) } ?? true
             if state == .aborted || state == .failed || !hasWords { rowless.insert(entry.id) }
         }
@@ -74,7 +71,8 @@ struct SentEntries: Sendable {
                 keys: (entry.runID.map { [$0] } ?? []) + [entry.upstreamKey],
                 text: entry.text,
                 attachments: attachments(of: entry.id),
-                run: withRun.contains(entry.id) ? entry.run : nil,
+                // A run that goes on in another one has the row under its own id.
+                run: rowless.contains(entry.id) && entry.run == entry.upstreamKey ? entry.run : nil,
                 written: entry.firstDispatchAt.map { $0 < readAt } ?? true
                     ? Self.written(entry, entry.dispatchSkewMs ?? clockSkewMs) : nil,
                 row: rows[entry.id],
