@@ -61,6 +61,7 @@ package struct ServerMove {
         for suffix in ["-wal", "-shm"] where FileSystem.exists(path + suffix) {
             try FileSystem.rename(path + suffix, to: kept + suffix)
         }
+        try FileSystem.synchronise(directory: configuration.directory.path)
         return (report, kept)
     }
 
@@ -75,7 +76,9 @@ package struct ServerMove {
     ) throws -> Report {
         guard try !session.hasTables() else {
             session.connection.close()
-            throw ServerFault.foreign("it has tables of Ladle already; a move needs a new database")
+            throw ServerFault.foreign(
+                "it has tables of Ladle already; a move needs a new database, or DROP SCHEMA ladle CASCADE where that state is not wanted"
+            )
         }
         do {
             try session.connection.begin()
@@ -112,7 +115,9 @@ package struct ServerMove {
             )
         }
         try? FileSystem.remove(part)
+        var isWhole = false
         do {
+            try PrivateFile(part).createIfMissing()
             let file = try SQLiteConnection(path: part, access: .readWrite)
             defer { file.close() }
             try Migrator(StoreTables.migrations).migrate(file)
@@ -122,14 +127,17 @@ package struct ServerMove {
             let report = try Copier(from: session.tables, to: SQLConnection(file)).copy()
             try file.run("COMMIT")
             file.close()
+            isWhole = true
             // From here on a Ladle that starts on the server is refused; before, the file has no name that counts.
             try session.tables.run("DELETE FROM head")
             try session.connection.commit()
             try FileSystem.rename(part, to: path)
+            try FileSystem.synchronise(directory: configuration.directory.path)
             return report
         } catch {
             session.connection.rollBack()
-            try? FileSystem.remove(part)
+            // If the answer to the last commit was lost, the server may have given its state away.
+            if !isWhole { try? FileSystem.remove(part) }
             throw (error as? SQLError).map { ServerFault.storage(StoreError($0)) } ?? error
         }
     }
