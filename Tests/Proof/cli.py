@@ -438,6 +438,8 @@ for words in (["send", b"\xff\xfe"], ["serve", "--demo", "--state", folder.encod
 copy = folder + "/copy"
 as_json("backup", copy, "--state", busy.state)
 as_json("backup", copy, "--state", busy.state, code=69)
+# The moves themselves are in database.py.
+as_json("migrate", busy.state, copy, code=64)
 as_json("restore", copy, "--state", busy.state, code=75)
 busy.stop()
 tally.check("earlier state is in" in pipe("restore", copy, "--state", busy.state)[0], "restored")

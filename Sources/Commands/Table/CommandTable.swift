@@ -62,7 +62,7 @@ package enum CommandTable {
     private static let migrate = CommandSpec("migrate", "Take the state from a file to a PostgreSQL server, or back")
         .with {
             $0.arguments = [
-                ArgumentSpec("from", "A state directory, or postgresql://…", values: .files),
+                ArgumentSpec("from", "A state directory, or a URL postgresql://HOST/NAME", values: .files),
                 ArgumentSpec("to", "The other of the two", values: .files),
             ]
             $0.options = [.json]
