@@ -64,7 +64,7 @@ final class PostgresResult {
     private static func kind(of state: String) -> SQLError.Kind {
         switch state {
         case "": .lost
-        case "53100", "53200": .full
+        case "53100": .full
         case "55P03", "40001", "40P01": .busy
         case "25006": .readOnly
         case "58030": .inputOutput

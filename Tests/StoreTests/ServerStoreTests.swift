@@ -116,6 +116,14 @@ struct `The store on a server` {
         await next.close()
     }
 
+    @Test func `a schema of another name is made where there is none`() async throws {
+        let fixture = try ServerFixture()
+        try fixture.other.run("DROP SCHEMA \(fixture.schema)")
+        try fixture.other.settle()
+        await (try fixture.open()).close()
+        #expect(try fixture.number("SELECT count(*) FROM \(fixture.schema).head") == 1)
+    }
+
     @Test func `a session with several schemas is refused`() throws {
         let error = #expect(throws: ServerFault.self) {
             try ServerFacts.read(TestDatabase.place(schema: "ladle,public"))
@@ -146,6 +154,10 @@ struct `The store on a server` {
             }
         }
         #expect(answers.values == ["a 1", "b 1", "c true", "d true"])
+        #expect(
+            store.statistics.failures == 0 && store.statistics.failing == nil,
+            "a refusal is no fault of the database"
+        )
         #expect(try await fixture.ids(store) == ["a", "b"])
         #expect(try await store.read { try $0.events.bounds().newest.sequence } == 2, "no number is lost or used twice")
         await store.close()

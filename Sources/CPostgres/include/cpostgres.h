@@ -60,7 +60,7 @@ CPOSTGRES_FUNCTIONS(CPOSTGRES_DECLARE)
 // Counts the warnings of the server, which are not printed.
 void cpostgres_watch(PGconn *connection, int *warnings);
 
-// What a connection attempt waits for, a connection's state, and the results of a statement, as the protocol's library numbers them.
+// libpq's numbers: of the next step of a connection attempt, of a connection's state, and of a statement's result.
 enum { CPOSTGRES_FAILED = 0, CPOSTGRES_READING = 1, CPOSTGRES_WRITING = 2, CPOSTGRES_CONNECTED = 3 };
 enum { CPOSTGRES_OK = 0, CPOSTGRES_BAD = 1 };
 enum {

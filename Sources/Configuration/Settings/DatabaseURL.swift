@@ -1,6 +1,6 @@
 /// The parts of a URL of PostgreSQL that decide whether it is safe.
 package struct DatabaseURL: Sendable {
-    /// A host that is neither this machine nor a socket on it.
+    /// A host that is neither this machine nor a socket on it, or a service, whose host only libpq knows.
     package let leavesMachine: Bool
     package let hasPassword: Bool
     /// The value of `sslmode`, if the URL has one.
@@ -19,6 +19,8 @@ package struct DatabaseURL: Sendable {
             let sides = word.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
             words.append((sides[0], sides.count > 1 ? sides[1] : ""))
         }
+        // libpq decodes names too, and a password or a host must not hide behind that.
+        guard !words.contains(where: { $0.name.contains("%") }) else { return nil }
         func values(_ name: String) -> [Substring] { words.filter { $0.name == name }.map(\.value) }
         hasPassword = user.contains(":") || !values("password").isEmpty
         mode = values("sslmode").last.map(String.init)
@@ -26,7 +28,7 @@ package struct DatabaseURL: Sendable {
         let named =
             hosts.split(separator: ",").map(Self.host)
             + (values("host") + values("hostaddr")).flatMap { $0.split(separator: ",") }
-        leavesMachine = named.contains { !Self.isHere($0) }
+        leavesMachine = named.contains { !Self.isHere($0) } || !values("service").isEmpty
     }
 
     /// A host without its port.

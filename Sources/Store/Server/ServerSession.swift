@@ -25,17 +25,25 @@ final class ServerSession {
 
     /// Connects and takes the lock, if need be waiting until then for the server or for the end of an earlier session.
     static func open(_ settings: ServerSettings, until deadline: Int64) throws(ServerFault) -> ServerSession {
+        try waiting(until: deadline) { () throws(ServerFault) in
+            let session = ServerSession(try connect(settings.place))
+            if try session.takeLock() { return session }
+            defer { session.connection.close() }
+            throw .inUse(by: try session.lastHost() ?? "another host")
+        }
+    }
+
+    /// Tries again until then what may succeed later: a server that is away, a database that is in use.
+    static func waiting<Value>(
+        until deadline: Int64,
+        _ attempt: () throws(ServerFault) -> Value
+    ) throws(ServerFault) -> Value {
         while true {
-            let fault: ServerFault
             do throws(ServerFault) {
-                let session = ServerSession(try connect(settings.place))
-                if try session.takeLock() { return session }
-                fault = .inUse(by: try session.lastHost() ?? "another host")
-                session.connection.close()
-            } catch .away(let reason) {
-                fault = .away(reason)
+                return try attempt()
+            } catch {
+                guard error.mayPass, HostClock.monotonicMilliseconds < deadline else { throw error }
             }
-            guard HostClock.monotonicMilliseconds < deadline else { throw fault }
             HostClock.sleep(milliseconds: pauseMs)
         }
     }
@@ -160,11 +168,11 @@ final class ServerSession {
     }
 
     func createTables() throws(SQLError) {
-        if try tables.first("SELECT to_regnamespace(current_setting('search_path')) IS NULL", row: { $0.bool(0) })
-            == true
-        {
-            try connection.run("CREATE SCHEMA \(Self.schema)")
-        }
+        // One name, quoted where it has to be.
+        let path = try tables.first(
+            "SELECT current_setting('search_path') WHERE to_regnamespace(current_setting('search_path')) IS NULL"
+        ) { row in row.string(0) }
+        if let path { try connection.run("CREATE SCHEMA \(path)") }
         for statement in ServerSchema.statements { try connection.run(statement) }
         try tables.run(
             "INSERT INTO head(\"only\", term, leader, batch, format, host) VALUES(1, 0, 0, 0, ?, '')",

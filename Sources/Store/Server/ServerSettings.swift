@@ -43,6 +43,14 @@ package enum ServerFault: Error, Equatable, Sendable {
     case foreign(String)
     case storage(StoreError)
 
+    /// Whether another try may succeed without anybody's doing.
+    var mayPass: Bool {
+        switch self {
+        case .away, .inUse: true
+        case .noLibrary, .unfit, .foreign, .storage: false
+        }
+    }
+
     /// The end of a sentence about the database.
     package var reason: String {
         switch self {

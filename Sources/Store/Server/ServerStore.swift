@@ -56,9 +56,15 @@ package actor ServerStore: ServedStore {
             connection: SQLConnection(try ServerSession.connect(settings.place)),
             executor: StoreExecutor(label: "ladle.reader")
         ) { () throws(StoreError) in
-            try SQLConnection(
-                reconnect(settings.patienceMs) { () throws(ServerFault) in try ServerSession.connect(settings.place) }
-            )
+            do throws(ServerFault) {
+                return SQLConnection(
+                    try ServerSession.waiting(until: HostClock.monotonicMilliseconds + settings.patienceMs) {
+                        () throws(ServerFault) in try ServerSession.connect(settings.place)
+                    }
+                )
+            } catch {
+                throw away(error)
+            }
         }
         let store = ServerStore(configuration, settings, session, batch: taken.batch, bounds: bounds, reader: reader)
         store.prune()
@@ -172,7 +178,7 @@ package actor ServerStore: ServedStore {
     }
 
     private func note(_ fault: ServerFault) {
-        shared.withLock { $0.away = "the database is away: \(fault.reason)" }
+        shared.withLock { $0.away = away(fault).detail }
     }
 
     private func write(_ operations: [StoreOperation]) {
@@ -318,18 +324,25 @@ package actor ServerStore: ServedStore {
     }
 
     private func failed(_ fault: ServerFault) -> StoreError {
-        let error = StoreError.unavailable("the database is away: \(fault.reason)")
         note(fault)
-        _ = noted(error)
-        return error
+        _ = noted(away(fault))
+        return away(fault)
     }
 
+    /// Counts the error if it is a fault of the database. An operation that refuses, or a row that is there already, is none.
     private func noted(_ error: any Error) -> any Error {
         let reason = (error as? NotTogether)?.reason ?? error
-        shared.withLock {
-            $0.statistics.failures += 1
-            $0.statistics.failing =
-                (reason as? StoreError) ?? (reason as? SQLError).map { StoreError($0) } ?? .unavailable("\(reason)")
+        let fault: StoreError? =
+            switch reason {
+            case let error as StoreError: error
+            case let error as SQLError where error.kind != .constraint: StoreError(error)
+            default: nil
+            }
+        if let fault {
+            shared.withLock {
+                $0.statistics.failures += 1
+                $0.statistics.failing = fault
+            }
         }
         return error
     }
@@ -363,20 +376,4 @@ package actor ServerStore: ServedStore {
     }
 }
 
-/// Connects, again and again until so much time has passed.
-private func reconnect<Connection>(
-    _ milliseconds: Int64,
-    _ connect: () throws(ServerFault) -> Connection
-) throws(StoreError) -> Connection {
-    let deadline = HostClock.monotonicMilliseconds + milliseconds
-    while true {
-        do throws(ServerFault) {
-            return try connect()
-        } catch {
-            guard HostClock.monotonicMilliseconds < deadline else {
-                throw .unavailable("the database is away: \(error.reason)")
-            }
-            HostClock.sleep(milliseconds: 100)
-        }
-    }
-}
+private func away(_ fault: ServerFault) -> StoreError { .unavailable("the database is away: \(fault.reason)") }
