@@ -105,7 +105,10 @@ struct Delivery: Sendable {
         case .continued(let key, let answer):
             guard entry.goes(by: key), entry.mayHaveArrived else { return }
             run.answered()
-            if entry.state == .delivered { return writer.write(rules.adopted(entry, run: answer, now: now), &context) }
+            if entry.state == .delivered {
+                if entry.runID != answer { writer.write(rules.adopted(entry, run: answer, now: now), &context) }
+                return
+            }
             facts.hasRow(entry, .history)
             follow(.proof(.history, run: answer), &context)
         case .refusedByRun(let key, let fault):

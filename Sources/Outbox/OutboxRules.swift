@@ -294,7 +294,8 @@ package struct OutboxRules: Sendable {
     }
 
     /// The transcript has the message. Nil if the entry is delivered or cancelled already. `run` is the run that
-    /// answers it; `joinedRun` read it while it was at work on another message, and no run answers it.
+    /// answers it; `joinedRun` read it while it was at work on another message, and no run answers it. A message that was
+    /// refused and read later has no run of its own.
     package func proven(
         _ entry: OutboxEntry,
         by proof: OutboxProof,
@@ -308,12 +309,13 @@ package struct OutboxRules: Sendable {
         case .queued, .sending, .retrying, .accepted, .unconfirmed, .failed, .expired:
             // A failed or expired entry that did arrive becomes delivered: retrying it would send it twice.
             guard entry.mayHaveArrived else { return nil }
+            let own = entry.wasRefused ? nil : entry.run
             return OutboxChange(of: entry, now: now) { entry in
                 entry.state = .delivered
                 entry.proof = proof
                 entry.fault = nil
                 entry.nextAttemptAt = nil
-                entry.runID = joinedRun == nil ? run ?? entry.run : nil
+                entry.runID = joinedRun == nil ? run ?? own : nil
                 entry.joinedRun = joinedRun
             }
         }

@@ -13,8 +13,8 @@ struct RunText: Sendable {
     private var abortedText: [UInt8]?
     /// The text so far, from a page of the transcript.
     private var snapshot: [UInt8] = []
-    /// The texts of the run's assistant rows.
-    private var rowTexts: [(row: String, text: [UInt8])] = []
+    /// The texts of the run's assistant rows. A message that called a tool has ended.
+    private var rowTexts: [(row: String, text: [UInt8], hasEnded: Bool)] = []
     /// The gateway has cut the text of the last assistant row, or left it out.
     private var isLastRowCut = false
     /// Ladle has cut the published text.
@@ -105,15 +105,29 @@ struct RunText: Sendable {
             let text = Array(Self.limited(ArraySlice(ReplyText.clean(shown ?? row.text).utf8)))
             if let known = rowTexts.firstIndex(where: { $0.row == row.identity }) {
                 rowTexts[known].text = text
-            } else if row.isAbortNote, let last = rowTexts.last?.text,
-                text.filter(Self.isInk).starts(with: last.filter(Self.isInk))
-            {
-                // The note of an abort repeats the row before it, with other blanks at the end.
-                rowTexts[rowTexts.count - 1].text = text
+            } else if row.isAbortNote, takeNote(text[...], of: row.identity) {
+                continue
             } else if rowTexts.last?.text != text, rowTexts.count < GatewayLimits.historyRows {
-                rowTexts.append((row.identity, text))
+                rowTexts.append((row.identity, text, row.stopReason == .toolUse))
             }
         }
+    }
+
+    /// The note of an abort repeats the row before it, on June gateways all rows without a break, with other blanks, and may say more.
+    /// False if it repeats neither.
+    private mutating func takeNote(_ note: ArraySlice<UInt8>, of row: String) -> Bool {
+        guard let last = rowTexts.last else { return false }
+        let behindOthers = Self.rest(of: note, behind: rowTexts.dropLast().map(\.text))
+        for own in [behindOthers, note].compactMap(\.self) {
+            guard let more = Self.rest(of: own, behind: [last.text]) else { continue }
+            if !last.hasEnded || more.isEmpty {
+                rowTexts[rowTexts.count - 1].text = Array(own)
+            } else {
+                rowTexts.append((row, Array(more), true))
+            }
+            return true
+        }
+        return false
     }
 
     /// The run begins again. The published text stays until new text replaces it.
@@ -210,15 +224,34 @@ struct RunText: Sendable {
         if let start = agentText.start(in: last), LostRepeats.explain(last[start...], of: agentText.open) {
             return Self.paragraphs([Array(last[..<start]), Array(agentText.open)])
         }
-        guard !agentText.closed.isEmpty else {
-            let isOfRows = rowTexts.last.map { $0.text[...] == last } ?? false
-            return isOfRows ? Self.paragraphs(rowTexts.map(\.text)) : last
-        }
         let open = agentText.open
-        guard let rest = agentText.rest(of: last) ?? (!open.isEmpty && last.hasBytes(open) ? last : nil) else {
+        guard !agentText.closed.isEmpty,
+            let rest = agentText.rest(of: last) ?? (!open.isEmpty && last.hasBytes(open) ? last : nil)
+        else { return ofRows(last) }
+        return Self.paragraphs([Array(agentText.closed), Array(rest)])
+    }
+
+    /// The same, where the events of the earlier messages were missed: the rows have them.
+    private func ofRows(_ last: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+        if rowTexts.last?.text[...] == last { return Self.paragraphs(rowTexts.map(\.text)) }
+        let ended = rowTexts.prefix { $0.hasEnded }.map(\.text)
+        guard let rest = Self.rest(of: last, behind: ended), ended.count > 1 || !ended.isEmpty && !rest.isEmpty else {
             return last
         }
-        return Self.paragraphs([Array(agentText.closed), Array(rest)])
+        return Self.paragraphs(
+            ended.map { Array($0[..<($0.lastIndex { Self.isInk($0) }.map { $0 + 1 } ?? 0)]) } + [Array(rest)]
+        )
+    }
+
+    /// The part of a text behind others, which may stand in it with other blanks. Nil if it does not begin with them.
+    private static func rest(of text: ArraySlice<UInt8>, behind others: [[UInt8]]) -> ArraySlice<UInt8>? {
+        var rest = text
+        for byte in others.joined() where isInk(byte) {
+            rest = rest.drop { !isInk($0) }
+            guard rest.first == byte else { return nil }
+            rest = rest.dropFirst()
+        }
+        return others.isEmpty ? text : rest.drop { !isInk($0) }
     }
 
     /// Two texts with this many equal characters at the beginning are the same.

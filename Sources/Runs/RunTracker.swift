@@ -159,6 +159,9 @@ package struct RunTracker: Sendable {
 
     package func isHidden(_ id: String) -> Bool { memory.isHidden(id) }
 
+    /// Whether the gateway refused to run the message at first.
+    package func wasRefused(_ id: String) -> Bool { memory[id]?.message.wasRefused ?? false }
+
     // MARK: Runs from the database
 
     /// Goes on with a run that an earlier process of Ladle followed, or that answers a message of ours and was never seen. The

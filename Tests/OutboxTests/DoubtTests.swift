@@ -75,6 +75,10 @@ struct `An entry that may have arrived` {
         world.send(.evidence(key: "a", .history))
         #expect(world.state("a") == .delivered)
         #expect(world.disk["a"]?.isDeliveredThoughRefused == true)
+        #expect(
+            world.disk["a"]?.runID == nil,
+            "the refused run is gone, and nothing names the one that read the message"
+        )
     }
 
     private static let conflict = OutboxFault(code: "SESSION_CONFLICT", detail: "initialization conflicted")

@@ -180,6 +180,63 @@ struct HistoryServiceTests {
         }
     }
 
+    private static let notice =
+        "[System] Your previous turn was interrupted by a gateway restart while OpenClaw was waiting."
+
+    /// 2026.4.26, seen live: the rows stay those of the first run, and the entry names the one that answers in the end.
+    @Test(arguments: [1, 2], [false, true])
+    func `a message whose run went on in others and failed there is told and listed once`(
+        restarts: Int,
+        isKilled: Bool
+    ) async throws {
+        try await withServices { bench, loop in
+            try await bench.open(version: 3, on: loop)
+            let id = try await bench.accept("slow please", on: loop) ?? ""
+            let first = loop.wallClock.milliseconds
+            try await bench.event("agent", Frame.start(id, at: first), on: loop)
+            try await bench.event("agent", Frame.text(id, 2, "Let me look."), on: loop)
+            try await write(row("user", "slow please", at: first, id: "u0"), bench, on: loop)
+            let words = row("assistant", "Let me look.", at: first + 20, id: "a0")
+            try await write(words.replacing(#""stop""#, with: #""toolUse""#), bench, on: loop)
+            try await bench.advance(3_000, on: loop)
+            var last = id
+            var told: [JSONValue] = []
+            for number in 1...restarts {
+                try await bench.drop(on: loop)
+                if isKilled {
+                    told += bench.messages
+                    try await bench.kill(on: loop)
+                }
+                try await bench.open(version: 3, uptimeMs: 100, on: loop)
+                try await bench.advance(6_000, on: loop)
+                last = "run-\(number)"
+                let now = loop.wallClock.milliseconds
+                try await bench.event("agent", Frame.start(last, at: now), on: loop)
+                try await write(row("user", Self.notice, at: now, id: "u\(number)"), bench, on: loop)
+                try await bench.advance(3_000, on: loop)
+            }
+            try await bench.event("chat", Frame.end(last, "error"), on: loop)
+            try await bench.advance(3_000, on: loop)
+            #expect(try await bench.entry(id).runID == last)
+            told += bench.messages
+            try await bench.kill(on: loop)
+            try await bench.open(version: 3, on: loop)
+            try await bench.advance(3_000, on: loop)
+            told += bench.messages
+            let listed = try await read(bench, on: loop)
+            for messages in [told, listed] {
+                let own = messages.filter { $0["text"]?.string == "slow please" }
+                #expect(Set(own.map { $0["id"]?.string }) == [id])
+            }
+            #expect(listed.count { $0["id"]?.string == id } == 1)
+        }
+    }
+
+    private func write(_ row: String, _ bench: ServiceBench, on loop: isolated EventLoop) async throws {
+        bench.gateway.rows[Self.main, default: []].append(row)
+        try await bench.row(row, on: loop)
+    }
+
     // MARK: Resets by others
 
     private func conversation(_ id: String) -> String { #","sessionId":"\#(id)","thinkingLevel":"low""# }

@@ -137,8 +137,8 @@ package final class OutboxService {
         } completion: { [weak self] result in
             guard let self else { return }
             guard case .success(let found) = result else { return self.adoptLater(answer, after: run, on: loop) }
-            guard let entry = found, entry.state == .delivered, entry.runID == run,
-                self.dispatcher.entry(id: entry.id) == nil
+            guard let entry = found, entry.state == .delivered, entry.joinedRun == nil, entry.run == run,
+                entry.runID != answer, self.dispatcher.entry(id: entry.id) == nil
             else { return }
             let change = self.dispatcher.rules.adopted(entry, run: answer, now: loop.wallClock)
             self.feed.commit(on: loop) { transaction in

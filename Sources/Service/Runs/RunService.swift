@@ -197,18 +197,24 @@ package final class RunService {
         outbox.run(run.id, in: run.session.text, phase, on: loop)
     }
 
+    private func tell(_ run: Run, _ phase: RunPhase, on loop: isolated EventLoop) {
+        // The gateway runs the message after all, so that its entry has a run again.
+        if tracker.wasRefused(run.id) { outbox.run(run.id, in: run.session.text, .continued(as: run.id), on: loop) }
+        outbox.run(run.id, in: run.session.text, phase, on: loop)
+    }
+
     private func publish(_ changes: [RunChange], on loop: isolated EventLoop) {
         for change in changes {
             switch change {
             case .started(let run):
                 publisher.publish("run.started", run, on: loop)
-                outbox.run(run.id, in: run.session.text, .active, on: loop)
+                tell(run, .active, on: loop)
                 events.notify(.runBegan(run.id), on: loop)
                 lookForOldSession(run, on: loop)
             case .ended(let run):
                 KillPoint.reach("run.ended")
                 publisher.ended(run, on: loop)
-                outbox.run(run.id, in: run.session.text, .ended, on: loop)
+                tell(run, .ended, on: loop)
                 events.notify(.runEnded(run), on: loop)
                 let finding = oldSessions.runEnded(in: run.session, isCompleted: run.state == .completed)
                 act(on: finding, run.session, on: loop)
