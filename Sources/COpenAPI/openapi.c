@@ -1,7 +1,7 @@
 #include "copenapi.h"
 
 // `openapi/embed` makes openapi.json, asyncapi.json and the next line, the SHA-256 of the three files one after the other.
-// ad192bdebb63e94794c08913dcc3aaf6bf60fd0cc96831d27333de62c0f85247
+// 899cbc9bec65b8fd9f9f79e8fc70bd0778e460b472346e233219a4b3f766cc46
 
 static const uint8_t yaml[] = {
 #embed "../../openapi/openapi.yaml"

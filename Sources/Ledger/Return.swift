@@ -11,13 +11,14 @@ package enum Return {
         package var wasSeen: Bool
         /// It has text or steps.
         package var hasOutput: Bool
-        /// The transcript has a row of the model behind the message's. Without one, the message's row is the last, and is read with the
-        /// next message: 2026.6.11 ("session file changed while embedded prompt lock was released"), after the whole answer.
-        package var hasModelsRow: Bool
+        /// The transcript has words or calls of the model behind the message's row. Without them, the model reads the message with the
+        /// session's next one, as live on 2026.3.1, 2026.4.26 and 2026.6.11 after an error of the model's provider, of which no prompt
+        /// has the row; 2026.6.11 also after a whole answer ("session file changed while embedded prompt lock was released").
+        package var hasModelsWords: Bool
 
-        package init(isOurs: Bool, wasRefused: Bool, wasSeen: Bool, hasOutput: Bool, hasModelsRow: Bool) {
+        package init(isOurs: Bool, wasRefused: Bool, wasSeen: Bool, hasOutput: Bool, hasModelsWords: Bool) {
             (self.isOurs, self.wasRefused, self.wasSeen) = (isOurs, wasRefused, wasSeen)
-            (self.hasOutput, self.hasModelsRow) = (hasOutput, hasModelsRow)
+            (self.hasOutput, self.hasModelsWords) = (hasOutput, hasModelsWords)
         }
     }
 
@@ -32,13 +33,13 @@ package enum Return {
         Row(name: "its process is gone", fits: { end, _ in end.wasGivenUp }, mayReturn: { $0.resumesRuns }),
         Row(name: "of another client", fits: { !$1.isOurs }, mayReturn: { _ in false }),
         Row(
-            name: "failed, and its answer is in no row",
-            fits: { $0.end == .failed && $1.wasSeen && !$1.hasModelsRow },
-            mayReturn: { $0.readsRefusedRows }
+            name: "failed, and no answer stands behind its message",
+            fits: { $0.end == .failed && ($1.wasRefused || !$1.hasModelsWords) },
+            mayReturn: { _ in true }
         ),
         Row(
-            name: "failed or unknown, and not run",
-            fits: { ($0.end == .failed || $0.end == .unknown) && ($1.wasRefused || !$1.wasSeen) },
+            name: "unknown, and not run",
+            fits: { $0.end == .unknown && ($1.wasRefused || !$1.wasSeen) },
             mayReturn: { $0.readsRefusedRows }
         ),
         Row(

@@ -147,9 +147,11 @@ struct Delivery: Sendable {
         let decision = decision(context)
         let sign = sign == .facts ? withdrawal.map(OutboxSign.withdrawal) ?? sign : sign
         let (now, vary) = (context.wall, context.vary())
-        guard let change = context.rules.shown(entry, as: decision, by: sign, now: now, vary: vary) else {
+        guard var change = context.rules.shown(entry, as: decision, by: sign, now: now, vary: vary) else {
             return false
         }
+        // A message that was stopped unseen has no run to name.
+        if change.entry.state == .cancelled, !facts.hasBegun { change.entry.runID = nil }
         // The answer to the frame on the wire no longer matters.
         if entry.state == .sending { endAttempt(&context) }
         if decision.told?.kind == .unknown { facts.take(.told(Statement(.unknown), number: 1)) }

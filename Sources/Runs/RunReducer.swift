@@ -42,6 +42,7 @@ struct RunReducer: Sendable {
     private var lastStop: TranscriptRow.StopReason?
     /// The transcript has a row that the model wrote in this run, and not only the gateway's own words.
     private var hasModelsRow = false
+    private var hasModelsWords = false
 
     init(
         id: String,
@@ -186,7 +187,7 @@ struct RunReducer: Sendable {
             wasRefused: message.wasRefused,
             wasSeen: wasSeenAtWork,
             hasOutput: !text.published.isEmpty || !steps.isEmpty,
-            hasModelsRow: hasModelsRow
+            hasModelsWords: hasModelsWords
         )
         return Return.mayFollow(ending, work, traits)
     }
@@ -388,7 +389,10 @@ struct RunReducer: Sendable {
             steps.take(row, seen: times.time(of: row))
             guard row.role == .assistant else { continue }
             lastStop = row.isAbortNote ? .aborted : row.stopReason
-            if !row.isByGateway { hasModelsRow = true }
+            if !row.isByGateway {
+                hasModelsRow = true
+                hasModelsWords = hasModelsWords || !row.blocks.isEmpty
+            }
             if usageByRow.count < GatewayLimits.historyRows, let usage = row.usage { usageByRow[row.identity] = usage }
         }
         text.take(rows)
@@ -537,7 +541,7 @@ struct RunReducer: Sendable {
         steps.abandonOpen()
         text.beginAgain()
         times.forgetEnd()
-        (lastStop, hasModelsRow) = (nil, false)
+        (lastStop, hasModelsRow, hasModelsWords) = (nil, false, false)
         (overAt, endHeldUntil, isHandedOver) = (nil, nil, false)
         (wasHeld, hasGap, needsRows) = (false, false, false)
         doubted = nil

@@ -213,14 +213,13 @@ struct RunText: Sendable {
             let isSame = stream.open.filter(Self.isInk).starts(with: last.filter(Self.isInk).prefix(Self.compared))
             return isSame || isLastRowCut || stream.open.isEmpty ? text : Self.paragraphs(rowTexts.map(\.text))
         }
-        return Self.paragraphs([Array(stream.closed)] + rowTexts[open...].map(\.text))
+        let before = stream.closed.isEmpty ? rowTexts[..<open].map { Self.withoutEnd($0.text) } : [Array(stream.closed)]
+        return Self.paragraphs(before + rowTexts[open...].map(\.text))
     }
 
     /// The whole text of a run that ended with this text. March gateways send the last message alone, June ones all messages without a break.
     private func whole(_ last: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
-        if LostRepeats.explain(last, of: agentText.text[...]) {
-            return Self.paragraphs([Array(agentText.closed), Array(agentText.open)])
-        }
+        if LostRepeats.explain(last, of: agentText.text[...]) { return behindClosed(agentText.open) }
         if let start = agentText.start(in: last), LostRepeats.explain(last[start...], of: agentText.open) {
             return Self.paragraphs([Array(last[..<start]), Array(agentText.open)])
         }
@@ -228,19 +227,32 @@ struct RunText: Sendable {
         guard !agentText.closed.isEmpty,
             let rest = agentText.rest(of: last) ?? (!open.isEmpty && last.hasBytes(open) ? last : nil)
         else { return ofRows(last) }
-        return Self.paragraphs([Array(agentText.closed), Array(rest)])
+        return behindClosed(rest)
+    }
+
+    /// The last message behind the ones before.
+    private func behindClosed(_ last: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+        agentText.closed.isEmpty ? ofRows(last) : Self.paragraphs([Array(agentText.closed), Array(last)])
     }
 
     /// The same, where the events of the earlier messages were missed: the rows have them.
     private func ofRows(_ last: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
-        if rowTexts.last?.text[...] == last { return Self.paragraphs(rowTexts.map(\.text)) }
-        let ended = rowTexts.prefix { $0.hasEnded }.map(\.text)
-        guard let rest = Self.rest(of: last, behind: ended), ended.count > 1 || !ended.isEmpty && !rest.isEmpty else {
-            return last
+        if rowTexts.last?.text[...] == last {
+            return Self.paragraphs(rowTexts.dropLast().map { Self.withoutEnd($0.text) } + [Array(last)])
         }
-        return Self.paragraphs(
-            ended.map { Array($0[..<($0.lastIndex { Self.isInk($0) }.map { $0 + 1 } ?? 0)]) } + [Array(rest)]
-        )
+        let ended = rowTexts.prefix { $0.hasEnded }.map { Self.withoutEnd($0.text) }
+        guard let first = ended.first else { return last }
+        if let rest = Self.rest(of: last, behind: ended) {
+            return ended.count > 1 || !rest.isEmpty ? Self.paragraphs(ended + [Array(rest)]) : last
+        }
+        // A text that begins as the first row has all messages, with repeated words left out.
+        let isWhole = Self.rest(of: last, behind: [Array(first.prefix(Self.beginning))]) != nil
+        return isWhole ? last : Self.paragraphs(ended + [Array(last)])
+    }
+
+    /// Without the blanks at its end.
+    private static func withoutEnd(_ text: [UInt8]) -> [UInt8] {
+        Array(text[..<(text.lastIndex { isInk($0) }.map { $0 + 1 } ?? 0)])
     }
 
     /// The part of a text behind others, which may stand in it with other blanks. Nil if it does not begin with them.
@@ -256,6 +268,7 @@ struct RunText: Sendable {
 
     /// Two texts with this many equal characters at the beginning are the same.
     private static let compared = 40
+    private static let beginning = 12
 
     private static func isInk(_ byte: UInt8) -> Bool { byte > 0x20 }
 

@@ -222,6 +222,20 @@ struct DeliveryProofTests: EvidenceScene {
         }
     }
 
+    /// Seen live on all three: the model's provider answered with an error, and the next prompt had the message.
+    @Test func `so may one to which the model's provider answered with an error`() {
+        let nothing = answer("", at: 40, "error").replacing(#"[{"type":"text","text":""}]"#, with: "[]")
+        for profile in [march, april, GatewayProfile(.june)] {
+            var tracker = RunTracker()
+            tracker.profile = profile
+            tracker.followUnseen("k", session: main, text: "story", sentAt: now)
+            tracker.linkOpened(process: .either, now: after(1_000))
+            let rows = page([user("story", at: 0, key: "k"), nothing], status: "failed")
+            let ended = ends(tracker.receive(history: rows, session: main, now: after(1_100)))
+            #expect(ended.map(\.state) == [.failed] && ended.first?.mayReturn == true, "\(profile.name)")
+        }
+    }
+
     /// 2026.6.11, seen live: the gateway lost the whole answer, and the next prompt had the message again.
     @Test func `a run that failed behind its whole answer may return if that is in no row`() {
         for hasRow in [false, true] {

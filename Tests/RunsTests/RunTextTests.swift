@@ -1,11 +1,13 @@
+import Basics
 import Gateway
 import JSONBytes
+import Ledger
 import Testing
 
 @testable import Runs
 
 /// The texts of a run whose events were missed in part: a final text of 2026.6.11 has all messages without a break.
-@Suite struct RunTextTests {
+@Suite struct RunTextTests: EvidenceScene {
     private func row(_ text: String, _ stop: String, isNote: Bool = false) throws -> TranscriptRow {
         let note = isNote ? #","model":"gateway-injected","openclawAbort":{"aborted":true,"runId":"k"}"# : ""
         let value = json(
@@ -34,7 +36,18 @@ import Testing
                     == "Let me look.\n\nAnd there.\n\nYou said: a"
             )
             #expect(told("Let me look.", [first], wasAborted: wasAborted) == "Let me look.")
-            #expect(told("Something else", [first, second], wasAborted: wasAborted) == "Something else")
+            let words = "Let me look.And.You said"
+            // 2026.4.26 leaves repeated words out.
+            #expect(told(words, [first, second], wasAborted: wasAborted) == words)
+        }
+    }
+
+    /// 2026.3.1, seen live after a kill of Ladle, and after a break of the link.
+    @Test func `its rows come before a final text that is the last message alone`() throws {
+        let first = try row("Let me look. ", "toolUse")
+        let last = try row("You said: oak", "stop")
+        for rows in [[first], [first, last]] {
+            #expect(told("You said: oak", rows, wasAborted: false) == "Let me look.\n\nYou said: oak")
         }
     }
 
@@ -49,5 +62,26 @@ import Testing
         }
         #expect(told("Let me look.You said: oak", [first, all]) == "Let me look.\n\nYou said: oak")
         #expect(told("", [first, same]) == "Let me look.")
+    }
+
+    /// 2026.3.1, seen live, of another client's run: the link was away during its first message, or Ladle was killed behind it.
+    @Test(arguments: [true, false])
+    func `a message that came while nobody listened is part of the text`(isKilled: Bool) {
+        var tracker = RunTracker()
+        tracker.profile = march
+        if !isKilled { _ = tracker.receive(event: "agent", payload: AgentFrame.start("k", now.milliseconds), now: now) }
+        tracker.linkOpened(process: isKilled ? .either : .same, now: after(3_000))
+        let rows = [user("story", at: 0), answer("Let me look.", at: 1_000, "toolUse")]
+        if isKilled {
+            let text = AgentFrame.text("k", 9, "You said")
+            _ = tracker.receive(event: "agent", payload: text, now: after(3_050))
+        }
+        _ = tracker.receive(history: page(rows, status: "running", active: true), session: main, now: after(3_100))
+        _ = tracker.receive(event: "agent", payload: AgentFrame.text("k", 11, "You said: oak"), now: after(3_200))
+        let final = ChatFrame.final("k", 12, "You said: oak")
+        var changes = tracker.receive(event: "chat", payload: final, now: after(3_300))
+        let whole = page(rows + [answer("You said: oak", at: 3_250)])
+        changes += tracker.receive(history: whole, session: main, now: after(5_000))
+        #expect(ends(changes).map(\.text) == ["Let me look.\n\nYou said: oak"])
     }
 }

@@ -137,6 +137,7 @@ struct AbortServiceTests {
             #expect(entry.state == .cancelled)
             // The gateway may have had the message before another stop, of which Ladle has no answer.
             #expect(entry.fault?.code == "STOPPED_UNSEEN" && entry.fault?.mayReturn == true)
+            #expect(entry.runID == nil, "no run of it can be asked for")
             #expect(bench.gateway.sentKeys == [id])
             #expect(bench.services.runs.run(id) == nil)
         }
