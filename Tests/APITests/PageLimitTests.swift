@@ -91,4 +91,10 @@ struct PageTurnsTests {
         #expect(many.openPages == 0)
         #expect(begins(Self.call(many, sink, on: loop)))
     }
+
+    @Test func `every list that is read by pages is one`() {
+        let lists = RouteTable.routes.filter { $0.method == .get && $0.query.contains("limit") }
+        #expect(lists.filter { !$0.isPage }.map(\.operation) == ["streamEvents"])
+        #expect(lists.count(where: \.isPage) == RouteTable.routes.count(where: \.isPage))
+    }
 }

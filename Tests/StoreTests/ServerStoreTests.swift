@@ -45,10 +45,12 @@ private final class ServerFixture {
         ) { [left] in left.append($0) }
     }
 
-    func open(_ host: String = "attic", patienceMs: Int64 = 20_000) throws -> ServerStore {
+    func open(_ host: String = "attic", patienceMs: Int64 = 20_000, doubtMs: Int64 = 20_000) throws -> ServerStore {
         let directory = try StateDirectory(path: scratch.file(host))
         defer { directory.release() }
-        return try ServerStore.open(configuration(directory), settings(host, patienceMs: patienceMs)).0
+        var settings = try settings(host, patienceMs: patienceMs)
+        settings.doubtMs = doubtMs
+        return try ServerStore.open(configuration(directory), settings).0
     }
 
     func entry(_ id: String) -> OutboxEntry {
@@ -213,6 +215,39 @@ struct `The store on a server` {
         await #expect(throws: (any Error).self) { try await fixture.send("b", to: store) }
         #expect(fixture.left.values == ["another Ladle has taken over the database"])
         await #expect(throws: (any Error).self) { try await fixture.send("c", to: store) }
+        #expect(try fixture.number("SELECT count(*) FROM outbox") == 1)
+        await store.close()
+    }
+
+    /// The session ends between a commit and its answer, and another Ladle has the lock before this one is back.
+    @Test func `whoever cannot learn whether a commit stands ends, and says so`() async throws {
+        let fixture = try ServerFixture()
+        let store = try fixture.open(doubtMs: 300)
+        try await fixture.send("a", to: store)
+        let place = try TestDatabase.place(schema: fixture.schema)
+        let (end, over) = AsyncStream<Void>.makeStream()
+        let other = Task {
+            let connection = try PostgresConnection(place)
+            let lock = "SELECT pg_advisory_lock(\(ServerSession.lock), hashtext(current_setting('search_path')))"
+            try connection.rows(lock, values: []) { _ in true }
+            for await _ in end {}
+        }
+        while try fixture.number("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted") == 0 {
+            await Task.yield()
+        }
+        let entry = fixture.entry("b")
+        await #expect(throws: (any Error).self) {
+            _ = try await store.commit { transaction in
+                let report = try transaction.enqueue(entry, payload: OutboxTable.Payload(text: "b", body: nil))
+                try transaction.connection.run("SELECT pg_terminate_backend(pg_backend_pid())")
+                return report
+            }
+        }
+        #expect(store.statistics.doubts == 1)
+        #expect(fixture.left.values.map { $0.hasPrefix("the server does not say whether the last commit stands: ") } == [true])
+        await #expect(throws: (any Error).self) { try await fixture.send("c", to: store) }
+        over.finish()
+        try await other.value
         #expect(try fixture.number("SELECT count(*) FROM outbox") == 1)
         await store.close()
     }

@@ -17,6 +17,7 @@ enum AutomationOperations {
             "/v1/automations",
             scope: .read,
             query: ["agent", "before", "enabled", "limit", "refresh"],
+            isPage: true,
             handler: list
         ),
         Route("getAutomation", .get, "/v1/automations/{id}", scope: .read, query: ["refresh"], handler: get),
@@ -43,6 +44,7 @@ enum AutomationOperations {
             "/v1/automations/{id}/runs",
             scope: .read,
             query: ["before", "limit"],
+            isPage: true,
             handler: Route.flow(runs)
         ),
         Route(

@@ -18,6 +18,7 @@ enum MessageOperations {
             scope: .read,
             produces: [.json, .plain],
             query: ["after", "before", "limit", "refresh", "session"],
+            isPage: true,
             handler: list
         ),
         Route(

@@ -17,6 +17,7 @@ enum NotificationOperations {
             "/v1/notifications",
             scope: .read,
             query: ["before", "limit", "state"],
+            isPage: true,
             handler: list
         ),
         Route("createNotification", .post, "/v1/notifications", scope: .send, body: Route.json, handler: create),

@@ -16,6 +16,7 @@ enum OutboxOperations {
             "/v1/outbox",
             scope: .read,
             query: ["before", "limit", "session", "state"],
+            isPage: true,
             handler: list
         ),
         Route(

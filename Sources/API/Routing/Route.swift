@@ -51,6 +51,7 @@ package final class Route: Sendable {
         body: Body = .none,
         produces: [MediaType] = [.json],
         query: [String] = [],
+        isPage: Bool = false,
         grantsOrLimits: Bool = false,
         handler: @escaping Handler
     ) {
@@ -65,7 +66,7 @@ package final class Route: Sendable {
         changesState = method != .get
         refusesUnknownFields = method == .patch || grantsOrLimits
         hasSecret = path.contains("{secret}")
-        isPage = method == .get && query.contains("limit") && !produces.contains(.eventStream)
+        self.isPage = isPage
         parts = path.split(separator: "/", omittingEmptySubsequences: true).map { part in
             part.hasPrefix("{") ? .parameter(String(part.dropFirst().dropLast())) : .literal(String(part))
         }
@@ -81,6 +82,7 @@ package final class Route: Sendable {
             body: body,
             produces: produces,
             query: query,
+            isPage: isPage,
             grantsOrLimits: refusesUnknownFields,
             handler: Forward.handle
         )

@@ -18,6 +18,7 @@ enum RunOperations {
             "/v1/runs",
             scope: .read,
             query: ["active", "before", "brief", "limit", "session"],
+            isPage: true,
             handler: list
         ),
         Route("getRun", .get, "/v1/runs/{id}", scope: .read, produces: [.json, .plain], handler: get),

@@ -17,6 +17,7 @@ enum SessionOperations {
             "/v1/sessions",
             scope: .read,
             query: ["active", "agent", "archived", "before", "kind", "limit", "refresh", "search"],
+            isPage: true,
             handler: list
         ),
         Route(

@@ -36,6 +36,7 @@ enum SystemOperations {
             scope: .admin,
             produces: [.json, .eventStream],
             query: ["before", "limit", "since"],
+            isPage: true,
             handler: FrameOperations.frames
         ),
         Route("getGatewayReport", .get, "/v1/debug/gateway", scope: .admin, handler: gatewayReport),

@@ -26,6 +26,7 @@ enum UsageOperations {
             "/v1/usage/sessions",
             scope: .read,
             query: ["from", "limit", "to"],
+            isPage: true,
             handler: sessions
         ),
     ]

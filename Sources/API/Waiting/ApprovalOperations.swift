@@ -34,6 +34,7 @@ enum ApprovalOperations {
             "/v1/approvals",
             scope: .read,
             query: ["before", "kind", "limit", "session", "state"],
+            isPage: true,
             handler: Route.flow(list)
         ),
         Route(
