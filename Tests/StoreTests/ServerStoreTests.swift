@@ -186,6 +186,26 @@ struct `The store on a server` {
         await store.close()
     }
 
+    @Test func `a full disk of the server refuses what is new, until there is room`() async throws {
+        let fixture = try ServerFixture()
+        let store = try fixture.open()
+        try await fixture.send("a", to: store)
+        for statement in [
+            "CREATE FUNCTION fill() RETURNS trigger LANGUAGE plpgsql AS "
+                + "$$ BEGIN RAISE 'could not extend file' USING ERRCODE = 'disk_full'; END $$",
+            "CREATE TRIGGER full_disk BEFORE INSERT ON outbox EXECUTE FUNCTION fill()",
+        ] { try fixture.other.run(statement) }
+        try fixture.other.settle()
+        await #expect(throws: StoreError.storageFull) { try await fixture.send("b", to: store) }
+        #expect(try await fixture.ids(store) == ["a"])
+        try fixture.other.run("DROP TRIGGER full_disk ON outbox")
+        try fixture.other.settle()
+        try await fixture.send("c", to: store)
+        #expect(try await fixture.ids(store) == ["a", "c"])
+        #expect(fixture.left.values.isEmpty)
+        await store.close()
+    }
+
     /// The session ends between two commits, in one, and while a read is asked for.
     @Test func `a server that restarts costs nothing but time`() async throws {
         let fixture = try ServerFixture()
@@ -244,7 +264,11 @@ struct `The store on a server` {
             }
         }
         #expect(store.statistics.doubts == 1)
-        #expect(fixture.left.values.map { $0.hasPrefix("the server does not say whether the last commit stands: ") } == [true])
+        #expect(
+            fixture.left.values.map { $0.hasPrefix("the server does not say whether the last commit stands: ") } == [
+                true
+            ]
+        )
         await #expect(throws: (any Error).self) { try await fixture.send("c", to: store) }
         over.finish()
         try await other.value
