@@ -103,10 +103,9 @@ struct RunText: Sendable {
             isLastRowCut = shown != nil
             if shown?.isEmpty == true { continue }
             let text = Array(Self.limited(ArraySlice(ReplyText.clean(shown ?? row.text).utf8)))
+            if row.isAbortNote, takeNote(text[...], of: row.identity) { continue }
             if let known = rowTexts.firstIndex(where: { $0.row == row.identity }) {
                 rowTexts[known].text = text
-            } else if row.isAbortNote, takeNote(text[...], of: row.identity) {
-                continue
             } else if rowTexts.last?.text != text, rowTexts.count < GatewayLimits.historyRows {
                 rowTexts.append((row.identity, text, row.stopReason == .toolUse))
             }
@@ -120,9 +119,9 @@ struct RunText: Sendable {
         let behindOthers = Self.rest(of: note, behind: rowTexts.dropLast().map(\.text))
         for own in [behindOthers, note].compactMap(\.self) {
             guard let more = Self.rest(of: own, behind: [last.text]) else { continue }
-            if !last.hasEnded || more.isEmpty {
+            if !last.hasEnded || more.isEmpty || last.row == row {
                 rowTexts[rowTexts.count - 1].text = Array(own)
-            } else {
+            } else if rowTexts.count < GatewayLimits.historyRows {
                 rowTexts.append((row, Array(more), true))
             }
             return true

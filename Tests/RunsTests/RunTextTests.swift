@@ -19,7 +19,8 @@ import Testing
 
     private func told(_ last: String, _ rows: [TranscriptRow], wasAborted: Bool = true) -> String {
         var text = RunText()
-        text.take(rows)
+        // Each page has them again.
+        for _ in 0..<2 { text.take(rows) }
         if wasAborted { text.aborted(with: last) } else { text.ended(with: last) }
         text.settle(wasAborted: wasAborted)
         return text.published
