@@ -1,7 +1,7 @@
 #include "copenapi.h"
 
 // `openapi/embed` makes openapi.json, asyncapi.json and the next line, the SHA-256 of the three files one after the other.
-// 899cbc9bec65b8fd9f9f79e8fc70bd0778e460b472346e233219a4b3f766cc46
+// 346c8cb102017593c9d138a3c86014c1c2bf808f836dffa79dcc07e58c1d3845
 
 static const uint8_t yaml[] = {
 #embed "../../openapi/openapi.yaml"

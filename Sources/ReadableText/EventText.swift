@@ -12,6 +12,13 @@ package enum EventText {
         return "\(style.dim(time)) \(session)\(body(event, style))"
     }
 
+    /// A message of the outbox, with the reason why it waits or what went wrong.
+    package static func outbox(_ entry: JSONValue?, _ style: TextStyle) -> String {
+        let reason = entry?["error"]?["detail"]?.string ?? entry?["blockedReason"]?.string
+        return "outbox " + style.state(word(entry?["state"])) + " " + text(entry?["text"] ?? entry?["id"])
+            + (reason.map { style.dim(" (" + Printable.line($0) + ")") } ?? "")
+    }
+
     private static func body(_ event: JSONValue, _ style: TextStyle) -> String {
         let type = event["type"]?.string ?? ""
         switch type {
@@ -33,11 +40,7 @@ package enum EventText {
         case "message":
             let role = word(event["message"]?["role"])
             return style.bold(role == "user" ? "you" : role) + ": " + text(event["message"]?["text"])
-        case "outbox":
-            let entry = event["entry"]
-            let reason = entry?["error"]?["detail"]?.string ?? entry?["blockedReason"]?.string
-            return "outbox " + style.state(word(entry?["state"])) + " " + text(entry?["text"] ?? entry?["id"])
-                + (reason.map { style.dim(" (" + Printable.line($0) + ")") } ?? "")
+        case "outbox": return outbox(event["entry"], style)
         case "approval":
             let approval = event["approval"]
             let who = approval?["decidedBy"]?.string.map { " by " + Printable.line($0) } ?? ""

@@ -19,6 +19,7 @@ package enum StatusText {
         let scopes = link?["scopes"]?.elements.compactMap(\.string) ?? []
         rows.append(("Scopes", scopes.isEmpty ? "none" : Printable.line(scopes.joined(separator: ", "))))
         rows.append(("Outbox", outbox(status["outbox"], style)))
+        if let hint = status["outbox"]?["hint"]?.string { rows.append(("", style.bold("→ ") + Printable.line(hint))) }
         if let fault = status["outbox"]?["fault"]?.string {
             let text = "nothing is sent, because the saved entries could not be read: "
             rows.append(("", style.bad(text) + Printable.line(fault)))

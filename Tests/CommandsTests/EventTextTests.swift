@@ -1,3 +1,4 @@
+import Basics
 import JSONBytes
 import ReadableText
 import Testing
@@ -23,6 +24,13 @@ struct EventTextTests {
     func `a session's event says what changed`(members: String, said: String) throws {
         let event = try parse(#"{"type":"session","session":"agent:main:den",\#(members)}"#)
         #expect(EventText.line(event, at: "09:00:00", .plain) == "09:00:00 agent:main:den session \(said)")
+    }
+
+    @Test func `messages that the gateway would not run have the line that cures it`() throws {
+        let status = try parse(#"{"outbox":{"pending":2,"refused":1,"hint":"ladle send --session new hello"}}"#)
+        let lines = StatusText.lines(status, .plain, ReadableTime(now: 0))
+        let place = try #require(lines.firstIndex { $0.hasSuffix("1 refused by the gateway") })
+        #expect(lines[place + 1].trimmingBlanks() == "→ ladle send --session new hello")
     }
 
     @Test func `the demo's device asks for nothing to be done`() throws {

@@ -201,6 +201,18 @@ struct SendCommandTests {
         #expect(io.errors.contains("The message is queued: gateway offline: it restarts"))
     }
 
+    @Test func `a reason that is longer than the terminal is wide is shown whole, once`() {
+        let io = RecordedIO()
+        (io.isOutputTerminal, io.isErrorTerminal, io.columns) = (true, true, 60)
+        let reason = "the gateway would refuse it until a message to a new session: ladle send --session new hello"
+        let waiting = #"data: {"type":"outbox","entry":{"id":"e1","state":"queued","blockedReason":"\#(reason)"}}"#
+        let ended = #"data: {"type":"run.ended","run":{"state":"completed","text":"Done."}}"#
+        io.replies = [io.stream("text/event-stream", [waiting, "", waiting, "", ended, ""])]
+        #expect(io.run("send", "--wait", "x") == .ok)
+        #expect(io.errors.ranges(of: "waits: \(reason)\n").count == 1)
+        #expect(io.output.contains("Done."))
+    }
+
     @Test func `without an answer the same line may be typed again with its key`() throws {
         let io = RecordedIO()
         io.replies = [.raw(""), .json(202, #"{"id":"e1","state":"queued"}"#)]

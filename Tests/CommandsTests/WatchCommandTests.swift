@@ -80,6 +80,26 @@ struct WatchCommandTests {
         )
     }
 
+    @Test func `on a terminal watch begins with the messages that wait already`() {
+        let io = RecordedIO()
+        io.isOutputTerminal = true
+        io.environment["NO_COLOR"] = "1"
+        let entry =
+            #"{"id":"e1","state":"queued","session":"main","text":"hi","createdAt":"2026-03-04T11:00:05.000Z","#
+            + #""blockedReason":"the gateway is away"}"#
+        let fine = #"{"id":"e2","state":"queued","text":"next","createdAt":"2026-03-04T11:00:05.000Z"}"#
+        io.replies = [
+            io.stream(
+                "application/x-ndjson",
+                [#"{"type":"hello"}"#, #"{"type":"outbox","session":"main","entry":\#(entry)}"#]
+            ), .json(200, #"{"entries":[\#(fine),\#(entry)]}"#),
+        ]
+        #expect(io.run("watch", "--timeout", "1") == .ok)
+        #expect(io.output.contains("12:00:05 main outbox queued hi (the gateway is away)\n"))
+        #expect(io.output.ranges(of: "outbox queued").count == 1)
+        #expect(io.requests.last?.contains("/v1/outbox?state=queued%2Cretrying%2Cunconfirmed&limit=20") == true)
+    }
+
     @Test func `on a terminal the running step stays below the text that comes`() {
         let io = RecordedIO()
         (io.isOutputTerminal, io.isErrorTerminal, io.columns) = (true, true, 40)

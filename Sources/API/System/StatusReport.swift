@@ -71,7 +71,10 @@ struct StatusReport: JSONWritable, Equatable {
                 inner.member("pending", outbox.counts.pending)
                 inner.member("unconfirmed", outbox.counts.unconfirmed)
                 inner.member("failed", outbox.counts.failed)
-                if outbox.refused > 0 { inner.member("refused", outbox.refused) }
+                if outbox.refused > 0 {
+                    inner.member("refused", outbox.refused)
+                    inner.member("hint", OutboxFault.sessionConflictCure)
+                }
                 inner.member("oldestAgeMs", outbox.oldestAgeMilliseconds)
                 inner.member("fault", outbox.fault)
                 inner.member("closed", outbox.closed)

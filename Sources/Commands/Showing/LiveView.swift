@@ -15,6 +15,8 @@ final class LiveView {
     /// The steps in progress, newest last.
     private var running: [(id: String, line: String)] = []
     private var ended = RecentNames()
+    /// The reasons that stand on the terminal.
+    private var explained = RecentNames()
     /// The question shown in the changing line until it is answered, regardless of steps.
     private var question = ""
     /// Lines that arrived during growing text. Each waits for the end of the text's line, and is dropped if all output
@@ -51,7 +53,14 @@ final class LiveView {
         status(running.last?.line ?? "")
     }
 
-    func wait(_ reason: String) { status("… " + Printable.line(reason)) }
+    /// Shows why something waits: in the changing line, and once as lasting text where that has no room for all of it.
+    func wait(_ reason: String) {
+        let text = Printable.line(reason)
+        if DisplayWidth.ofStyled("… " + text) >= io.columns, isLive, explained.insert(text) {
+            line("waits: " + text, on: .error)
+        }
+        status("… " + text)
+    }
 
     /// Prints a lasting line.
     func line(_ text: String, on stream: Stream) {

@@ -41,7 +41,10 @@ final class WatchView {
             return
         }
         // Approvals that are already pending are asked too.
-        if type == "hello" { questions.fetch(session: invocation.command["--session"]) { [self] in prefix($0) } }
+        if type == "hello" {
+            questions.fetch(session: invocation.command["--session"]) { [self] in prefix($0) }
+            showWaiting()
+        }
         if isVerbose { return showLine(event, type) }
         switch type {
         case "message": showMessage(event["message"], event)
@@ -49,14 +52,31 @@ final class WatchView {
         case "run.corrected", "reset": print(event)
         case "pairing" where event["state"]?.string == "waiting": print(event)
         case "link" where event["link"]?["state"]?.string != "connecting": print(event)
-        case "outbox":
-            guard let entry = event["entry"], let state = entry["state"]?.string else { return }
-            let id = entry["id"]?.string ?? ""
-            let hasTrouble = ["failed", "expired", "unconfirmed"].contains(state)
-            let waits = entry["blockedReason"]?.string
-            if hasTrouble || waits != nil, told.insert("\(id) \(state) \(waits ?? "")") { print(event) }
+        case "outbox": if let entry = event["entry"] { showTrouble(entry, event) }
         default: break
         }
+    }
+
+    /// Shows a message that does not get on.
+    private func showTrouble(_ entry: JSONValue, _ event: JSONValue) {
+        guard let state = entry["state"]?.string else { return }
+        let id = entry["id"]?.string ?? ""
+        let hasTrouble = ["failed", "expired", "unconfirmed"].contains(state)
+        let waits = entry["blockedReason"]?.string
+        guard hasTrouble || waits != nil, told.insert("\(id) \(state) \(waits ?? "")") else { return }
+        view.line(prefix(event) + EventText.outbox(entry, invocation.style), on: .output)
+    }
+
+    /// Shows messages that waited before the first event.
+    private func showWaiting() {
+        guard invocation.io.isOutputTerminal else { return }
+        let request = ClientRequest.get("/v1/outbox").adding("state", "queued,retrying,unconfirmed").adding(
+            "limit",
+            "20"
+        )
+        .adding("session", invocation.command["--session"])
+        guard let response = try? invocation.perform(request), let list = try? response.json() else { return }
+        for entry in list["entries"].list.reversed() { showTrouble(entry, entry) }
     }
 
     /// A message on its way is shown when it has arrived; until then its outbox entry is shown.
@@ -99,7 +119,10 @@ final class WatchView {
         view.line(EventText.line(event, at: time(event), invocation.style), on: .output)
     }
 
-    private func time(_ event: JSONValue) -> String { invocation.time.short(event["at"]?.string, seconds: true) }
+    /// An entry has the time at which it was accepted.
+    private func time(_ event: JSONValue) -> String {
+        invocation.time.short((event["at"] ?? event["createdAt"])?.string, seconds: true)
+    }
 
     /// The time, and the session unless there is only one.
     private func prefix(_ event: JSONValue) -> String {
