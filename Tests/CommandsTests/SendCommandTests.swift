@@ -201,6 +201,21 @@ struct SendCommandTests {
         #expect(io.errors.contains("The message is queued: gateway offline: it restarts"))
     }
 
+    @Test(arguments: [#"{"type":"outbox","entry":{"id":"e1","state":"accepted"}}"#, nil])
+    func `the word queued goes when the answer comes`(taken: String?) {
+        let io = RecordedIO()
+        (io.isOutputTerminal, io.isErrorTerminal, io.columns) = (true, true, 60)
+        let events = [
+            #"{"type":"outbox","entry":{"id":"e1","state":"queued"}}"#, taken,
+            #"{"type":"run.delta","text":"Do","offset":0}"#, #"{"type":"run.delta","text":"ne.","offset":2}"#,
+            #"{"type":"run.ended","run":{"state":"completed","text":"Done."}}"#,
+        ]
+        io.replies = [io.stream("text/event-stream", events.compactMap(\.self).flatMap { ["data: " + $0, ""] })]
+        #expect(io.run("send", "--wait", "x") == .ok)
+        #expect(io.errors.ranges(of: "… queued").count == 1)
+        #expect(io.output == "Done.\n")
+    }
+
     @Test func `a reason that is longer than the terminal is wide is shown whole, once`() {
         let io = RecordedIO()
         (io.isOutputTerminal, io.isErrorTerminal, io.columns) = (true, true, 60)

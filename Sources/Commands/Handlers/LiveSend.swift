@@ -135,13 +135,14 @@ final class LiveSend {
                 hint: state == "cancelled" ? nil : (entry?["id"]?.string).map { "ladle outbox retry \($0)" }
             )
         case "queued", "retrying", "unconfirmed": view.wait(entry?["blockedReason"]?.string ?? state)
-        default: break
+        default: view.goOn()
         }
     }
 
     private func append(_ event: JSONValue) {
         let text = event["text"]?.string ?? ""
         if event["replace"]?.bool == true || event["offset"]?.int == 0 { reply = text } else { reply += text }
+        view.goOn()
         if invocation.io.isOutputTerminal { showReply() }
     }
 

@@ -62,6 +62,9 @@ final class LiveView {
         status("… " + text)
     }
 
+    /// Removes the reason for waiting: it is over.
+    func goOn() { status(running.last?.line ?? "") }
+
     /// Prints a lasting line.
     func line(_ text: String, on stream: Stream) {
         held.append((text, stream))
