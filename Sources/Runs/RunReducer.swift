@@ -389,10 +389,8 @@ struct RunReducer: Sendable {
             steps.take(row, seen: times.time(of: row))
             guard row.role == .assistant else { continue }
             lastStop = row.isAbortNote ? .aborted : row.stopReason
-            if !row.isByGateway {
-                hasModelsRow = true
-                hasModelsWords = hasModelsWords || !row.blocks.isEmpty
-            }
+            if !row.isByGateway { hasModelsRow = true }
+            if row.hasModelsWords { hasModelsWords = true }
             if usageByRow.count < GatewayLimits.historyRows, let usage = row.usage { usageByRow[row.identity] = usage }
         }
         text.take(rows)

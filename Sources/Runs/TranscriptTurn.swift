@@ -32,10 +32,13 @@ struct TranscriptTurn: Sendable {
     }
 
     /// The run with which the turn is on the stream: that of its answer, else that of another client's message.
-    /// - Parameter told: the runs on the stream, by message.
-    func run(told: [String: String]) -> String? {
+    /// - Parameters:
+    ///   - told: the runs on the stream, by message.
+    ///   - earlier: the messages of turns before, which the gateway has repeated behind this one.
+    func run(told: [String: String], besides earlier: Set<String> = []) -> String? {
         let answers = rows.filter { !isNote($0) }
-        return (answers + [user].compactMap(\.self)).lazy.compactMap { told[$0.messageID] }.first
+        return (answers + [user].compactMap(\.self)).lazy.map(\.messageID)
+            .filter { !earlier.contains($0) }.compactMap { told[$0] }.first
     }
 
     /// The turn as something that a run may own.

@@ -178,19 +178,19 @@ struct ApprovalCommandTests {
         let hello = #"{"type":"hello","version":"1","resume":"fresh"}"#
         let io = watcher([hello, Self.event(Self.approval(Self.second, command: "two")), Self.later])
         io.replies += [
-            Self.list(Self.approval(command: "one")), .json(200, Self.approval(Self.first, "denied")),
-            .json(200, Self.approval(Self.second, "allowed")),
+            Self.list(Self.approval(command: "one")), .json(200, #"{"entries":[]}"#),
+            .json(200, Self.approval(Self.first, "denied")), .json(200, Self.approval(Self.second, "allowed")),
         ]
         io.keys = [("later", 1_000, "d"), ("", 100, "a"), ("", 1_000, "a")]
         #expect(io.run("watch", "--limit", "2") == .ok)
         #expect(
-            io.requests.dropFirst(2).compactMap { $0.split(separator: " ").dropFirst().first } == [
+            io.requests.dropFirst(3).compactMap { $0.split(separator: " ").dropFirst().first } == [
                 "/v1/approvals/\(Self.first)", "/v1/approvals/\(Self.second)",
             ]
         )
-        try #require(io.requests.count == 4)
-        #expect(try io.body(2)["decision"]?.string == "deny")
-        #expect(try io.body(3)["decision"]?.string == "allow-once")
+        try #require(io.requests.count == 5)
+        #expect(try io.body(3)["decision"]?.string == "deny")
+        #expect(try io.body(4)["decision"]?.string == "allow-once")
     }
 
     @Test func `a plugin's action is shown with its tool and its command`() {

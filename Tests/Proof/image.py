@@ -57,6 +57,8 @@ system = folder / "system"
 LENT = ("usr", "var", "opt")
 for name in (*LENT, "tmp", "root", "run", "proc", "sys", "dev"):
     (system / name).mkdir(parents=True)
+# apt checks signatures as another user.
+(system / "tmp").chmod(0o1777)
 shutil.copytree("/etc", system / "etc", symlinks=True)
 for name in ("bin", "sbin", "lib", "lib64"):
     (system / name).symlink_to(f"usr/{name}")

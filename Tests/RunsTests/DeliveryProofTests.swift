@@ -225,7 +225,9 @@ struct DeliveryProofTests: EvidenceScene {
     /// Seen live on all three: the model's provider answered with an error, and the next prompt had the message.
     @Test func `so may one to which the model's provider answered with an error`() {
         let nothing = answer("", at: 40, "error").replacing(#"[{"type":"text","text":""}]"#, with: "[]")
-        for profile in [march, april, GatewayProfile(.june)] {
+        let april = answer("[assistant turn failed before producing content]", at: 40, "error")
+        let june = answer("The agent run failed before producing a reply.", at: 40, "error")
+        for (profile, nothing) in [(march, nothing), (self.april, april), (GatewayProfile(.june), june)] {
             var tracker = RunTracker()
             tracker.profile = profile
             tracker.followUnseen("k", session: main, text: "story", sentAt: now)

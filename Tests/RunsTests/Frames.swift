@@ -166,8 +166,9 @@ extension MessagePage {
         session: SessionKey,
         tracker: RunTracker,
         sent: [SentMessage] = [],
+        told: [String: String] = [:],
         now: Timestamp
     ) {
-        self.init(ChatHistory.Output(payload), session: session, tracker: tracker, sent: sent, now: now)
+        self.init(ChatHistory.Output(payload), session: session, tracker: tracker, sent: sent, told: told, now: now)
     }
 }

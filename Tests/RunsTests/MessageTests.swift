@@ -12,17 +12,36 @@ struct MessageTests {
 
     private func time(_ seconds: Int64) -> Timestamp { Timestamp(milliseconds: 1_795_000_000_000 + seconds * 1_000) }
 
-    private func page(_ rows: String, tracker: RunTracker = RunTracker(), sent: [SentMessage] = [])
-        -> [ChatMessage]
-    {
+    private func page(
+        _ rows: String,
+        tracker: RunTracker = RunTracker(),
+        sent: [SentMessage] = [],
+        told: [String: String] = [:]
+    ) -> [ChatMessage] {
         MessagePage(
             history: json("{\"messages\":[\(rows)]}"),
             session: main,
             tracker: tracker,
             sent: sent,
+            told: told,
             now: now
         )
         .messages
+    }
+
+    /// Recording provider-429.v2026.4.26: a page repeats the rows of a failed run behind the next answer.
+    @Test func `a row that is repeated in a later turn does not make that one its run's`() {
+        let failed =
+            #"{"role":"assistant","content":[],"stopReason":"error","timestamp":1795000001000,"__openclaw":{"id":"a1"}}"#
+        let rows = [
+            #"{"role":"user","content":"one","timestamp":1795000000000,"__openclaw":{"id":"u1"}}"#, failed,
+            #"{"role":"user","content":"two","timestamp":1795000002000,"__openclaw":{"id":"u2"}}"#,
+            #"{"role":"assistant","content":[{"type":"text","text":"yes"}],"stopReason":"stop","timestamp":1795000003000,"__openclaw":{"id":"a2"}}"#,
+            failed,
+        ]
+        let messages = page(rows.joined(separator: ","), told: ["a1": "run-1"])
+        #expect(messages.first { $0.id == "a2" }?.runID == nil)
+        #expect(messages.first { $0.id == "u1" }?.runID == "run-1")
     }
 
     @Test func `rows of a turn become two messages, the tools steps of the answer`() throws {

@@ -36,6 +36,10 @@ package struct TranscriptRow: Sendable {
     static let gatewayModel = "gateway-injected"
     /// How its row about a run begins that failed before the model was called. 2026.4.26 writes it as if it were an answer.
     private static let failureNotice = "⚠️ Agent failed before reply:"
+    /// The words that newer gateways show for a model's row without any, which is an error of its provider.
+    private static let wordless: Set = [
+        "[assistant turn failed before producing content]", "The agent run failed before producing a reply.",
+    ]
     /// The end of a text that the gateway has cut after thousands of characters.
     static let cutMark = "\n...(truncated)..."
     /// The kind of the row that the newest gateways write about such a run.
@@ -145,6 +149,11 @@ package struct TranscriptRow: Sendable {
     /// The gateway wrote the row by itself, also that a run failed or was stopped.
     package var isByGateway: Bool {
         value["model"]?.equals(Self.gatewayModel) == true || value["customType"]?.equals(Self.failureKind) == true
+    }
+
+    /// Whether the model said or called something in the row.
+    package var hasModelsWords: Bool {
+        !isByGateway && !blocks.isEmpty && !(stopReason == .error && Self.wordless.contains(text))
     }
 
     /// Whether the gateway says in the row that it was about to restart and did not take a message, of which it keeps no row.

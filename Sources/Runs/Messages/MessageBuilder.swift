@@ -30,7 +30,7 @@ struct MessageBuilder {
     mutating func add(_ turn: TranscriptTurn, run: String?, sent: SentMessage?) {
         turns += 1
         if let key = turn.key, tracker.isHidden(key) { return }
-        let runID = run ?? turn.key ?? sent?.keys.first
+        let runID = run ?? (sent?.hasRun == false ? nil : turn.key ?? sent?.keys.first)
         let owner = runID ?? "turn \(turns)"
         if let user = turn.user { addUser(user, owner, runID: runID, sent) }
         // A message that Ladle sent is always shown, and so is its answer, even if they look like housekeeping.

@@ -37,7 +37,11 @@ package struct MessagePage: Sendable {
             ?? (last?.role != .assistant || last?.stopReason == .toolUse)
         let turns = TranscriptTurn.split(AbortNotes.settled(history.rows))
         var toldTurns: [Int: String] = [:]
-        for (place, turn) in turns.enumerated() { toldTurns[place] = turn.run(told: told) }
+        var earlier: Set<String> = []
+        for (place, turn) in turns.enumerated() {
+            toldTurns[place] = turn.run(told: told, besides: earlier)
+            earlier.formUnion(turn.rows.map(\.messageID))
+        }
         let runs = tracker.owners(of: turns, session: session, told: toldTurns)
         let own = sent.found(in: turns, runs: runs)
         var builder = MessageBuilder(session: session, tracker: tracker, told: told, now: now)

@@ -11,6 +11,8 @@ package struct SentMessage: Sendable {
     package var attachments: [MessageAttachment]
     /// The run of a message that may have left no row. A row of another run is not the message's.
     package var run: String?
+    /// False for a message that the gateway refused to run, though it may have read its row with another one.
+    package var hasRun: Bool
     /// The gateway wrote the message's row between these times of its clock; nil for a message that was not sent yet.
     package var written: ClockWindow?
     /// The row in which an earlier page showed the message.
@@ -29,6 +31,7 @@ package struct SentMessage: Sendable {
         text: String?,
         attachments: [MessageAttachment] = [],
         run: String? = nil,
+        hasRun: Bool = true,
         written: ClockWindow? = nil,
         row: String? = nil,
         isToBeSent: Bool = false,
@@ -40,6 +43,7 @@ package struct SentMessage: Sendable {
         self.text = text
         self.attachments = attachments
         self.run = run
+        self.hasRun = hasRun
         self.written = written
         self.row = row
         self.isToBeSent = isToBeSent
