@@ -109,7 +109,7 @@ def check(name):
     version = re.search(r"_(.*?)_", next(repository.glob("*.deb")).name)[1]
 
     # The tarball, before anything is installed.
-    done = run("tar", "-C", root.folder / "usr/local", "--strip-components=1", "-xzf", next(DIST.glob("*.tar.gz")))
+    done = run("tar", "-C", root.folder / "usr/local", "--strip-components=1", "-xzf", next(DIST.glob("ladle-*-linux-*.tar.gz")))
     tally.check(done.returncode == 0, f"{release}: {done}")
     shown = root.run("ladle", "version")
     tally.check(shown.stdout == f"ladle {version}\n", f"{release}: the tarball's program: {shown}")
