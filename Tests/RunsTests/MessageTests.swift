@@ -44,6 +44,18 @@ struct MessageTests {
         #expect(messages.first { $0.id == "u1" }?.runID == "run-1")
     }
 
+    /// 2026.4.26: the row's event has no text, and the page has these words in its place.
+    @Test func `a model's row without words has the error alone`() {
+        let placeholder = "[assistant turn failed before producing content]"
+        for content in ["[]", #"[{"type":"text","text":"\#(placeholder)"}]"#] {
+            let row =
+                #"{"role":"assistant","content":\#(content),"stopReason":"error","errorMessage":"429 slow down","#
+                + #""timestamp":1795000001000,"__openclaw":{"id":"a1"}}"#
+            let messages = page(row)
+            #expect(messages.map(\.text) == [""] && messages.first?.error == "429 slow down")
+        }
+    }
+
     @Test func `rows of a turn become two messages, the tools steps of the answer`() throws {
         let messages = page(
             #"""

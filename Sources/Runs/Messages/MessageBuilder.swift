@@ -152,7 +152,7 @@ struct MessageBuilder {
         if row.stopReason == .error || (row.errorMessage != nil && row.stopReason != .aborted) {
             let known = row.errorMessage ?? id.flatMap { tracker.run($0)?.error }
             let error = known ?? (message.text.isEmpty ? "The model stopped with an error." : message.text)
-            if row.errorMessage == nil || row.errorMessage == row.text { message.text = "" }
+            if row.errorMessage == nil || row.errorMessage == row.text || !row.hasModelsWords { message.text = "" }
             message.error = SecretMask.text(error).cut(to: ActivityLimits.errorCharacters)
             message.state = .failed
             return message
