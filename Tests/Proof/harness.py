@@ -245,8 +245,15 @@ class Program:
 
     def resident(self):
         """Resident memory in bytes (Linux)."""
+        return self.memory("VmRSS")
+
+    def allocated(self):
+        """The part of it that the program has allocated: pages of its file come and go as the kernel likes."""
+        return self.memory("RssAnon")
+
+    def memory(self, kind):
         for line in pathlib.Path(f"/proc/{self.process.pid}/status").read_text().splitlines():
-            if line.startswith("VmRSS:"):
+            if line.startswith(kind + ":"):
                 return int(line.split()[1]) * 1024
         return 0
 
