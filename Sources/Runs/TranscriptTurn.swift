@@ -35,7 +35,7 @@ struct TranscriptTurn: Sendable {
     /// - Parameters:
     ///   - told: the runs on the stream, by message.
     ///   - earlier: the messages of turns before, which the gateway has repeated behind this one.
-    func run(told: [String: String], besides earlier: Set<String> = []) -> String? {
+    func run(told: [String: String], besides earlier: Set<String>) -> String? {
         let answers = rows.filter { !isNote($0) }
         return (answers + [user].compactMap(\.self)).lazy.map(\.messageID)
             .filter { !earlier.contains($0) }.compactMap { told[$0] }.first

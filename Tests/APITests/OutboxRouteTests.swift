@@ -292,4 +292,23 @@ struct OutboxRouteTests {
             #expect(try await api.get("/v1/runs/\(id)", on: loop)["state"] == "aborted")
         }
     }
+
+    /// 2026.6.11 after a restart.
+    @Test func `a message that the gateway refuses to run has no run, and the status says what to type`() async throws {
+        try await withAPI(.away) { api, loop in
+            let bench = api.bench
+            try await bench.open(on: loop)
+            _ = try await api.request("POST", "/v1/messages", Field.text, body: "hello", on: loop)
+            let id = try #require(bench.gateway.sentKeys.last)
+            let conflict = "Error: reply session initialization conflicted for agent:main:main"
+            try await bench.event("chat", Frame.end(id, "error").replacing("it broke", with: conflict), on: loop)
+            #expect(try await api.get("/v1/status", on: loop).json["outbox"]?["hint"] == nil, "nothing waits")
+            _ = try await api.request("POST", "/v1/messages", Field.text, body: "next", on: loop)
+            let outbox = try await api.get("/v1/status", on: loop).json["outbox"]
+            #expect(outbox?["refused"]?.int == 1)
+            #expect(outbox?["hint"]?.string == "ladle send --session new-$(date +%s) hello")
+            let run = try await api.get("/v1/runs/\(id)", on: loop)
+            #expect(run.status == 404 && run["detail"] == "The message is failed and has no run.")
+        }
+    }
 }
