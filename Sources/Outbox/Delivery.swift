@@ -10,7 +10,7 @@ struct Delivery: Sendable {
     /// The entry as it is on disk.
     private(set) var entry: OutboxEntry
     private var writer = EntryWriter()
-    private var run = EntryRun()
+    private var run: EntryRun
     private var facts: EntryFacts
     private var doubt = EntryDoubt()
     /// The dispatch whose outcome is pending.
@@ -27,6 +27,7 @@ struct Delivery: Sendable {
     init(entry: OutboxEntry) {
         self.entry = entry
         self.entry.text = nil
+        run = EntryRun(entry)
         facts = EntryFacts(entry)
     }
 
@@ -151,7 +152,7 @@ struct Delivery: Sendable {
             return false
         }
         // A message that was stopped unseen has no run to name.
-        if change.entry.state == .cancelled, !facts.hasBegun { change.entry.runID = nil }
+        if change.entry.state == .cancelled, run.begun != change.entry.runID { change.entry.runID = nil }
         // The answer to the frame on the wire no longer matters.
         if entry.state == .sending { endAttempt(&context) }
         if decision.told?.kind == .unknown { facts.take(.told(Statement(.unknown), number: 1)) }
@@ -324,7 +325,9 @@ struct Delivery: Sendable {
     // MARK: Its run
 
     mutating func runBegan(_ id: String) {
-        if current.goes(by: id) { facts.take(.began(.key(current.keyGeneration))) }
+        guard current.goes(by: id) else { return }
+        facts.take(.began(.key(current.keyGeneration)))
+        run.began(id)
     }
 
     mutating func runEnded(_ id: String) {

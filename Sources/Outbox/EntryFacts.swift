@@ -18,9 +18,6 @@ struct EntryFacts: Sendable {
     /// The answers that are known now.
     var knowledge: Fact.Knowledge { turn.knowledge }
 
-    /// The run of the message was seen at work.
-    var hasBegun: Bool { turn.verdict.marks.contains(.begun) }
-
     /// A whole page was read over the present connection.
     var hasFreshPage: Bool { turn.verdict.marks.contains(.fresh) }
 

@@ -9,10 +9,16 @@ struct EntryRun: Sendable {
     private var process: GatewayProcess?
     /// The connection over which the gateway got the message, or said that its run is in progress.
     private var heldOver: Int?
+    /// The id under which its run began.
+    private(set) var begun: String?
     /// The run was seen to end, perhaps before the acknowledgement is on disk.
     private var hasEnded = false
     /// The time until which a delivered entry waits for the run that really answers it (protocol 3, busy session).
     private(set) var awaitedUntilMs: Int64?
+
+    init(_ entry: OutboxEntry) {
+        if entry.hadBegun { begun = entry.runID }
+    }
 
     mutating func dispatching(_ entry: OutboxEntry, _ context: DispatcherContext) {
         hasEnded = false
@@ -35,6 +41,8 @@ struct EntryRun: Sendable {
     mutating func taken(_ entry: OutboxEntry, _ context: DispatcherContext) {
         if entry.firstDispatchAt == nil { got(context) }
     }
+
+    mutating func began(_ id: String) { begun = id }
 
     mutating func ended() { hasEnded = true }
 

@@ -50,6 +50,8 @@ package struct OutboxEntry: Sendable, Equatable {
     /// The sender's identity. A repeated request or a coalescing command of another sender never affects this entry.
     package var owner: String?
     package var payloadBytes: Int
+    /// A run of the message was published before the entry was read from the disk.
+    package var hadBegun = false
 
     /// A new command. Its id is its first upstream key.
     package init(

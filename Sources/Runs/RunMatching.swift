@@ -154,6 +154,10 @@ struct RunMatching: Sendable {
         for (index, found) in answered.sorted(by: { $0.key < $1.key }) {
             let (turn, id) = (turns[said[index].0], found.turn)
             guard let answer = owners[said[index].0]?.turn, let run = memory[id] else { continue }
+            // A turn that had its answer before that run was seen is the message's own.
+            if run.isKnownByRowsAlone, let end = turn.answeredAt, end < memory[answer]?.times.firstEvent ?? end {
+                continue
+            }
             // While the link was away, another client may have said the same words.
             let isKnown = runs.deferred.contains(id) || (runs.putAside.contains(id) && !run.contact.isUncertain)
             let isShared = !isKnown || turn.messages.count > 1 || turn.messages.contains { runs.haveOthersSaid($0) }
@@ -212,7 +216,8 @@ struct RunMatching: Sendable {
 
     /// The time in which the gateway can have begun with a message of ours that it has not begun under our key.
     private func waitingSince(_ run: RunReducer) -> ClockWindow {
-        let sent = run.onGatewayClock(run.times.start, aheadMs: clockSkewMs)
+        let start = run.isKnownByRowsAlone ? run.times.sentAt : run.times.start
+        let sent = run.onGatewayClock(start, aheadMs: clockSkewMs)
         guard run.isClosed else { return .row(sentAt: sent) }
         return .row(sentAt: sent, putAsideAt: run.onGatewayClock(run.contact.heardAt, aheadMs: clockSkewMs))
     }

@@ -135,9 +135,15 @@ struct RunReducer: Sendable {
     /// An earlier process of Ladle handed our message to the gateway, and nothing of its run has been seen since.
     var isUnseen: Bool { publication.isFromDisk && message.words != nil && !hasBegun }
 
-    /// Our message, of whose run nothing was seen, and Ladle may have missed the event that puts it behind another run.
+    /// Our message, of whose run nothing was seen or only a row, and Ladle may have missed the event that puts it behind another run.
     var mayBeDeferred: Bool {
-        message.words != nil && !hasBegun && (publication.isFromDisk || contact.isUncertain)
+        message.words != nil && (!hasBegun || isKnownByRowsAlone) && (publication.isFromDisk || contact.isUncertain)
+    }
+
+    /// The run is under way because its message is in the transcript. No event named it, so the gateway may know it by another id.
+    var isKnownByRowsAlone: Bool {
+        message.words != nil && hasBegun && isActive && times.starts.isEmpty && !message.wasSeenAtWork
+            && !text.wasReported
     }
 
     /// Whether the gateway's run that was at work in this time wrote the answer of this run, which began again in it: a session has one
@@ -220,7 +226,7 @@ struct RunReducer: Sendable {
             began(at: time)
             text.take(piece, sequence: sequence)
         case .lifecycle(let lifecycle): take(lifecycle, sequence: sequence, at: time, now: now)
-        case .framesLost: hasGap = true
+        case .framesLost: noteGap()
         case .tool, .item: text.endMessage(sequence: sequence)
         case .commandOutput, .thinking, .compaction, .fallback, .approval, .other: break
         }
@@ -252,6 +258,7 @@ struct RunReducer: Sendable {
     private mutating func take(_ event: AgentEvent.Lifecycle, sequence: Int64, at time: Timestamp, now: Timestamp) {
         switch event.phase {
         case .start:
+            if !text.wasReported { text.began() }
             times.started(at: event.startedAt ?? time)
             ending.started(sequence: sequence)
         case .end: end(event, failed: false, sequence: sequence, at: time, now: now)
@@ -333,7 +340,10 @@ struct RunReducer: Sendable {
         steps.takeApproval(id: id, nil, decision: decision, at: time)
     }
 
-    mutating func noteGap() { hasGap = true }
+    mutating func noteGap() {
+        hasGap = true
+        text.eventsMissed()
+    }
 
     // MARK: Chat events
 
@@ -504,6 +514,7 @@ struct RunReducer: Sendable {
     /// Ladle is connected again. The parameters are those of `RunContact.reconnected`.
     mutating func reconnected(isGone: Bool, isNewProcess: Bool = false, process: Timestamp? = nil, now: Timestamp) {
         contact.reconnected(isGone: isGone, isNewProcess: isNewProcess, process: process, now: now)
+        text.eventsMissed()
         message.connectionChanged()
     }
 

@@ -25,12 +25,14 @@ struct RunText: Sendable {
     private(set) var comparedBytes = 0
     /// An earlier process may have published more than is known here, so the next text replaces all of it.
     private var replacesEarlier = false
+    /// Events of the run were missed, or may have been: only the rows show which messages have ended.
+    private var mayLackMessages = true
 
     // MARK: Reading
 
     var published: String { String(decoding: publishedText, as: UTF8.self) }
     /// The gateway reported some of the text while the run was under way.
-    var wasReported: Bool { !agentText.isEmpty || !chatText.isEmpty || !snapshot.isEmpty }
+    var wasReported: Bool { agentText.hasFrames || !chatText.isEmpty || !snapshot.isEmpty }
     /// The published text is not whole, as far as known: the final event has it whole, and a row does not have what the gateway cut.
     var isTruncated: Bool { isLimited || (finalText == nil ? isLastRowCut : isFinalCut) }
     /// This process of Ladle knows nothing of the text.
@@ -51,7 +53,12 @@ struct RunText: Sendable {
         } else if let delta = text.delta, !delta.isEmpty || replaces {
             agentText.take(replaces ? .replacement(delta) : .piece(delta), sequence: sequence)
         }
+        if mayLackMessages, agentText.open.count < Self.compared { takeEndedRows() }
     }
+
+    mutating func began() { mayLackMessages = false }
+
+    mutating func eventsMissed() { mayLackMessages = true }
 
     /// The agent called a tool.
     mutating func endMessage(sequence: Int64) { agentText.endMessage(sequence: sequence) }
@@ -110,6 +117,38 @@ struct RunText: Sendable {
                 rowTexts.append((row.identity, text, row.stopReason == .toolUse))
             }
         }
+        if mayLackMessages { takeEndedRows() }
+    }
+
+    /// Puts the messages of the rows before the message that still grows, where events of them were missed.
+    private mutating func takeEndedRows() {
+        guard !rowTexts.isEmpty, agentText.hasFrames || (chatText.isEmpty && snapshot.isEmpty),
+            agentText.isOpenFromStart
+        else { return }
+        var ended = rowTexts.prefix { $0.hasEnded }.map { Self.withoutEnd($0.text) }.filter {
+            !SilentReply.matches($0[...])
+        }
+        let (open, closed) = (agentText.open, agentText.closed)
+        if !open.isEmpty, let own = ended.lastIndex(where: { Self.beginAlike($0[...], open) }) {
+            ended.removeSubrange(own...)
+        }
+        let text = Self.paragraphs(ended)
+        // A page may be older than the stream.
+        guard !text.isEmpty, Self.rest(of: closed, behind: ended) == nil, Self.shows(text, endOf: closed) else {
+            return
+        }
+        agentText.replaceClosed(with: text)
+    }
+
+    private static func beginAlike(_ one: ArraySlice<UInt8>, _ other: ArraySlice<UInt8>) -> Bool {
+        zip(one.lazy.filter(isInk), other.lazy.filter(isInk)).prefix(compared).allSatisfy { $0 == $1 }
+    }
+
+    /// Whether the last characters of a text stand in another.
+    private static func shows(_ text: ArraySlice<UInt8>, endOf other: ArraySlice<UInt8>) -> Bool {
+        let end = other.filter(isInk).suffix(beginning)
+        let ink = text.filter(isInk)
+        return end.isEmpty || ink.indices.contains { ink[$0...].starts(with: end) }
     }
 
     /// The note of an abort repeats the row before it, on June gateways all rows without a break, with other blanks, and may say more.
@@ -134,7 +173,7 @@ struct RunText: Sendable {
         agentText = TextAssembler(.messages)
         chatText = TextAssembler(.whole)
         (finalText, abortedText, snapshot, rowTexts) = (nil, nil, [], [])
-        (isFinalCut, isLastRowCut, isLimited) = (false, false, false)
+        (isFinalCut, isLastRowCut, isLimited, mayLackMessages) = (false, false, false, true)
     }
 
     // MARK: Publishing
@@ -163,10 +202,11 @@ struct RunText: Sendable {
             publishedUnits = whole.utf16.count
             publishedText = Array(text)
         }
-        if agentText.isEmpty { chatText.keep(isStream) } else { agentText.keep(isStream) }
+        if isAgents { agentText.keep(isStream) } else { chatText.keep(isStream) }
     }
 
-    private var stream: TextAssembler { agentText.isEmpty ? chatText : agentText }
+    private var stream: TextAssembler { isAgents ? agentText : chatText }
+    private var isAgents: Bool { agentText.hasFrames || chatText.isEmpty }
 
     /// The published text was the beginning of the stream's text, and the stream has only grown since.
     private var isFollowing: Bool { stream.kept.map { $0 >= publishedText.count } ?? false }
@@ -193,7 +233,7 @@ struct RunText: Sendable {
         }
         let stream = stream
         let isHeld = isFinal ? SilentReply.matches(stream.open) : SilentReply.mayBecome(stream.open)
-        let text = isHeld ? stream.closed : stream.text[...]
+        let text = isHeld || stream.open.isEmpty ? stream.closed : stream.text[...]
         // A longer stream is no beginning of the snapshot if it was none before.
         if !isFinal, isFollowing, text.count >= publishedText.count { return (text, true) }
         let known = isFinal ? completed(text, stream) : text
@@ -206,7 +246,7 @@ struct RunText: Sendable {
     /// Adds the end of the text from the transcript if events with the stream's end were missed.
     private func completed(_ text: ArraySlice<UInt8>, _ stream: TextAssembler) -> ArraySlice<UInt8> {
         guard let last = rowTexts.last?.text, !SilentReply.matches(last[...]) else { return text }
-        if text.isEmpty, stream.isEmpty { return Self.paragraphs(rowTexts.map(\.text)) }
+        if !stream.hasFrames { return Self.paragraphs(rowTexts.map(\.text)) }
         guard !stream.open.isEmpty, let open = rowTexts.lastIndex(where: { $0.text[...].hasBytes(stream.open) }) else {
             // A restarted gateway answered again, in other words than those with which the stream had begun.
             let isSame = stream.open.filter(Self.isInk).starts(with: last.filter(Self.isInk).prefix(Self.compared))

@@ -453,9 +453,11 @@ package struct RunTracker: Sendable {
         guard opens, let id = event.runId, memory.mayShow(id), let key = event.sessionKey else { return nil }
         let session = defaults.tolerant(key)
         memory.make(id, session: session, now: now)
-        // This run may continue an interrupted one. Only its prompt shows that, and the prompt's row may have come before this
-        // event.
-        if memory[session: session]?.interrupted.isEmpty == false { wantRows(id) }
+        // This run may continue an interrupted one, or be that of a message of which only the row was seen. Rows show both, and they
+        // may have come before this event.
+        let mayContinue = memory[session: session]?.interrupted.isEmpty == false
+        let mayBeOurs = memory[session: session]?.active.contains { memory[$0]?.isKnownByRowsAlone == true } ?? false
+        if mayContinue || mayBeOurs { wantRows(id) }
         return id
     }
 

@@ -58,6 +58,8 @@ struct TextAssembler: Sendable {
     /// How many bytes of the text's beginning have stayed since `keep`; nil before that.
     private(set) var kept: Int?
     private(set) var isEmpty = true
+    /// Some of the text came in a frame.
+    var hasFrames: Bool { newest > .min }
 
     /// The most bytes of text. A frame that would exceed them is ignored.
     private let limit: Int
@@ -81,6 +83,26 @@ struct TextAssembler: Sendable {
     mutating func endMessage(sequence: Int64) {
         guard form == .messages, sequence > newest, !open.isEmpty else { return }
         end = sequence
+    }
+
+    /// Whether the open message is known from its beginning: its first frame has the message so far, or it is yet to come.
+    var isOpenFromStart: Bool {
+        guard let first = entries.first(where: { $0.start >= openStart }) else { return open.isEmpty }
+        if case .piece = first.frame { return first.follows != nil }
+        return true
+    }
+
+    /// Puts these messages in place of the closed ones, of which frames were missed. Late frames of those tell nothing any more.
+    mutating func replaceClosed(with messages: ArraySlice<UInt8>) {
+        let beginning = messages + Self.paragraph
+        guard open.count + beginning.count <= limit else { return }
+        let newest = newest
+        entries.removeAll { $0.start < openStart }
+        for place in entries.indices { entries[place].start += beginning.count - openStart }
+        settled.sequence = entries.first.map { max($0.first, .min + 1) - 1 } ?? newest
+        text.replaceSubrange(..<openStart, with: beginning)
+        openStart = beginning.count
+        (settled.openStart, kept, isEmpty) = (openStart, nil, false)
     }
 
     /// The rest of a text that begins with the earlier messages, as June gateways send them: without breaks.

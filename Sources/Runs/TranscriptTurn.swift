@@ -24,6 +24,9 @@ struct TranscriptTurn: Sendable {
 
     var time: Timestamp? { user?.time ?? rows.lazy.compactMap(\.time).first }
 
+    /// When the turn had its whole answer.
+    var answeredAt: Timestamp? { rows.last { !isNote($0) && $0.stopReason == .completed }?.time }
+
     var callIDs: [String] {
         rows.flatMap { row in
             let own = row.toolCallId.map { [$0] } ?? []

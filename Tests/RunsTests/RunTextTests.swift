@@ -85,4 +85,56 @@ import Testing
         changes += tracker.receive(history: whole, session: main, now: after(5_000))
         #expect(ends(changes).map(\.text) == ["Let me look.\n\nYou said: oak"])
     }
+
+    enum Missed: CaseIterable {
+        case rowsFirst, textFirst, afterKill, inPart
+    }
+
+    /// Seen live on all releases: the text under way lacked the message before, up to the run's end.
+    @Test(arguments: Missed.allCases)
+    func `the text under way has the messages that came while nobody listened`(missed: Missed) {
+        var tracker = RunTracker()
+        tracker.profile = march
+        if missed == .afterKill {
+            tracker.followRun("k", session: main, startedAt: now, text: "Let me", now: after(2_000))
+        } else {
+            _ = tracker.receive(event: "agent", payload: AgentFrame.start("k", now.milliseconds), now: now)
+            if missed == .inPart {
+                _ = tracker.receive(event: "agent", payload: AgentFrame.text("k", 2, "Let me"), now: after(100))
+            }
+        }
+        tracker.linkOpened(process: .same, now: after(3_000))
+        let rows = [user("story", at: 0), answer("Let me look.", at: 1_000, "toolUse")]
+        func read() {
+            _ = tracker.receive(history: page(rows, status: "running", active: true), session: main, now: after(3_100))
+        }
+        if missed == .rowsFirst { read() }
+        if missed == .rowsFirst { #expect(tracker.run("k")?.text == "Let me look.") }
+        _ = tracker.receive(event: "agent", payload: AgentFrame.text("k", 9, "You"), now: after(3_050))
+        if missed != .rowsFirst { read() }
+        let changes = tracker.receive(event: "agent", payload: AgentFrame.text("k", 11, "You said"), now: after(3_200))
+        #expect(tracker.run("k")?.text == "Let me look.\n\nYou said")
+        let pieces = changes.compactMap { if case .textAppended(_, _, let piece) = $0 { piece } else { nil } }
+        #expect(pieces == [" said"])
+    }
+
+    @Test func `a page that is older than the text under way takes nothing from it`() throws {
+        var text = RunText()
+        let messages = ["Let me look.", "And there.", "You said"]
+        for (place, message) in messages.enumerated() {
+            let frame = AgentEvent(AgentFrame.text("k", 2 * place + 2, message))
+            guard case .assistant(let piece)? = frame.content else { throw Unreadable() }
+            text.take(piece, sequence: frame.sequence)
+            if place < 2 { text.endMessage(sequence: frame.sequence + 1) }
+        }
+        let rows = [try row("Let me look. ", "toolUse"), try row("And  there.", "toolUse")]
+        for rows in [rows.prefix(1), rows[...]] {
+            text.take(Array(rows))
+            var changes: [RunChange] = []
+            text.publish(of: "k", isFinal: false, wasAborted: false, to: &changes)
+            #expect(text.published == "Let me look.\n\nAnd there.\n\nYou said")
+        }
+    }
+
+    private struct Unreadable: Error {}
 }

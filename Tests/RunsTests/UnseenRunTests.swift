@@ -114,6 +114,34 @@ struct UnseenRunTests {
         #expect(tracker.run(own)?.id == "late" && tracker.run(own)?.text == "Late.")
     }
 
+    /// 2026.3.1, seen live: the message waited in a process that restarted within itself while Ladle was killed. The page shows its row
+    /// before an event of the run comes, whose id is the gateway's own.
+    @Test(arguments: [false, true])
+    func `a run known by its row alone goes on as the one first seen at work`(isAnswered: Bool) {
+        var tracker = RunTracker()
+        tracker.profile = GatewayProfile(.march)
+        tracker.followUnseen(own, session: main, text: "hi", sentAt: now, delivery: .open)
+        tracker.linkOpened(process: .either, now: now.adding(milliseconds: 4_000))
+        func rows(_ answer: Bool) -> JSONValue {
+            let rows = [
+                #"{"role":"user","content":"hi","timestamp":\#(1_795_000_004_100)}"#,
+                #"{"role":"assistant","content":"Wait.","stopReason":"toolUse","timestamp":\#(1_795_000_004_150)}"#,
+                #"{"role":"assistant","content":"Hello.","stopReason":"stop","timestamp":\#(1_795_000_005_000)}"#,
+            ]
+            return page(answer ? rows : Array(rows.dropLast()))
+        }
+        var changes = tracker.receive(history: rows(false), session: main, now: now.adding(milliseconds: 4_200))
+        #expect(tracker.run(own)?.state == .running)
+        let seen = now.adding(milliseconds: isAnswered ? 6_000 : 4_300)
+        let text = AgentFrame.make("g", 5, "assistant", #"{"text":"He","delta":""}"#, at: isAnswered ? 6_000 : 4_300)
+        changes += tracker.receive(event: "agent", payload: text, now: seen)
+        changes += tracker.receive(history: rows(true), session: main, now: now.adding(milliseconds: 6_300))
+        #expect(changes.contains(.reassigned(from: own, to: "g", isShared: true)) == !isAnswered)
+        #expect(tracker.run(own)?.id == (isAnswered ? own : "g"))
+        let ended = changes.compactMap { if case .ended(let run) = $0 { run } else { nil } }
+        #expect(ended.map(\.continuedAs) == [isAnswered ? nil : "g"])
+    }
+
     @Test(arguments: [0, 3_600_000])
     func `a message is found by the clocks of its dispatch, even if one is set afterwards`(stepMs: Int64) {
         let later = now.adding(milliseconds: 1_000 - stepMs)

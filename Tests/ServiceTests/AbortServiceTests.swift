@@ -143,6 +143,24 @@ struct AbortServiceTests {
         }
     }
 
+    /// Its run is on the stream, so somebody may ask for it.
+    @Test(arguments: [false, true])
+    func `a cancelled message names the run that had begun, over a restart too`(isKilled: Bool) async throws {
+        try await withLinkedServices { bench, loop in
+            let id = try await bench.accept("hello", on: loop) ?? ""
+            try await bench.event("agent", Frame.start(id), on: loop)
+            try await bench.drop(on: loop)
+            bench.gateway.historyMembers = #","hasMore":false"#
+            bench.gateway.next("chat.abort", Self.nothingRan)
+            try await stop(id, bench, on: loop)
+            if isKilled { try await bench.kill(on: loop) }
+            try await bench.open(uptimeMs: 100, on: loop)
+            try await bench.advance(120_000, on: loop)
+            let entry = try await bench.entry(id)
+            #expect(entry.state == .cancelled && entry.runID == id)
+        }
+    }
+
     /// The gateway says that it stopped the run, and both are killed before its event came.
     @Test func `a stop that the gateway confirmed outlives a kill of Ladle`() async throws {
         try await withLinkedServices { bench, loop in

@@ -231,6 +231,9 @@ struct EarlierRunTests {
             try await bench.row(Row.user(Row.resumption(of: "hello"), id: "r2", at: now), on: loop)
             #expect(try await bench.entry(id).runID == "run-own")
             #expect(bench.data("outbox").last?["entry"]?["runId"]?.string == "run-own")
+            let said = bench.data("message").filter { $0["message"]?["id"]?.string == id }.compactMap { $0["message"] }
+            #expect(said.map { $0["runId"]?.string }.suffix(2) == [id, "run-own"])
+            #expect(said.map { $0["state"]?.string }.suffix(2) == ["sent", "sent"])
         }
     }
 

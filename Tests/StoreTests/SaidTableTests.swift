@@ -74,6 +74,16 @@ struct SaidTableTests {
         #expect(plan.contains { $0.contains("outbox_open") } && plan.contains { $0.contains("said_unsent") }, "\(plan)")
     }
 
+    @Test func `messages whose runs changed since they were published are found with their entries`() throws {
+        for (place, run) in ["r", "other", nil].enumerated() {
+            try entry("m\(place)", in: .delivered)
+            try connection.run("UPDATE outbox SET run_id = ?, updated_at = ? WHERE id = ?", run, place, "m\(place)")
+            try save("m\(place)", Int64(place) + 1, .user, .sent)
+        }
+        #expect(try SaidTable(connection).sentWithAnotherRun(ofNewest: 2).map(\.id) == ["m1"])
+        #expect(try SaidTable(connection).sentWithAnotherRun(ofNewest: 1).isEmpty)
+    }
+
     @Test func `the oldest messages are forgotten, except ours that wait`() throws {
         try entry("waits", in: .queued)
         try save("waits", 1, .user, .sending)

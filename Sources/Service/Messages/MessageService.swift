@@ -78,11 +78,12 @@ package final class MessageService {
 
     // MARK: Events
 
-    /// Publishes the new state of one of our messages: on its way, arrived, or failed. A cancelled one was never sent.
+    /// Publishes the new state of one of our messages: on its way, arrived, or failed, and the run that answers it, if that is another
+    /// one than before. A cancelled one was never sent.
     package func entryChanged(_ entry: OutboxEntry, on loop: isolated EventLoop) {
         reader.changed(entry.session, on: loop)
-        guard entry.kind == .message, let state = ChatMessage.State(entry.state), said[entry.id] != state,
-            !runs.isHidden(entry.id)
+        guard entry.kind == .message, let state = ChatMessage.State(entry.state),
+            !isSaid(entry.id, state, run: entry.runID ?? entry.joinedRun), !runs.isHidden(entry.id)
         else { return }
         guard early == nil else {
             early?.removeAll { $0.id == entry.id }
@@ -90,7 +91,7 @@ package final class MessageService {
             return
         }
         if let text = entry.text, entry.payloadBytes <= text.utf8.count {
-            return publish(ChatMessage(entry, text: text), entry.session, on: loop)
+            return publishEntry(ChatMessage(entry, text: text), entry.session, on: loop)
         }
         // Attachments are only on disk, and so are the texts of an earlier process.
         let id = entry.id
@@ -100,7 +101,7 @@ package final class MessageService {
         } completion: { [weak self] kept in
             guard let text = kept.text else { return }
             let attachments = SentEntries.attachments(kept.files)
-            self?.publish(ChatMessage(entry, text: text, attachments: attachments), entry.session, on: loop)
+            self?.publishEntry(ChatMessage(entry, text: text, attachments: attachments), entry.session, on: loop)
         }
     }
 
@@ -239,6 +240,19 @@ package final class MessageService {
 
     private func publish(_ message: ChatMessage?, _ session: String, on loop: isolated EventLoop) {
         guard let message, said[message.id] != message.state else { return }
+        say(message, session, on: loop)
+    }
+
+    private func publishEntry(_ message: ChatMessage?, _ session: String, on loop: isolated EventLoop) {
+        guard let message, !isSaid(message.id, message.state, run: message.runID) else { return }
+        say(message, session, on: loop)
+    }
+
+    private func isSaid(_ id: String, _ state: ChatMessage.State, run: String?) -> Bool {
+        said.shows(id, state, run: run, name: runs.resolved)
+    }
+
+    private func say(_ message: ChatMessage, _ session: String, on loop: isolated EventLoop) {
         // The message was published as arrived; a page that shows it as sending is older.
         if said[message.id] == .sent, message.state == .sending { return }
         said.add(message, in: SessionKey(canonical: session))

@@ -365,9 +365,13 @@ package struct OutboxTable {
     /// Every entry that is not final, in order, without texts, for the dispatcher's start.
     package func open() throws(SQLError) -> [OutboxEntry] {
         try connection.all(
-            "SELECT \(OutboxRow.columns) FROM outbox o WHERE state NOT IN ('delivered', 'cancelled') ORDER BY ordinal",
-            row: OutboxRow.entry
-        )
+            "SELECT \(OutboxRow.columns), (SELECT 1 FROM run r WHERE r.id = o.run_id) FROM outbox o "
+                + "WHERE state NOT IN ('delivered', 'cancelled') ORDER BY ordinal"
+        ) { row throws(SQLError) in
+            var entry = try OutboxRow.entry(row)
+            entry.hadBegun = row.optionalInt64(OutboxRow.columnCount) != nil
+            return entry
+        }
     }
 
     /// The stops since the first of these messages was accepted, and those to which the gateway answered that it has no such run. A stop

@@ -94,6 +94,18 @@ package struct SaidTable {
         WHERE s.role = 'user' AND s.state <> 'sent' AND o.state = 'delivered'
         """
 
+    /// Of the entries that changed last, those whose messages were published as sent with a run that is no longer theirs.
+    package func sentWithAnotherRun(ofNewest limit: Int) throws(SQLError) -> [OutboxEntry] {
+        let newest = "SELECT id FROM outbox WHERE state IN ('delivered', 'cancelled') ORDER BY updated_at DESC LIMIT ?"
+        return try connection.all(
+            "SELECT \(OutboxRow.columns) FROM (\(newest)) n JOIN outbox o ON o.id = n.id JOIN said s ON s.id = o.id "
+                + "WHERE o.state = 'delivered' AND s.role = 'user' AND s.state = 'sent' "
+                + "AND s.run <> coalesce(o.run_id, o.joined_run)",
+            limit,
+            row: OutboxRow.entry
+        )
+    }
+
     /// Deletes older messages. One of ours that was not published as sent goes with its entry.
     func prune() throws(SQLError) {
         try connection.run(
