@@ -350,7 +350,7 @@ struct Delivery: Sendable {
 
     /// A run of the session has ended. It may have answered a message that the gateway had refused, so the transcript is searched.
     mutating func otherRunEnded(_ context: inout DispatcherContext) {
-        doubt.want(entry, &context)
+        doubt.wantNewer(entry, &context)
     }
 
     // MARK: The link
@@ -403,6 +403,7 @@ struct Delivery: Sendable {
     mutating func searched(_ number: SearchID, key: String, _ report: SearchReport, _ context: inout DispatcherContext)
     {
         guard let knew = doubt.end(number) else { return }
+        defer { doubt.goOn(entry, &context) }
         if let proof = report.proof {
             return receive(.proof(key: key, proof, joined: report.row?.joinedRun), &context)
         }
@@ -533,6 +534,8 @@ struct Delivery: Sendable {
             doubt.wait(doubt.pauseAfterNothing(entry.state, context.policy), id, &context)
         case .delivered, .cancelled, .failed, .expired:
             leaveQueue(&context)
+            // A later message may have been answered already, and the gateway reads this one with it.
+            if entry.wasRefused, before != .failed { doubt.want(entry, &context) }
         }
         context.queues.markChanged(queue)
     }

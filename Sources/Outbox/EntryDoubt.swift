@@ -4,6 +4,8 @@ import Ledger
 /// and since when the gateway could have shown it.
 struct EntryDoubt: Sendable {
     private var current: Search?
+    /// Something happened during the search that its page may not show.
+    private var wantsAnother = false
     /// Monotonic time of the next search.
     private(set) var nextMs: Int64?
     /// Searches since the entry came into its state. Each finds less than the one before, so they come less and less often.
@@ -43,7 +45,7 @@ struct EntryDoubt: Sendable {
 
     /// The current search ends with the link.
     mutating func linkLost() {
-        current = nil
+        (current, wantsAnother) = (nil, false)
         isReadingBack = false
     }
 
@@ -99,6 +101,19 @@ struct EntryDoubt: Sendable {
             return wait(pauseMs, entry.id, &context)
         }
         context.searches.want(entry.id)
+    }
+
+    /// The same after the search under way, if there is one.
+    mutating func wantNewer(_ entry: OutboxEntry, _ context: inout DispatcherContext) {
+        wantsAnother = !isIdle
+        want(entry, &context)
+    }
+
+    /// The search under way is over, and its report was heard.
+    mutating func goOn(_ entry: OutboxEntry, _ context: inout DispatcherContext) {
+        guard wantsAnother else { return }
+        wantsAnother = false
+        want(entry, &context)
     }
 
     mutating func start(_ entry: OutboxEntry, knowing knew: Fact.Knowledge, _ context: inout DispatcherContext) {

@@ -57,6 +57,8 @@ struct `An entry that may have arrived` {
         world.enqueue("a")
         world.acknowledge("a")
         world.send(.refusedByRun(key: "a", Self.conflict))
+        #expect(world.searches.map(\.entry.id) == ["a"], "an answer may stand behind it already")
+        world.report(SearchReport(isComplete: false))
         for number in 0..<300 { world.enqueue("w\(number)", session: "s\(number)") }
         let before = world.searches.count
         world.send(.refusesNoMore)
@@ -64,6 +66,11 @@ struct `An entry that may have arrived` {
         #expect(world.searches.count == before, "another session's run says nothing")
         world.send(.run(session: "main", run: "x", phase: .ended))
         #expect(world.searches.dropFirst(before).map(\.entry.id) == ["a"])
+        world.send(.run(session: "main", run: "y", phase: .ended))
+        world.report(SearchReport(isComplete: false))
+        #expect(world.searches.dropFirst(before).map(\.entry.id) == ["a", "a"], "that page may be older than this end")
+        world.report(SearchReport(isComplete: false))
+        #expect(world.searches.count == before + 2)
     }
 
     @Test func `or was refused, and was read with a later message, is delivered`() {

@@ -201,6 +201,56 @@ struct EarlierRunTests {
         }
     }
 
+    private enum ReadLater: CaseIterable {
+        case knownBefore, foundWithAnswer, unanswered, failed
+    }
+
+    /// 2026.6.11, seen live: the words of a refused message were in the prompt of the next one, whose row stands between it and the
+    /// answer. The gateway says of the refused one, as long as it runs, that it was refused.
+    @Test(arguments: ReadLater.allCases)
+    private func `a refused message is delivered once the model has read it with the next one`(
+        read: ReadLater
+    ) async throws {
+        try await withLinkedServices { bench, loop in
+            let words = "Error: reply session initialization conflicted for agent:main:main"
+            bench.gateway.responder = {
+                $0.method == "agent.wait" ? .now(ok(#"{"runId":"r","status":"error","error":"\#(words)"}"#)) : nil
+            }
+            let id = try await bench.accept("hello", on: loop) ?? ""
+            let start = ManualClock.start.milliseconds
+            let own = Row.user("hello", key: id, id: "row-1", at: start + 10)
+            if read == .foundWithAnswer {
+                try await bench.drop(on: loop)
+            } else {
+                try await bench.event("chat", Frame.end(id, "error").replacing("it broke", with: words), on: loop)
+                #expect(try await bench.state(id) == .failed)
+                bench.gateway.rows[Self.main] = [own]
+                try await bench.advance(5_000, on: loop)
+                #expect(try await bench.state(id) == .failed)
+                try await bench.event("agent", Frame.start("run-b", at: start + 6_000), on: loop)
+            }
+            let next = Row.user("next", id: "row-2", at: start + 6_000)
+            let answer = Row.assistant("Both.", id: "row-3", at: start + 7_000)
+            let broken = answer.replacing(#"[{"type":"text","text":"Both."}]"#, with: "[]").replacing(
+                "stop\"",
+                with: "error\""
+            )
+            bench.gateway.rows[Self.main] =
+                [own, next] + (read == .unanswered ? [] : [read == .failed ? broken : answer])
+            if read == .foundWithAnswer {
+                try await bench.open(on: loop)
+            } else {
+                try await bench.event("chat", Frame.final("run-b", 9, "Both."), on: loop)
+            }
+            try await bench.advance(20_000, on: loop)
+            let entry = try await bench.entry(id)
+            let isRead = read == .knownBefore || read == .foundWithAnswer
+            #expect(entry.state == (isRead ? .delivered : .failed))
+            #expect(entry.runID == nil, "no run of its own can be asked for")
+            #expect(bench.gateway.sentTexts == ["hello"])
+        }
+    }
+
     @Test func `a run given up before a restart of Ladle is corrected when the gateway has answered it after all`()
         async throws
     {

@@ -338,7 +338,8 @@ package final class OutboxService {
         case .report(let report): give(.searched(order.id, report), on: loop)
         case .refused(let reason):
             events.notify(.messageNotRun(key: order.entry.upstreamKey, reason: reason), on: loop)
-            give(.searched(order.id, .failed), on: loop)
+            // A message known as refused is looked for again when something happens in its session.
+            give(.searched(order.id, order.entry.wasRefused ? SearchReport(isComplete: false) : .failed), on: loop)
         }
     }
 

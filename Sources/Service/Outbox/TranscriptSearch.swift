@@ -65,6 +65,9 @@ final class TranscriptSearch {
         on loop: isolated EventLoop,
         then answer: @escaping (Finding) -> Void
     ) {
+        if entry.wasRefused, gateway.profile?.readsRefusedRows == true, Self.isRead(entry.upstreamKey, in: page.rows) {
+            return answer(.report(found))
+        }
         gateway.call(AgentWait(runId: entry.upstreamKey), on: loop) { result in
             switch result {
             case .success(.failed(let reason?)) where GatewayError.isSessionConflict(reason):
@@ -78,6 +81,13 @@ final class TranscriptSearch {
             case .failure: answer(.report(.failed))
             }
         }
+    }
+
+    /// Whether the model read the refused message, with later ones: only messages stand between its row and what the model said.
+    private static func isRead(_ key: String, in rows: [TranscriptRow]) -> Bool {
+        guard let own = rows.lastIndex(where: { $0.role == .user && $0.runKey == key }) else { return false }
+        let answer = rows[own...].drop { $0.role == .user }.prefix { $0.role != .user }
+        return answer.contains { $0.role == .assistant && $0.hasModelsWords }
     }
 
     private static func finding(_ row: OwnRow, _ found: SearchReport, _ page: ChatHistory.Output) -> Finding {
