@@ -50,7 +50,7 @@ struct Delivery: Sendable {
         remindOfDeadline(&context)
         guard entry.kind.isKnown || entry.state.isTerminal else {
             let fault = OutboxFault.unsupported(entry.kind)
-            return writer.write(context.rules.failedWithout(attempt: entry, now: context.wall, fault: fault), &context)
+            return write(context.rules.failedWithout(attempt: entry, now: context.wall, fault: fault), &context)
         }
         if entry.wasRefused { context.refused.insert(id) }
         enterQueue(&context)
@@ -66,7 +66,7 @@ struct Delivery: Sendable {
     mutating func resume(hasRunEnded ended: Bool, _ context: inout DispatcherContext) {
         if ended { run.ended() }
         if let change = context.rules.resumed(entry, now: context.wall) {
-            writer.write(change, &context)
+            write(change, &context)
         } else if entry.state == .retrying, let due = context.dueMs(entry) {
             wait(untilMs: due, &context)
         }
@@ -107,7 +107,7 @@ struct Delivery: Sendable {
             guard entry.goes(by: key), entry.mayHaveArrived else { return }
             run.answered()
             if entry.state == .delivered {
-                if entry.runID != answer { writer.write(rules.adopted(entry, run: answer, now: now), &context) }
+                if entry.runID != answer { write(rules.adopted(entry, run: answer, now: now), &context) }
                 return
             }
             facts.hasRow(entry, .history)
@@ -148,15 +148,13 @@ struct Delivery: Sendable {
         let decision = decision(context)
         let sign = sign == .facts ? withdrawal.map(OutboxSign.withdrawal) ?? sign : sign
         let (now, vary) = (context.wall, context.vary())
-        guard var change = context.rules.shown(entry, as: decision, by: sign, now: now, vary: vary) else {
+        guard let change = context.rules.shown(entry, as: decision, by: sign, now: now, vary: vary) else {
             return false
         }
-        // A message that was stopped unseen has no run to name.
-        if change.entry.state == .cancelled, run.begun != change.entry.runID { change.entry.runID = nil }
         // The answer to the frame on the wire no longer matters.
         if entry.state == .sending { endAttempt(&context) }
         if decision.told?.kind == .unknown { facts.take(.told(Statement(.unknown), number: 1)) }
-        writer.write(change, &context)
+        write(change, &context)
         return true
     }
 
@@ -203,7 +201,7 @@ struct Delivery: Sendable {
             let (rules, now, vary) = (context.rules, context.wall, context.vary())
             let place = entry.kind.isIdempotent ? outcome.placeOfControl : decision(context).place
             let change = rules.settle(entry, outcome, at: place, now: now, isFree: isFree, vary: vary)
-            return writer.write(change, &context)
+            return write(change, &context)
         }
         // Too late to end the attempt, but the acknowledgement still shows that the gateway has the message.
         guard case .acknowledged = outcome, attempt.key == entry.upstreamKey, entry.state == .unconfirmed else {
@@ -275,7 +273,7 @@ struct Delivery: Sendable {
             guard let change = try command.change(of: entry, expectedVersion: expectedVersion, now: context.wall) else {
                 return context.answer(token, .success(entry))
             }
-            writer.write(change, then: .answer(token), &context)
+            write(change, then: .answer(token), &context)
         } catch {
             context.answer(token, .failure(error))
         }
@@ -284,7 +282,7 @@ struct Delivery: Sendable {
     /// Ends this entry because a newer one with the same coalescing key waits.
     mutating func supersede(coalescingKey: String, _ context: inout DispatcherContext) {
         guard writer.isIdle, entry.state.isWaiting, entry.coalescingKey == coalescingKey else { return }
-        writer.write(context.rules.superseded(entry, now: context.wall), &context)
+        write(context.rules.superseded(entry, now: context.wall), &context)
     }
 
     // MARK: Sending
@@ -292,7 +290,7 @@ struct Delivery: Sendable {
     /// Sends the entry, if nothing else holds it back, when its turn in the queue has come.
     mutating func takeTurn(_ context: inout DispatcherContext) {
         guard entry.expiresAt.milliseconds > context.now.wallMs else {
-            return writer.write(context.rules.expired(entry, now: context.wall), &context)
+            return write(context.rules.expired(entry, now: context.wall), &context)
         }
         if let due = dueAtMs, due > context.now.monotonicMs { return }
         guard !context.writes.isResting, !context.pause.isUnderWay else { return }
@@ -307,7 +305,7 @@ struct Delivery: Sendable {
         case .offline(let detail):
             guard context.policy.offline == .count else { return }
             let (now, vary) = (context.wall, context.vary())
-            writer.write(context.rules.unreachable(entry, now: now, detail: detail, vary: vary), &context)
+            write(context.rules.unreachable(entry, now: now, detail: detail, vary: vary), &context)
         case .connecting, .blocked:
             return
         }
@@ -319,7 +317,7 @@ struct Delivery: Sendable {
         let uptime = context.process?.ageMs(atMonotonic: context.now.monotonicMs)
         let skew = context.now.gatewaySkewMs
         let change = context.rules.dispatching(entry, now: context.wall, uptimeMs: uptime, skewMs: skew)
-        writer.write(change, then: .dispatch(isRepeat: isRepeat), &context)
+        write(change, then: .dispatch(isRepeat: isRepeat), &context)
     }
 
     // MARK: Its run
@@ -438,6 +436,19 @@ struct Delivery: Sendable {
     }
 
     // MARK: Writes
+
+    /// Writes a change, unless one is on its way. A message that ends before its run began has no run to name.
+    private mutating func write(
+        _ change: OutboxChange,
+        then: EntryWriter.Continuation = .nothing,
+        _ context: inout DispatcherContext
+    ) {
+        var change = change
+        if [.failed, .cancelled, .expired].contains(change.entry.state), run.begun != change.entry.runID {
+            change.entry.runID = nil
+        }
+        writer.write(change, then: then, &context)
+    }
 
     mutating func written(_ write: PersistID, _ context: inout DispatcherContext) {
         guard let done = writer.end(write) else { return }
@@ -576,7 +587,7 @@ struct Delivery: Sendable {
         guard writer.isIdle, context.rules.deadline(of: entry).milliseconds <= context.now.wallMs else { return }
         switch entry.state {
         case .queued, .retrying, .unconfirmed, .accepted:
-            writer.write(context.rules.expired(entry, now: context.wall), &context)
+            write(context.rules.expired(entry, now: context.wall), &context)
         case .sending, .delivered, .failed, .cancelled, .expired:
             return
         }

@@ -242,6 +242,7 @@ struct `An entry that may have arrived` {
         world.report(SearchReport(isComplete: true))
         #expect(world.state("a") == .failed)
         #expect(world.disk["a"]?.fault?.code == "LOST")
+        #expect(world.disk["a"]?.runID == nil, "a run that never was cannot be asked for")
     }
 
     @Test(arguments: ["a", "a:user"])

@@ -18,7 +18,7 @@ from follower import Follower, place
 from harness import EventStream, FaultyGateway, NotStarted, Serve, Tally, json_lines, later, options, run_ladle, scratch, until
 from postgres_server import PostgresServer, Relay, available
 
-OPTIONS = options(cuts=(60, 500), restarts=(3, 20), seed=(0, 0), only=("", ""))
+OPTIONS = options(cuts=(60, 500), restarts=(3, 20), large=(0, 9000), seed=(0, 0), only=("", ""))
 SEED = OPTIONS.seed or random.SystemRandom().randrange(1, 1 << 32)
 AWAY = "ws://127.0.0.1:9"
 tally = Tally()
@@ -399,6 +399,46 @@ def moves():
     return f"{len(middle)} events"
 
 
+def fill(ladle, count, word):
+    connection = http.client.HTTPConnection("127.0.0.1", ladle.port, timeout=30)
+    for number in range(count):
+        body = json.dumps({"text": f"{word} {number}", "session": f"s{number % 50}"})
+        connection.request("POST", "/v1/messages", body, {"Content-Type": "application/json"})
+        answer = connection.getresponse()
+        said = answer.read()
+        if answer.status != 202:
+            raise RuntimeError(f"message {number}: {answer.status} {said}")
+    connection.close()
+
+
+def large():
+    """The state of a busy month moves there and back, each row compared."""
+    server = PostgresServer()
+    gateway, record = new_gateway()
+    ladle = Serve(gateway=gateway.url).linked()
+    state, url = ladle.state, server.url()
+    fill(ladle, OPTIONS.large, "ran")
+    ladle.at_rest(900)
+    gateway.kill()
+    ladle.unlinked()
+    fill(ladle, OPTIONS.large, "waits")
+    last, counts = ladle.status()["events"]["last"], ladle.status()["outbox"]
+    ladle.stop()
+    seconds = []
+    for ends in ((state, url), (url, state)):
+        began = time.monotonic()
+        code, said = migrate(*ends)
+        seconds.append(time.monotonic() - began)
+        check(code == 0 and "are equal" in said, f"large: {code} {said}")
+    ladle = Serve(state=state, gateway=AWAY)
+    status = ladle.status()
+    check(place(status["events"]["last"]) >= place(last), f"large: the events are there: {status['events']}, before {last}")
+    check(status["outbox"]["pending"] == counts["pending"] == OPTIONS.large, f"large: what waits is there: {status['outbox']}, before {counts}")
+    ladle.kill()
+    server.remove()
+    return f"{place(last)} events, {2 * OPTIONS.large} messages: there in {seconds[0]:.1f} s, back in {seconds[1]:.1f} s"
+
+
 def passwords():
     """The password comes from a file, and is found nowhere else."""
     server = PostgresServer(hba="local all ladle trust\nhost all ladle 127.0.0.1/32 trust\nhost all guest 127.0.0.1/32 scram-sha-256\n")
@@ -507,7 +547,7 @@ if not available():
     check(True, "")
     tally.end()
 print(f"database: seed {SEED}", flush=True)
-SCENES = [doubts, moves, crashes, absent, two, passwords, encrypted, deposed, unsafe]
+SCENES = [doubts, moves, crashes, absent, two, passwords, encrypted, deposed, unsafe] + [large] * bool(OPTIONS.large)
 # They mostly wait.
 with concurrent.futures.ThreadPoolExecutor(3) as pool:
     list(pool.map(scene, [act for act in SCENES if OPTIONS.only in ("", act.__name__)]))
