@@ -281,6 +281,37 @@ def absent():
     server.remove()
 
 
+def hangs():
+    """All processes of the server stand still, while a message comes and before one."""
+    server = PostgresServer()
+    gateway, record = new_gateway()
+    ladle = on(server.url(), "--database-patience", "500ms", gateway=gateway.url).linked()
+    check(send(ladle, "before")[0] == 202, "hangs: a message is accepted")
+    ladle.at_rest()
+    began = time.monotonic()
+    server.freeze()
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        first = pool.submit(send, ladle, "first")
+        until(lambda: "closed" in ladle.status()["outbox"], 20, what="the notice that the server hangs")
+        took = time.monotonic() - began
+        check(ladle.call("GET", "/readyz")[0] == 503 and ladle.call("GET", "/healthz")[0] == 200, "hangs: not ready, and alive")
+        server.freeze("CONT")
+        answers = {"first": first.result(30)[0]}
+    check(took > 9, f"hangs: that is noticed after 10 s: {took:.1f} s")
+    until(lambda: "closed" not in ladle.status()["outbox"] and ladle.call("GET", "/readyz")[0] == 200, 30, what="the end of the refusals")
+    answers["after"] = send(ladle, "after")[0]
+    ladle.at_rest()
+    kept = {"before"} | {text for text, status in answers.items() if status == 202}
+    check(answers["after"] == 202 and answers["first"] in (202, 503), f"hangs: sends are taken again: {answers}")
+    texts = collections.Counter(entry["text"] for entry in entries(ladle))
+    ran = collections.Counter(row["text"] for row in json_lines(record))
+    check(texts == ran == collections.Counter(kept), f"hangs: what was accepted is there and ran, each once: {answers} {texts} {ran}")
+    ladle.kill()
+    gateway.kill()
+    server.remove()
+    return f"noticed after {took:.1f} s, the message meanwhile: {answers['first']}"
+
+
 def deposed():
     """Another process has taken the lead: this one writes nothing more, and ends."""
     server = PostgresServer()
@@ -547,7 +578,7 @@ if not available():
     check(True, "")
     tally.end()
 print(f"database: seed {SEED}", flush=True)
-SCENES = [doubts, moves, crashes, absent, two, passwords, encrypted, deposed, unsafe] + [large] * bool(OPTIONS.large)
+SCENES = [doubts, moves, crashes, absent, hangs, two, passwords, encrypted, deposed, unsafe] + [large] * bool(OPTIONS.large)
 # They mostly wait.
 with concurrent.futures.ThreadPoolExecutor(3) as pool:
     list(pool.map(scene, [act for act in SCENES if OPTIONS.only in ("", act.__name__)]))

@@ -96,6 +96,12 @@ class PostgresServer:
         """Comes back when the server takes connections again. `immediate` is as a crash: nothing is written any more."""
         self.control("restart", "-m", mode)
 
+    def freeze(self, word="STOP"):
+        """All its processes stop, and go on with `CONT`. Connections stay open and are answered by nobody."""
+        first = (self.data / "postmaster.pid").read_text().split()[0]
+        subprocess.run(["pkill", f"-{word}", "-P", first], check=False)
+        subprocess.run(["kill", f"-{word}", first], check=True)
+
     def remove(self):
         try:
             self.stop("immediate")
