@@ -84,7 +84,7 @@ package final class Services: ServiceEventReceiver {
     package let sessionModel: SessionModel
     package let sessions: SessionService
     package let sessionControl: SessionControl
-    package let lists: GatewayLists
+    package let agents: AgentList
     package let documents: DocumentService
     package let avatars: AvatarStore
     package let models: ModelService
@@ -201,7 +201,7 @@ package final class Services: ServiceEventReceiver {
             conversations: conversations,
             model: sessionModel
         )
-        lists = GatewayLists(gateway: gateway, feed: feed, events: events)
+        agents = AgentList(gateway: gateway, feed: feed, events: events)
         models = ModelService(gateway: gateway)
         sessionControl = SessionControl(
             gateway: gateway,
@@ -209,7 +209,7 @@ package final class Services: ServiceEventReceiver {
             service: sessions,
             runs: runs,
             outbox: outbox,
-            lists: lists,
+            agents: agents,
             models: models
         )
         avatars = AvatarStore(feed: feed)
@@ -349,7 +349,7 @@ package final class Services: ServiceEventReceiver {
             outbox.pauseIs(status, on: loop)
             notifications.linkChanged(status, on: loop)
         case .linkOpened(let hello):
-            lists.linkOpened()
+            agents.linkOpened()
             models.linkOpened()
             usageReports.linkOpened()
             usage.linkOpened()

@@ -40,7 +40,7 @@ struct AutomationServiceTests {
             #expect(try await read(bench, on: loop).rows.map(\.id) == ["a", "b"])
             let running = Self.job("a", state: #"{"runningAtMs":1795342455811}"#)
             try await bench.event("cron", #"{"jobId":"a","action":"started","job":\#(running)}"#, on: loop)
-            #expect(try await read(bench, on: loop).rows.first?.automation?.runningSince != nil)
+            #expect(try await read(bench, on: loop).rows.first?.runningSince != nil)
             try await bench.event("cron", #"{"jobId":"b","action":"removed","job":\#(Self.job("b"))}"#, on: loop)
             #expect(try await read(bench, on: loop).rows.map(\.id) == ["a"])
             #expect(bench.gateway.requests("cron.list").count == 1)
@@ -78,7 +78,7 @@ struct AutomationServiceTests {
             #expect(told(bench) == ["finished a error"])
             let last = bench.data("automation")[0]["automation"]
             #expect(last?["last"]?["error"]?.string == "broken" && last?["failures"]?.int == 1)
-            #expect(try await read(bench, on: loop).rows.first?.automation?.last?.status == "error")
+            #expect(try await read(bench, on: loop).rows.first?.last?.status == "error")
         }
         try await withServices { bench, loop in
             try await bench.open(version: version, methods: Self.methods, on: loop)

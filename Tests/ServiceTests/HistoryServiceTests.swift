@@ -16,7 +16,7 @@ struct HistoryServiceTests {
     private func read(_ bench: ServiceBench, limit: Int = 50, on loop: isolated EventLoop) async throws -> [JSONValue] {
         let query = MessagePages.Query(session: Self.main, limit: limit, before: nil, after: nil)
         let page = try await page(query, bench, on: loop)
-        return (page?.messages ?? []).map { json(String(decoding: $0, as: UTF8.self)) }
+        return (page?.messages ?? []).map { json($0) }
     }
 
     private func page(
@@ -424,7 +424,7 @@ struct HistoryServiceTests {
             for _ in 0..<4 {
                 let query = MessagePages.Query(session: Self.main, limit: 2, before: before, after: nil)
                 let page = try #require(try await page(query, bench, on: loop))
-                ids = page.messages.map { json(String(decoding: $0, as: UTF8.self))["id"]?.string ?? "" } + ids
+                ids = page.messages.map(\.id) + ids
                 guard let next = page.before else { break }
                 before = MessagePages.Place(next.text)
             }

@@ -1,7 +1,6 @@
 import Basics
 import EventLoops
 import Gateway
-import JSONBytes
 import Outbox
 import Runs
 import Store
@@ -25,7 +24,7 @@ struct MissingMessageTests {
     }
 
     private func ids(_ page: MessagePages.Page?) -> [String] {
-        (page?.messages ?? []).map { json(String(decoding: $0, as: UTF8.self))["id"]?.string ?? "" }
+        page?.messages.map(\.id) ?? []
     }
 
     /// All pages from the newest to the oldest; the oldest stands first.

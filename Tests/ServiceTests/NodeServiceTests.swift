@@ -36,7 +36,7 @@ struct NodeServiceTests {
         bench.data("node").map { "\($0["reason"]?.string ?? "") \($0["node"]?["id"]?.string ?? "")" }
     }
 
-    private func text(_ row: ShownNode) -> String {
+    private func text(_ row: Node) -> String {
         var writer = JSONWriter()
         row.write(to: &writer)
         return String(decoding: writer.bytes, as: UTF8.self)
@@ -71,7 +71,7 @@ struct NodeServiceTests {
             let commands = #"["system.notify","camera.snap","camera.clip","system.run","odd\u202e"]"#
             bench.gateway.next("node.list", list(Self.node("a", commands: commands, more: more)))
             let row = try #require(try await read(bench, on: loop).rows.first)
-            let reasons = Dictionary(uniqueKeysWithValues: row.node?.commands.map { ($0.name, $0.refusal) } ?? [])
+            let reasons = Dictionary(uniqueKeysWithValues: row.commands.map { ($0.name, $0.refusal) })
             #expect(reasons["system.notify"] == .some(nil))
             #expect(reasons["camera.snap"] == .ladlePolicy && reasons["system.run"] == .ladlePolicy)
             #expect(reasons["camera.clip"] == .gatewayPolicy && reasons["device.info"] == .gatewayPolicy)
@@ -134,7 +134,7 @@ struct NodeServiceTests {
             _ = try await read(bench, on: loop)
             let row = try await read(bench, refresh: true, on: loop).rows[0]
             #expect(
-                row.node?.state == .disconnected && row.node?.commands.contains { $0.name == "camera.snap" } == true
+                row.state == .disconnected && row.commands.contains { $0.name == "camera.snap" }
             )
             #expect(told(bench) == ["disconnected a"])
         }
@@ -142,7 +142,7 @@ struct NodeServiceTests {
             try await bench.open(version: 3, methods: Self.methods, on: loop)
             bench.gateway.next("node.list", list(Self.node("a", connected: false, commands: "[]")))
             // The node was never seen, so nothing is claimed.
-            #expect(try await read(bench, on: loop).rows[0].node?.commands == [])
+            #expect(try await read(bench, on: loop).rows[0].commands == [])
         }
     }
 

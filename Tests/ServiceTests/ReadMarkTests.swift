@@ -1,7 +1,6 @@
 import Basics
 import EventLoops
 import Gateway
-import JSONBytes
 import Runs
 import Store
 import Testing
@@ -14,12 +13,10 @@ struct ReadMarkTests {
     private func put(_ id: String, _ role: String, at: Int64, in bench: ServiceBench, on loop: isolated EventLoop)
         async throws
     {
-        let body = Array(
-            #"{"id":"\#(id)","role":"\#(role)","text":"x","at":"\#(Timestamp(milliseconds: at).rfc3339)"}"#.utf8
-        )
-        let row = StoredMessage(session: Self.session, id: id, at: Timestamp(milliseconds: at), body: body)
+        let role = try #require(ChatMessage.Role(rawValue: role))
+        let message = ChatMessage(id: id, role: role, text: "x", at: Timestamp(milliseconds: at))
         bench.services.feed.commit(on: loop) { transaction in
-            try transaction.messages.save([row], session: Self.session, asOf: Timestamp(milliseconds: at))
+            try transaction.messages.save(message, session: Self.session, asOf: Timestamp(milliseconds: at))
         } completion: { _ in
         }
         try await bench.settle(on: loop)

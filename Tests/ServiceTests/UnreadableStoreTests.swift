@@ -32,7 +32,7 @@ struct UnreadableStoreTests {
                 }
             }
         case .sessions: services.sessionModel.read(on: loop) { note($0) }
-        case .agents: services.lists.readAgents(on: loop) { note($0) }
+        case .agents: services.agents.read(on: loop) { note($0) }
         case .run: services.runArchive.read("r", on: loop) { note($0) }
         case .runOfMessage: services.runArchive.find("r", on: loop) { note($0) }
         case .runs: services.runArchive.page(sessions: [nil], before: nil, limit: 1, on: loop) { note($0) }

@@ -25,7 +25,7 @@ struct WholeTextTests {
         var found: [JSONValue] = []
         let query = MessagePages.Query(session: Self.main, limit: 50, before: nil, after: nil)
         bench.services.messagePages.read(query, refresh: true, on: loop) { result in
-            found = (try? result.get().messages.map { json(String(decoding: $0, as: UTF8.self)) }) ?? []
+            found = (try? result.get().messages.map { json($0) }) ?? []
         }
         try await bench.settle(on: loop)
         return found

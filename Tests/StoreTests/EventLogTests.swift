@@ -332,15 +332,34 @@ struct `Runs, messages and values` {
         #expect(try table.run(id: "r") == nil)
     }
 
-    private func message(_ id: String, _ at: Int64, size: Int = 1) -> StoredMessage {
-        StoredMessage(session: "main", id: id, at: time(at), body: [UInt8](repeating: 0x20, count: size - 1) + [0x31])
+    private func message(_ id: String, _ at: Int64, text: String = "x") -> ChatMessage {
+        ChatMessage(id: id, role: .user, text: text, at: time(at))
+    }
+
+    private func save(_ messages: [ChatMessage], session: String, asOf: Int64, in table: MessageTable) throws {
+        for message in messages { try table.save(message, session: session, asOf: time(asOf)) }
+    }
+
+    @Test func `a kept message is read as it was written`() throws {
+        let table = MessageTable(try Log().connection)
+        var message = message("m", 7, text: "long")
+        (message.role, message.state, message.isTruncated) = (.assistant, .failed, true)
+        (message.runID, message.error) = ("r", "no answer")
+        var done = step(2)
+        (done.tool, done.toolCallID, done.detail, done.approvalID) = ("exec", "c1", "ls -l", "a1")
+        (done.state, done.endedAt, done.durationMilliseconds) = (.failed, time(9), 2)
+        (done.exitCode, done.error) = (1, "no such file")
+        message.steps = [step(1), done]
+        message.attachments = [MessageAttachment(name: "plan.pdf", mimeType: "application/pdf", bytes: 7)]
+        try table.save(message, session: "main", asOf: time(50))
+        #expect(try table.message(session: "main", id: "m") == message)
     }
 
     /// The gateway has the message, and its place on the page is of no use without it.
     @Test func `a kept message that is no JSON any more is left out`() throws {
         let log = try Log()
         let table = MessageTable(log.connection)
-        try table.save((1...3).map { message("m\($0)", Int64($0)) }, session: "main", asOf: time(50))
+        try save((1...3).map { message("m\($0)", Int64($0)) }, session: "main", asOf: 50, in: table)
         try log.connection.run("UPDATE message SET body = ? WHERE id = 'm2'", Array("{".utf8))
         #expect(try table.list(session: "main", limit: 3).map(\.id) == ["m1", "m3"])
         #expect(try table.message(session: "main", id: "m2") == nil)
@@ -349,7 +368,7 @@ struct `Runs, messages and values` {
     @Test func `messages are listed newest last, before and after one`() throws {
         let log = try Log()
         let table = MessageTable(log.connection)
-        try table.save((1...9).map { message("m\($0)", Int64($0)) }, session: "main", asOf: time(50))
+        try save((1...9).map { message("m\($0)", Int64($0)) }, session: "main", asOf: 50, in: table)
         #expect(try table.list(session: "main", limit: 3).map(\.id) == ["m7", "m8", "m9"])
         let (third, seventh) = (try table.place(session: "main", id: "m3"), try table.place(session: "main", id: "m7"))
         #expect(try table.place(session: "main", id: "m0") == nil)
@@ -363,11 +382,8 @@ struct `Runs, messages and values` {
     @Test func `a page takes the place of what was kept between its ends`() throws {
         let log = try Log()
         let table = MessageTable(log.connection)
-        try table.save((1...9).map { message("m\($0)", Int64($0)) }, session: "main", asOf: time(50))
-        let page = MessageTable.Page(
-            messages: [message("m4", 4), message("n", 5), message("m7", 7)],
-            conversation: "c1"
-        )
+        try save((1...9).map { message("m\($0)", Int64($0)) }, session: "main", asOf: 50, in: table)
+        let page = MessageTable.Page([message("m4", 4), message("n", 5), message("m7", 7)], conversation: "c1")
         try table.save(page, session: "main", asOf: time(60))
         #expect(
             try table.list(session: "main", limit: 20).map(\.id) == ["m1", "m2", "m3", "m4", "n", "m7", "m8", "m9"]
@@ -379,7 +395,7 @@ struct `Runs, messages and values` {
         let log = try Log()
         let table = MessageTable(log.connection)
         for conversation in ["c1", "c2"] {
-            let page = MessageTable.Page(messages: [message(conversation, 4)], conversation: conversation)
+            let page = MessageTable.Page([message(conversation, 4)], conversation: conversation)
             try table.save(page, session: "main", asOf: time(60))
             #expect(try table.list(session: "main", limit: 3).map(\.id) == [conversation])
         }
@@ -396,12 +412,12 @@ struct `Runs, messages and values` {
         limits.sessions = 3
         limits.largestMessage = 100
         let table = MessageTable(log.connection, limits: limits)
-        try table.save((1...50).map { message("m\($0)", Int64($0)) }, session: "s0", asOf: time(1))
+        try save((1...50).map { message("m\($0)", Int64($0)) }, session: "s0", asOf: 1, in: table)
         #expect(try table.list(session: "s0", limit: 100).map(\.id) == (41...50).map { "m\($0)" })
-        try table.save([message("big", 60, size: 101)], session: "s0", asOf: time(2))
+        try table.save(message("big", 60, text: String(repeating: "x", count: 101)), session: "s0", asOf: time(2))
         #expect(try table.message(session: "s0", id: "big") == nil)
         for index in 1...5 as ClosedRange<Int64> {
-            try table.save([message("m", 1)], session: "s\(index)", asOf: time(10 + index))
+            try table.save(message("m", 1), session: "s\(index)", asOf: time(10 + index))
         }
         let kept = try (0...5).filter { try table.asOf(session: "s\($0)") != nil }
         #expect(kept == [3, 4, 5])

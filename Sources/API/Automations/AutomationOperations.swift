@@ -122,7 +122,7 @@ enum AutomationOperations {
                     return call.fail(.noAutomation, on: loop)
                 }
                 let response = Response.json { row.write(to: &$0, showsWork: showsWork(to: call)) }
-                let tag = row.automation.map { Self.tag(of: $0, response) } ?? EntityTag(ofBytes: response.body)
+                let tag = list.isLive ? Self.tag(of: row, response) : EntityTag(ofBytes: response.body)
                 call.respondTagged(response, tag: tag, warming: api, on: loop)
             case .failure(let fault): call.fail(Problem(fault, doing: "read the automation"), on: loop)
             }

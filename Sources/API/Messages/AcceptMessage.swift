@@ -106,7 +106,7 @@ struct AcceptMessage {
         guard let agent = SessionKey(canonical: request.session).agent, agent != api.documents.defaultAgent else {
             return nil
         }
-        let agents = await loop.wait { api.services.lists.missing(agent: agent, on: loop, completion: $0) }
+        let agents = await loop.wait { api.services.agents.missing(agent, on: loop, completion: $0) }
         return agents.map { .noAgent(of: request.session, among: $0, for: call.caller) }
     }
 

@@ -102,7 +102,7 @@ final class EntryWait: OpenRequest, ExchangeOwner, LaterAnswer {
         else { return finish(.failure(problem), on: loop) }
         if let timer { loop.cancel(timer) }
         timer = nil
-        api.services.lists.missing(agent: agent, on: loop) { [weak self] agents in
+        api.services.agents.missing(agent, on: loop) { [weak self] agents in
             guard let self else { return }
             guard let agents else { return self.finish(.failure(problem), on: loop) }
             var unknown = Problem.noAgent(of: self.entry.session, among: agents, for: self.call.caller)

@@ -71,10 +71,13 @@ enum MessageOperations {
         return place
     }
 
-    static func text(_ messages: [[UInt8]], asOf: Timestamp?) -> String {
+    static func text(_ messages: [ChatMessage], asOf: Timestamp?) -> String {
         var lines = asOf.map { ["# as of \($0.rfc3339): the gateway is away"] } ?? []
-        for bytes in messages {
-            guard let message = try? JSONDocument(parsing: bytes, limits: .gateway).root else { continue }
+        for message in messages {
+            // The command line reads an answer's JSON, so the lines are made from that.
+            var writer = JSONWriter()
+            message.write(to: &writer)
+            guard let message = try? JSONDocument(parsing: writer.bytes, limits: .gateway).root else { continue }
             lines += MessageText.lines(message, at: message["at"]?.string ?? "", .plain)
         }
         return lines.isEmpty ? "no messages\n" : lines.joined(separator: "\n") + "\n"
@@ -94,9 +97,7 @@ enum MessageOperations {
         call.respondTagged(
             .object { object in
                 object.member("session", session)
-                object.array("messages") { list in
-                    for message in page.messages { list.raw(message) }
-                }
+                object.array("messages", of: page.messages)
                 object.member("before", page.before?.text)
                 object.member("after", page.after?.text)
                 object.member("live", page.isLive)

@@ -163,7 +163,7 @@ struct DoorIntake {
     }
 
     private func unknownModel(on loop: isolated EventLoop) async -> OpenAIError {
-        let agents = await api.services.lists.knownAgents(on: loop).filter { call.caller.mayUse(agent: $0) }
+        let agents = await api.services.agents.known(on: loop).filter { call.caller.mayUse(agent: $0) }
         let names = (["ladle"] + agents.map { "ladle/\($0)" }).joined(separator: ", ")
         let model = Printable.escaped(request.model.shortened).text
         return .notFound(
@@ -196,7 +196,7 @@ struct DoorIntake {
         }
         agent = wanted ?? usual
         guard agent != usual else { return }
-        let missing = await loop.wait { api.services.lists.missing(agent: agent, on: loop, completion: $0) }
+        let missing = await loop.wait { api.services.agents.missing(agent, on: loop, completion: $0) }
         if missing != nil { throw await unknownModel(on: loop) }
     }
 

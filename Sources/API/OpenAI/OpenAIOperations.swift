@@ -52,7 +52,7 @@ enum OpenAIOperations {
 
     static func names(_ api: HTTPAPI, _ call: Call, on loop: isolated EventLoop) async -> [String] {
         let caller = call.caller
-        let agents = await api.services.lists.knownAgents(on: loop).filter { caller.mayUse(agent: $0) }
+        let agents = await api.services.agents.known(on: loop).filter { caller.mayUse(agent: $0) }
         var names = caller.mayUse(agent: api.documents.defaultAgent) ? ["ladle"] : []
         names += agents.map { "ladle/\($0)" }
         for session in caller.sessions?.texts ?? [] where caller.sessions?.texts.count ?? 0 > 1 {

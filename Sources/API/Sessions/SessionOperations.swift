@@ -238,7 +238,7 @@ enum SessionOperations {
     static func agents(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
         if call.answersWarm(api, on: loop) { return }
         let refresh = try call.flag("refresh")
-        api.services.lists.readAgents(refresh: refresh, on: loop) { result in
+        api.services.agents.read(refresh: refresh, on: loop) { result in
             switch result {
             case .success(let list): answer(call, list, api, on: loop)
             case .failure(let fault): call.fail(Problem(fault, doing: "list agents"), on: loop)
@@ -246,10 +246,10 @@ enum SessionOperations {
         }
     }
 
-    private static func answer(_ call: Call, _ list: GatewayLists.List, _ api: HTTPAPI, on loop: isolated EventLoop) {
+    private static func answer(_ call: Call, _ list: AgentList.List, _ api: HTTPAPI, on loop: isolated EventLoop) {
         let response = Response.object { object in
             object.array("agents") { items in
-                for row in list.rows where call.caller.mayUse(agent: row.key) { items.raw(row.json) }
+                for agent in list.rows where call.caller.mayUse(agent: agent.id) { agent.write(to: &items) }
             }
             object.member("live", list.isLive)
             if !list.isLive { object.member("asOf", list.asOf ?? api.startedAt) }

@@ -20,7 +20,7 @@ package struct Automation: Sendable, Equatable {
     package let id: String
     package let name: String
     let explanation: String?
-    let agent: String?
+    package let agent: String?
     package let session: String?
     package let isEnabled: Bool
     let deletesAfterRun: Bool
@@ -28,11 +28,14 @@ package struct Automation: Sendable, Equatable {
     let updatedAt: Timestamp?
     let schedule: CronJob.Schedule
     let target: String?
-    let work: CronJob.Work
-    package private(set) var nextRunAt: Timestamp?
-    package private(set) var runningSince: Timestamp?
-    package private(set) var last: LastRun?
-    private(set) var failures: Int64
+    /// The kind of the work, in the API's words.
+    let kind: String
+    /// Nil for a job that was read from the database, which has no texts.
+    let work: CronJob.Work?
+    package internal(set) var nextRunAt: Timestamp?
+    package internal(set) var runningSince: Timestamp?
+    package internal(set) var last: LastRun?
+    var failures: Int64
 
     /// - Parameter session: the canonical key of the session the job is bound to.
     init(_ job: CronJob, session: String?) {
@@ -47,6 +50,7 @@ package struct Automation: Sendable, Equatable {
         updatedAt = job.updatedAt
         schedule = job.schedule
         target = job.target
+        kind = job.work.kind
         work = job.work
         nextRunAt = job.isEnabled ? job.state.nextRunAt : nil
         runningSince = job.state.runningAt
@@ -117,7 +121,7 @@ package struct Automation: Sendable, Equatable {
 
     // MARK: JSON
 
-    /// - Parameter showsWork: whether to include the job's text.
+    /// - Parameter showsWork: whether to include the job's text, where it is known.
     package func write(to writer: inout JSONWriter, showsWork: Bool = false) {
         writer.object { object in
             object.member("id", id)
@@ -126,7 +130,7 @@ package struct Automation: Sendable, Equatable {
             object.member("agent", agent)
             object.member("session", session)
             object.member("enabled", isEnabled)
-            object.member("kind", work.kind)
+            object.member("kind", kind)
             object.key("schedule")
             schedule.write(to: &object)
             object.member("target", target)
@@ -146,7 +150,7 @@ package struct Automation: Sendable, Equatable {
             object.member("failures", failures)
             object.member("createdAt", createdAt)
             object.member("updatedAt", updatedAt)
-            if showsWork { work.write(to: &object) }
+            if showsWork { work?.write(to: &object) }
         }
     }
 }

@@ -1,7 +1,7 @@
 import Basics
 package import EventLoops
 import Gateway
-package import JSONBytes
+import JSONBytes
 import Ledger
 import Runs
 import Store
@@ -19,41 +19,8 @@ package final class AutomationService {
         case started, finished, added, updated, removed
     }
 
-    /// A job in a list: from the gateway, or as last written to the database.
-    package struct Shown {
-        package let id: String
-        package let name: String
-        package let isEnabled: Bool
-        package let agent: String?
-        package let automation: Automation?
-        private let kept: [UInt8]
-
-        init(_ automation: Automation) {
-            id = automation.id
-            name = automation.name
-            isEnabled = automation.isEnabled
-            agent = automation.agent
-            self.automation = automation
-            kept = []
-        }
-
-        init(id: String, name: String, isEnabled: Bool, agent: String?, kept: [UInt8]) {
-            self.id = id
-            self.name = name
-            self.isEnabled = isEnabled
-            self.agent = agent
-            automation = nil
-            self.kept = kept
-        }
-
-        package func write(to writer: inout JSONWriter, showsWork: Bool) {
-            guard let automation else { return writer.raw(kept) }
-            automation.write(to: &writer, showsWork: showsWork)
-        }
-    }
-
     /// The jobs, sorted by name.
-    package typealias List = ShownList<Shown>
+    package typealias List = ShownList<Automation>
 
     package enum Refusal: Error {
         case gateway(GatewayFault)
@@ -86,7 +53,7 @@ package final class AutomationService {
     private let events: ServiceEvents
     private let runs: RunService
     private var rows: [String: Automation] = [:]
-    private let list: KeptList<Shown>
+    private let list: KeptList<Automation>
     /// The number of lists in a row that an event made outdated.
     private var overtaken = 0
     /// Events for which the gateway sent only the job's id.
@@ -97,7 +64,7 @@ package final class AutomationService {
     init(gateway: any GatewayCalls, feed: EventFeed, events: ServiceEvents, runs: RunService) {
         self.gateway = gateway
         self.feed = feed
-        list = KeptList("automations", feed: feed, row: Shown.init(kept:))
+        list = KeptList("automations", feed: feed)
         self.events = events
         self.runs = runs
     }
@@ -207,7 +174,7 @@ package final class AutomationService {
 
     private var sorted: [Automation] { rows.values.sorted { ($0.name, $0.id) < ($1.name, $1.id) } }
 
-    private var current: List { List(live: sorted.map { Shown($0) }) }
+    private var current: List { List(live: sorted) }
 
     private func ask(on loop: isolated EventLoop) { askPage([], 0, 1, list.ask(), on: loop) }
 
@@ -243,7 +210,7 @@ package final class AutomationService {
         rows = Dictionary(jobs.map { ($0.id, automation($0)) }) { first, _ in first }
         let hasGap = list.listed(on: loop)
         events.changed()
-        list.keep(now: loop.wallClock) { list in for row in sorted { row.write(to: &list) } }
+        list.keep(sorted, now: loop.wallClock)
         if hasGap { compare(before, on: loop) }
         publishPending(before, on: loop)
         list.answer(current)

@@ -24,14 +24,20 @@ package struct ShownList<Row: Sendable>: Sendable {
     }
 }
 
+/// A row of a kept list: its form in the database, where it waits for times without the gateway.
+protocol KeptRow: Sendable {
+    func writeKept(to writer: inout JSONWriter)
+    /// Nil for a row that cannot be read; the list leaves it out.
+    init?(kept row: JSONValue)
+}
+
 /// One of the gateway's lists: its age, and its readers, who share one request. The service that owns the list sends the request
 /// and has the rows. The last answer is stored in the database for times without the gateway, even across a restart.
-final class KeptList<Row: Sendable> {
+final class KeptList<Row: KeptRow> {
     typealias Completion = (Result<ShownList<Row>, ServiceFault>) -> Void
 
     private let name: String
     private let feed: EventFeed
-    private let row: (JSONValue) -> Row?
     /// The list as last written.
     private var bytes: [UInt8] = []
     /// On the loop's clock; nil if the next read must ask.
@@ -47,11 +53,9 @@ final class KeptList<Row: Sendable> {
     /// The link was lost since the last answer, and events with it.
     private var hasGap = false
 
-    /// - Parameter row: reads a row from the database; a row that cannot be read is left out.
-    init(_ name: String, feed: EventFeed, row: @escaping (JSONValue) -> Row?) {
+    init(_ name: String, feed: EventFeed) {
         self.name = name
         self.feed = feed
-        self.row = row
     }
 
     // MARK: Requests
@@ -143,9 +147,9 @@ final class KeptList<Row: Sendable> {
 
     /// Writes the list if it has changed; returns whether it has.
     @discardableResult
-    func keep(now: Timestamp, _ write: (inout JSONWriter) -> Void) -> Bool {
+    func keep(_ rows: [Row], now: Timestamp) -> Bool {
         var writer = JSONWriter()
-        writer.array { write(&$0) }
+        writer.array { list in for row in rows { row.writeKept(to: &list) } }
         let bytes = writer.bytes
         guard self.bytes != bytes else { return false }
         self.bytes = bytes
@@ -158,11 +162,13 @@ final class KeptList<Row: Sendable> {
     func readKept(on loop: isolated EventLoop, completion: @escaping Completion) {
         feed.read(on: loop) { [name] tables in
             try tables.values.get(space: Self.space, name: name)
-        } completion: { [row] result in
+        } completion: { result in
             switch result {
             case .success(let kept):
                 let list = kept.flatMap { try? JSONDocument(parsing: $0.bytes).root }
-                completion(.success(ShownList(kept: list?.elements.compactMap(row) ?? [], asOf: kept?.updatedAt)))
+                completion(
+                    .success(ShownList(kept: list?.elements.compactMap(Row.init(kept:)) ?? [], asOf: kept?.updatedAt))
+                )
             case .failure(let error): completion(.failure(.store(error)))
             }
         }

@@ -1,7 +1,6 @@
 package import Basics
 package import EventLoops
 import Gateway
-import JSONBytes
 import Outbox
 package import Runs
 import Store
@@ -72,8 +71,8 @@ package final class MessagePages {
     }
 
     package struct Page {
-        /// The messages as JSON, oldest first.
-        package let messages: [[UInt8]]
+        /// Oldest first.
+        package let messages: [ChatMessage]
         /// The positions of the older and the newer page; nil if there is none.
         package var before: MessageCursor?
         package var after: MessageCursor?
@@ -141,11 +140,9 @@ package final class MessagePages {
         completion: @escaping (Result<ChatMessage?, ServiceFault>) -> Void
     ) {
         feed.read(on: loop) { tables in
-            try tables.messages.message(session: session, id: id)?.body
+            try tables.messages.message(session: session, id: id)
         } completion: { [self] kept in
-            if let known = (try? kept.get()).flatMap({ $0.flatMap { ChatMessage(cached: $0) } }), !known.isTruncated {
-                return completion(.success(known))
-            }
+            if case .success(let known?) = kept, !known.isTruncated { return completion(.success(known)) }
             let isThere = { (page: MessagePage) in page.messages.contains { $0.id == id } }
             messages.history(session, messages: Self.searched, isEnough: isThere, on: loop) { result in
                 switch result {
@@ -209,7 +206,7 @@ package final class MessagePages {
                 after: try Self.cursor(query.after, "after", in: messages),
                 hasOlder: page.hasOlder
             )
-            let messages = slice.messages.map(\.json)
+            let messages = Array(slice.messages)
             return .success(Page(messages: messages, before: slice.before, after: slice.after, isLive: true))
         } catch {
             return .failure(error)
@@ -230,11 +227,11 @@ package final class MessagePages {
     // MARK: While the gateway is away
 
     private struct Kept: Sendable {
-        let rows: [StoredMessage]
+        let messages: [ChatMessage]
         /// The places `after` and `before`.
         let start: MessageCursor?
         let end: MessageCursor?
-        /// Our messages in the cache, whether or not they are among these rows.
+        /// Our messages in the cache, whether or not they are among these.
         let known: Set<String>
         let asOf: Timestamp?
         let sent: SentEntries
@@ -255,13 +252,13 @@ package final class MessagePages {
             let start = try query.after?.kept(table, session, sent.entries, isEnd: false)
             if query.after != nil, start == nil { return .noPlace("after") }
             // One more than requested tells whether there are more.
-            let rows = try table.list(session: session, before: end, after: start, limit: query.limit + 1)
+            let messages = try table.list(session: session, before: end, after: start, limit: query.limit + 1)
             let known = try sent.entries.filter {
                 try $0.kind == .message && table.place(session: session, id: $0.id) != nil
             }
             return .kept(
                 Kept(
-                    rows: rows,
+                    messages: messages,
                     start: start.map { MessageCursor(at: $0.at, id: query.after?.id ?? "") },
                     end: end.map { MessageCursor(at: $0.at, id: query.before?.id ?? "") },
                     known: Set(known.map(\.id)),
@@ -281,9 +278,8 @@ package final class MessagePages {
     private func page(_ found: Kept, _ query: Query) -> Page {
         let limit = query.limit
         let isForward = query.after != nil && query.before == nil
-        let rows = isForward ? Array(found.rows.prefix(limit)) : Array(found.rows.suffix(limit))
-        var hasMore = found.rows.count > limit
-        let shown = rows.compactMap { ChatMessage(cached: $0.body) }
+        let shown = Array(isForward ? found.messages.prefix(limit) : found.messages.suffix(limit))
+        var hasMore = found.messages.count > limit
         let missing = MissingEntries(
             notIn: found.known,
             found.sent,
@@ -315,39 +311,13 @@ package final class MessagePages {
             hasMore = hasMore || messages.count > room
             messages = messages.suffix(room)
         }
-        let kept = Dictionary(rows.map { ($0.id, $0.body) }) { first, _ in first }
+        let all = messages + waiting
         return Page(
-            messages: (messages + waiting).map { kept[$0.id] ?? $0.json },
+            messages: all,
             before: isForward || !hasMore ? nil : messages.first.map { MessageCursor($0) },
-            after: isForward && hasMore ? (messages + waiting).last.map { MessageCursor($0) } : nil,
+            after: isForward && hasMore ? all.last.map { MessageCursor($0) } : nil,
             isLive: false,
             asOf: found.asOf
-        )
-    }
-}
-
-extension ChatMessage {
-    var json: [UInt8] {
-        var writer = JSONWriter(capacity: text.utf8.count + 256)
-        write(to: &writer)
-        return writer.bytes
-    }
-
-    /// The members of a cached message that are compared with others.
-    init?(cached bytes: [UInt8]) {
-        guard let value = try? JSONDocument(parsing: bytes).root, let id = value["id"]?.string,
-            let role = value["role"]?.string.flatMap(Role.init(rawValue:)),
-            let at = value["at"]?.string.flatMap({ Timestamp(rfc3339: $0) })
-        else { return nil }
-        self.init(
-            id: id,
-            role: role,
-            text: value["text"]?.string ?? "",
-            isTruncated: value["truncated"]?.bool ?? false,
-            at: at,
-            state: value["state"]?.string.flatMap(State.init(rawValue:)) ?? .sent,
-            runID: value["runId"]?.string,
-            error: value["error"]?.string
         )
     }
 }

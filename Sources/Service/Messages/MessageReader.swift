@@ -178,13 +178,10 @@ final class MessageReader {
         let cut = page.page.messages.filter(\.isTruncated).map(\.id)
         guard !cut.isEmpty else { return use(page) }
         feed.read(on: loop) { tables in
-            try cut.compactMap { try tables.messages.message(session: session, id: $0)?.body }
+            try cut.compactMap { try tables.messages.message(session: session, id: $0) }
         } completion: { [self] kept in
             var page = page
-            for message in ((try? kept.get()) ?? []).compactMap({ ChatMessage(cached: $0) }) where !message.isTruncated
-            {
-                page.page.complete(message)
-            }
+            for message in (try? kept.get()) ?? [] where !message.isTruncated { page.page.complete(message) }
             readWhole(page, Set(output.rows.compactMap(\.id)), session, on: loop, then: use)
         }
     }
@@ -284,21 +281,14 @@ final class MessageReader {
 
     private func save(_ result: Result<Page, Fault>, _ session: String, on loop: isolated EventLoop) {
         guard case .success(let page) = result, !page.page.messages.isEmpty else { return }
-        var hash = FNV1a.start
-        var rows: [StoredMessage] = []
         // A message on its way is read from the outbox, which knows its state.
-        for (place, message) in page.page.messages.enumerated() where message.state != .sending {
-            let row = StoredMessage(message, session, ordinal: Int64(place))
-            hash = FNV1a.hash(row.body, after: hash)
-            rows.append(row)
-        }
-        guard saved[SessionKey(canonical: session)] != hash else { return }
-        saved[SessionKey(canonical: session)] = hash
-        let kept = MessageTable.Page(messages: rows, conversation: conversations.current(in: session))
-        let cost = rows.reduce(512) { $0 + $1.body.count }
+        let messages = page.page.messages.filter { $0.state != .sending }
+        let kept = MessageTable.Page(messages, conversation: conversations.current(in: session))
+        guard saved[SessionKey(canonical: session)] != kept.digest else { return }
+        saved[SessionKey(canonical: session)] = kept.digest
         let now = loop.wallClock
         // Only a cache: after a failed write the gateway still has the messages.
-        feed.journal.cache(cost: cost) { transaction in
+        feed.journal.cache(cost: 512 + kept.size) { transaction in
             try transaction.messages.save(kept, session: session, asOf: now)
         }
     }
@@ -318,10 +308,4 @@ final class MessageReader {
 
     /// Forgets all pages after events may have been missed.
     func forget() { transcripts.forget() }
-}
-
-extension StoredMessage {
-    init(_ message: ChatMessage, _ session: String, ordinal: Int64) {
-        self.init(session: session, id: message.id, at: message.at, ordinal: ordinal, body: message.json)
-    }
 }

@@ -256,14 +256,13 @@ package final class MessageService {
         // The message was published as arrived; a page that shows it as sending is older.
         if said[message.id] == .sent, message.state == .sending { return }
         said.add(message, in: SessionKey(canonical: session))
-        let row = StoredMessage(message, session, ordinal: 0)
         let isLasting = message.state == .sent
         let now = loop.wallClock
         feed.publish("message", of: message, session: session, run: message.runID, on: loop) { object in
-            object.member("message", raw: row.body)
+            object.member("message", message)
         } also: { transaction in
             try transaction.said.save(message, session: session)
-            if isLasting { try transaction.messages.save([row], session: session, asOf: now) }
+            if isLasting { try transaction.messages.save(message, session: session, asOf: now) }
         }
         events.notify(.messageSaid(message, session: session), on: loop)
     }

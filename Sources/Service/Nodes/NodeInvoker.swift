@@ -39,7 +39,7 @@ package final class NodeInvoker {
         if let fault = gateway.obstacle(to: .nodesInvoke) { throw .gateway(fault) }
         guard busy.insert(call.node).inserted else { throw .busy }
         defer { busy.remove(call.node) }
-        guard let node = try await nodes(on: loop).first(where: { $0.id == call.node })?.node else { throw .notFound }
+        guard let node = try await nodes(on: loop).first(where: { $0.id == call.node }) else { throw .notFound }
         if let refusal = node.commands.first(where: { $0.name == call.command })?.refusal { throw .refused(refusal) }
         let start = loop.now
         let request = NodeInvoke(
@@ -58,7 +58,7 @@ package final class NodeInvoker {
     }
 
     /// The nodes as the gateway lists them now.
-    private func nodes(on loop: isolated EventLoop) async throws(NodeFault) -> [ShownNode] {
+    private func nodes(on loop: isolated EventLoop) async throws(NodeFault) -> [Node] {
         switch await loop.wait(for: { nodes.read(mayBeKept: false, on: loop, completion: $0) }) {
         case .success(let list) where list.isLive: return list.rows
         case .failure(.gateway(let fault)): throw .gateway(fault)

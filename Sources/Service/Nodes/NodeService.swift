@@ -13,7 +13,7 @@ package final class NodeService {
     }
 
     /// The nodes, sorted by name.
-    package typealias List = ShownList<ShownNode>
+    package typealias List = ShownList<Node>
 
     /// Clients that read within this time share one call.
     private static let lifeMs: UInt64 = 2_000
@@ -30,7 +30,7 @@ package final class NodeService {
     package let policy: NodePolicy
     private var jitter: UInt64
     private var rows: [String: Node] = [:]
-    private let list: KeptList<ShownNode>
+    private let list: KeptList<Node>
     private var isLooking = false
     private var isLookingSoon = false
 
@@ -44,7 +44,7 @@ package final class NodeService {
     ) {
         self.gateway = gateway
         self.feed = feed
-        list = KeptList("nodes", feed: feed, row: ShownNode.init(kept:))
+        list = KeptList("nodes", feed: feed)
         self.events = events
         self.audience = audience
         self.policy = policy
@@ -122,7 +122,7 @@ package final class NodeService {
         if list.wait(mayBeKept: mayBeKept && !refresh, on: loop, completion) { ask(on: loop) }
     }
 
-    private var current: List { List(live: sorted.map { ShownNode($0) }) }
+    private var current: List { List(live: sorted) }
 
     private var sorted: [Node] { rows.values.sorted { ($0.name, $0.id) < ($1.name, $1.id) } }
 
@@ -142,7 +142,7 @@ package final class NodeService {
         rows = Dictionary(listed.map { ($0.id, Node($0, before: before[$0.id], policy)) }) { first, _ in first }
         let isFirst = !list.wasListed
         _ = list.listed(on: loop)
-        let isNew = list.keep(now: loop.wallClock) { list in for node in sorted { node.write(to: &list) } }
+        let isNew = list.keep(sorted, now: loop.wallClock)
         if isNew { events.changed() }
         if !isFirst { compare(before, on: loop) }
         list.answer(current)

@@ -99,9 +99,7 @@ package final class ReadMarks {
                 if let message {
                     try transaction.messages.place(session: session, id: message)
                 } else {
-                    try transaction.messages.list(session: session, limit: 1).last.map {
-                        MessageTable.Place(at: $0.at, ordinal: $0.ordinal)
-                    }
+                    try transaction.messages.newestPlace(session: session)
                 }
             guard let found else { return nil }
             let last = try transaction.values.get(space: Self.space, name: name.text).flatMap { Self.place($0.bytes) }
@@ -148,9 +146,7 @@ package final class ReadMarks {
         _ session: String,
         after place: MessageTable.Place
     ) throws -> Int {
-        try messages.list(session: session, after: place, limit: mostCounted).reduce(0) { count, message in
-            ChatMessage(cached: message.body)?.role == .assistant ? count + 1 : count
-        }
+        try messages.list(session: session, after: place, limit: mostCounted).count { $0.role == .assistant }
     }
 
     private static func bytes(_ place: MessageTable.Place) -> [UInt8] {

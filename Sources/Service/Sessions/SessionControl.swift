@@ -72,7 +72,7 @@ package final class SessionControl {
     private let service: SessionService
     private let runs: RunService
     private let outbox: OutboxService
-    private let lists: GatewayLists
+    private let agents: AgentList
     private let models: ModelService
     private let turns = TurnQueues<SessionKey>()
 
@@ -82,7 +82,7 @@ package final class SessionControl {
         service: SessionService,
         runs: RunService,
         outbox: OutboxService,
-        lists: GatewayLists,
+        agents: AgentList,
         models: ModelService
     ) {
         self.gateway = gateway
@@ -90,7 +90,7 @@ package final class SessionControl {
         self.service = service
         self.runs = runs
         self.outbox = outbox
-        self.lists = lists
+        self.agents = agents
         self.models = models
     }
 
@@ -197,7 +197,7 @@ package final class SessionControl {
     package func create(_ new: NewSession, on loop: isolated EventLoop) async throws(Refusal) -> Made {
         try check(gateway.obstacle(to: .sessionsCreate) ?? obstacle(to: new.change, needing: .sessionsCreate))
         let agent = new.agent ?? runs.defaults.agent
-        if let known = await loop.wait(for: { lists.missing(agent: agent, on: loop, completion: $0) }) {
+        if let known = await loop.wait(for: { agents.missing(agent, on: loop, completion: $0) }) {
             throw .unknownAgent(known)
         }
         let key = "agent:\(agent):ladle:\(new.id)"

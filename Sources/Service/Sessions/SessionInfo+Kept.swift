@@ -2,17 +2,14 @@ import Basics
 import Gateway
 import JSONBytes
 
-/// The stored form of the last list, for times without the gateway.
-extension SessionInfo {
-    /// Writes the form that `init(kept:)` reads.
-    func keep(in writer: inout JSONWriter) {
+extension SessionInfo: KeptRow {
+    func writeKept(to writer: inout JSONWriter) {
         writer.object { object in
             writeMembers(to: &object)
             object.member("aborted", wasAborted)
         }
     }
 
-    /// A row of the list as last written to the database.
     init?(kept row: JSONValue) {
         guard let text = row["key"]?.string else { return nil }
         self.init(key: SessionKey(canonical: text))

@@ -33,7 +33,7 @@ package final class SessionModel {
     init(gateway: any GatewayCalls, feed: EventFeed, events: ServiceEvents, runs: RunService, clientName: String) {
         self.gateway = gateway
         self.feed = feed
-        list = KeptList("sessions", feed: feed, row: SessionInfo.init(kept:))
+        list = KeptList("sessions", feed: feed)
         self.events = events
         self.runs = runs
         self.clientName = clientName
@@ -193,7 +193,7 @@ package final class SessionModel {
         rows = after
         let hasGap = list.listed(on: loop)
         events.changed()
-        list.keep(now: loop.wallClock) { list in for info in current.rows { info.keep(in: &list) } }
+        list.keep(current.rows, now: loop.wallClock)
         if hasGap { events.notify(.sessionsListed(before: before), on: loop) }
     }
 }

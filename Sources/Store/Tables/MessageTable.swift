@@ -1,24 +1,6 @@
 package import Basics
-import JSONBytes
+package import Runs
 package import SQL
-
-/// A chat message in the cache: the API's own JSON and its sort keys.
-package struct StoredMessage: Sendable, Equatable {
-    package var session: String
-    package var id: String
-    package var at: Timestamp
-    /// The order among messages of the same time.
-    package var ordinal: Int64
-    package var body: [UInt8]
-
-    package init(session: String, id: String, at: Timestamp, ordinal: Int64 = 0, body: [UInt8]) {
-        self.session = session
-        self.id = id
-        self.at = at
-        self.ordinal = ordinal
-        self.body = body
-    }
-}
 
 /// The last messages of each session, for reading without the gateway. A cache: bounded, and safe to lose.
 package struct MessageTable {
@@ -33,6 +15,7 @@ package struct MessageTable {
     /// A message's position in its session.
     package struct Place: Sendable, Equatable {
         package var at: Timestamp
+        /// The order among messages of the same time.
         package var ordinal: Int64
 
         package init(at: Timestamp, ordinal: Int64) {
@@ -51,13 +34,19 @@ package struct MessageTable {
 
     /// A page of a conversation as the gateway returned it: complete between its first and its last message.
     package struct Page: Sendable {
-        package var messages: [StoredMessage]
+        fileprivate let rows: [MessageRow]
         /// Nil if the gateway names none.
-        package var conversation: String?
+        fileprivate let conversation: String?
+        /// In bytes.
+        package let size: Int
+        /// Equal for pages with equal messages.
+        package let digest: UInt64
 
-        package init(messages: [StoredMessage], conversation: String?) {
-            self.messages = messages
+        package init(_ messages: [ChatMessage], conversation: String?) {
+            rows = messages.enumerated().map { MessageRow($1, ordinal: Int64($0)) }
             self.conversation = conversation
+            size = rows.reduce(0) { $0 + $1.body.count }
+            digest = rows.reduce(FNV1a.start) { FNV1a.hash($1.body, after: $0) }
         }
     }
 
@@ -66,8 +55,8 @@ package struct MessageTable {
         if let conversation = page.conversation, let kept = try self.conversation(of: session), kept != conversation {
             try removeAll(session: session)
         }
-        if let first = page.messages.first?.at, let last = page.messages.last?.at {
-            let shown = Set(page.messages.map(\.id))
+        if let first = page.rows.first?.at, let last = page.rows.last?.at {
+            let shown = Set(page.rows.map(\.id))
             let kept = try connection.all(
                 "SELECT id FROM message WHERE session = ? AND at BETWEEN ? AND ?",
                 session,
@@ -78,7 +67,7 @@ package struct MessageTable {
                 try connection.run("DELETE FROM message WHERE session = ? AND id = ?", session, id)
             }
         }
-        try save(page.messages, session: session, asOf: asOf)
+        try save(page.rows, session: session, asOf: asOf)
         guard let conversation = page.conversation else { return }
         try connection.run("UPDATE message_session SET conversation = ? WHERE session = ?", conversation, session)
     }
@@ -113,18 +102,23 @@ package struct MessageTable {
         return found
     }
 
+    /// Adds or replaces one message.
+    package func save(_ message: ChatMessage, session: String, asOf: Timestamp) throws(SQLError) {
+        try save([MessageRow(message, ordinal: 0)], session: session, asOf: asOf)
+    }
+
     /// Adds or replaces messages of one session, seen at `asOf`; oversized ones are left out.
-    package func save(_ messages: [StoredMessage], session: String, asOf: Timestamp) throws(SQLError) {
-        for message in messages where message.body.count <= limits.largestMessage {
+    private func save(_ rows: [MessageRow], session: String, asOf: Timestamp) throws(SQLError) {
+        for row in rows where row.body.count <= limits.largestMessage {
             try connection.run(
                 "INSERT INTO message(session, id, at, ordinal, body) VALUES(?, ?, ?, ?, ?) "
                     + "ON CONFLICT(session, id) DO UPDATE SET at = excluded.at, ordinal = excluded.ordinal, "
                     + "body = excluded.body",
                 session,
-                message.id,
-                message.at.milliseconds,
-                message.ordinal,
-                message.body
+                row.id,
+                row.at.milliseconds,
+                row.ordinal,
+                row.body
             )
         }
         try connection.run(
@@ -148,31 +142,41 @@ package struct MessageTable {
         }
     }
 
-    package func message(session: String, id: String) throws(SQLError) -> StoredMessage? {
-        try connection.first(
-            "SELECT session, id, at, ordinal, body FROM message WHERE session = ? AND id = ?",
-            session,
-            id,
-            row: Self.message
-        ) ?? nil
+    /// Nil also for a damaged row: the gateway has the message.
+    package func message(session: String, id: String) throws(SQLError) -> ChatMessage? {
+        try connection.first("SELECT body FROM message WHERE session = ? AND id = ?", session, id) { row in
+            MessageRow.message(row.bytes(0))
+        } ?? nil
     }
 
     /// Nil for a message that is not cached.
     package func place(session: String, id: String) throws(SQLError) -> Place? {
-        try message(session: session, id: id).map { Place(at: $0.at, ordinal: $0.ordinal) }
+        try connection.first("SELECT at, ordinal FROM message WHERE session = ? AND id = ?", session, id) { row in
+            Place(at: Timestamp(milliseconds: row.int64(0)), ordinal: row.int64(1))
+        }
     }
 
-    /// Messages, newest last: the ones following `after` if only that is given, otherwise the newest.
+    /// The place of the newest message; nil if none is cached.
+    package func newestPlace(session: String) throws(SQLError) -> Place? {
+        try connection.first(
+            "SELECT at, ordinal FROM message WHERE session = ? ORDER BY at DESC, ordinal DESC LIMIT 1",
+            session
+        ) { row in
+            Place(at: Timestamp(milliseconds: row.int64(0)), ordinal: row.int64(1))
+        }
+    }
+
+    /// Messages, newest last: the ones following `after` if only that is given, otherwise the newest. A damaged row is left out.
     package func list(
         session: String,
         before: Place? = nil,
         after: Place? = nil,
         limit: Int
-    ) throws(SQLError) -> [StoredMessage] {
+    ) throws(SQLError) -> [ChatMessage] {
         let isForward = after != nil && before == nil
         let order = isForward ? "ASC" : "DESC"
         let rows = try connection.all(
-            "SELECT session, id, at, ordinal, body FROM message WHERE session = ?1 "
+            "SELECT body FROM message WHERE session = ?1 "
                 + "AND (?2 IS NULL OR (at, ordinal) < (?2, ?3)) AND (?4 IS NULL OR (at, ordinal) > (?4, ?5)) "
                 + "ORDER BY at \(order), ordinal \(order) LIMIT ?6",
             session,
@@ -180,9 +184,10 @@ package struct MessageTable {
             before?.ordinal,
             after?.at.milliseconds,
             after?.ordinal,
-            limit,
-            row: Self.message
-        ).compactMap(\.self)
+            limit
+        ) { row in
+            MessageRow.message(row.bytes(0))
+        }.compactMap(\.self)
         return isForward ? rows : rows.reversed()
     }
 
@@ -200,18 +205,5 @@ package struct MessageTable {
         for old in surplus {
             try removeAll(session: old)
         }
-    }
-
-    /// Nil for a damaged row: the gateway has the message.
-    private static func message(_ row: SQLRow) -> StoredMessage? {
-        let body = row.bytes(4)
-        guard (try? JSONDocument(parsing: body)) != nil else { return nil }
-        return StoredMessage(
-            session: row.string(0),
-            id: row.string(1),
-            at: Timestamp(milliseconds: row.int64(2)),
-            ordinal: row.int64(3),
-            body: body
-        )
     }
 }

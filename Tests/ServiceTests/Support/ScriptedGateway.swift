@@ -202,6 +202,12 @@ func refused(_ code: String, _ message: String = "no", more: String = "") -> Cal
     .failed(GatewayError(json(#"{"code":"\#(code)","message":"\#(message)"\#(more)}"#)), payload: nil)
 }
 
+func json(_ value: some JSONWritable) -> JSONValue {
+    var writer = JSONWriter()
+    value.write(to: &writer)
+    return json(String(decoding: writer.bytes, as: UTF8.self))
+}
+
 func json(_ text: String) -> JSONValue {
     guard let value = try? JSONDocument(parsing: Array(text.utf8)).root else { preconditionFailure("no JSON: \(text)") }
     return value

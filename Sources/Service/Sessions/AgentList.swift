@@ -1,20 +1,11 @@
 package import EventLoops
 import Gateway
-import JSONBytes
 import Ledger
-import Store
 
 /// The gateway's agents. The last list is stored in the database for times without the gateway.
-package final class GatewayLists {
-    package struct Row {
-        /// The agent's id.
-        package let key: String
-        package let json: [UInt8]
-    }
+package final class AgentList {
+    package typealias List = ShownList<ListedAgent>
 
-    package typealias List = ShownList<Row>
-
-    private static let key = "id"
     /// No event reports new or removed agents; a configuration seldom changes.
     private static let lifeMs: UInt64 = 30_000
     /// The longest time a message waits to learn whether its agent exists.
@@ -22,22 +13,20 @@ package final class GatewayLists {
 
     private unowned let gateway: any GatewayCalls
     private let events: ServiceEvents
-    private let list: KeptList<Row>
+    private let list: KeptList<ListedAgent>
     /// Agents that the connected gateway has listed.
     private var agents: Set<String> = []
     /// The connected gateway's last answer, with its time on the loop's clock.
-    private var fresh: (rows: [Row], at: UInt64)?
+    private var fresh: (rows: [ListedAgent], at: UInt64)?
 
     init(gateway: any GatewayCalls, feed: EventFeed, events: ServiceEvents) {
         self.gateway = gateway
         self.events = events
-        list = KeptList("agents", feed: feed) { agent in
-            agent[Self.key]?.string.map { Row(key: $0, json: Array(agent.raw)) }
-        }
+        list = KeptList("agents", feed: feed)
     }
 
     /// - Parameter refresh: whether to ask the gateway, however recent the last answer is.
-    package func readAgents(
+    package func read(
         refresh: Bool = false,
         on loop: isolated EventLoop,
         completion: @escaping (Result<List, ServiceFault>) -> Void
@@ -51,10 +40,10 @@ package final class GatewayLists {
             switch result {
             case .success(let output):
                 agents = Set(output.agents.map { $0.id.lowercased() })
-                let rows = Self.rows(output)
+                let rows = output.agents.map { ListedAgent($0, of: output) }
                 fresh = (rows, loop.now)
                 events.changed()
-                list.keep(now: loop.wallClock) { list in for row in rows { list.raw(row.json) } }
+                list.keep(rows, now: loop.wallClock)
                 completion(.success(List(live: rows)))
             case .failure(.gateway(let error, let payload)):
                 let fault = GatewayFault(.gateway(error, payload: payload), over: gateway)
@@ -66,29 +55,14 @@ package final class GatewayLists {
     }
 
     /// The agents' ids as last listed, at once where there is a list; the gateway is asked meanwhile if that is old.
-    package func knownAgents(on loop: isolated EventLoop) async -> [String] {
+    package func known(on loop: isolated EventLoop) async -> [String] {
         if let fresh, gateway.isOnline {
-            if loop.now >= fresh.at + Self.lifeMs * 1_000_000 { readAgents(on: loop) { _ in } }
-            return fresh.rows.map(\.key)
+            if loop.now >= fresh.at + Self.lifeMs * 1_000_000 { read(on: loop) { _ in } }
+            return fresh.rows.map(\.id)
         }
-        switch await loop.wait(for: { readAgents(on: loop, completion: $0) }) {
-        case .success(let list): return list.rows.map(\.key)
+        switch await loop.wait(for: { read(on: loop, completion: $0) }) {
+        case .success(let list): return list.rows.map(\.id)
         case .failure: return []
-        }
-    }
-
-    private static func rows(_ output: AgentsList.Output) -> [Row] {
-        output.agents.map { agent in
-            var writer = JSONWriter()
-            writer.object { object in
-                object.member(key, agent.id)
-                object.member("name", agent.name)
-                object.member("emoji", agent.emoji)
-                object.member("avatar", agent.avatar)
-                object.member("default", agent.id == output.defaultId)
-                object.member("session", "agent:\(agent.id):\(output.mainKey ?? "main")")
-            }
-            return Row(key: agent.id, json: writer.bytes)
         }
     }
 
@@ -104,7 +78,7 @@ package final class GatewayLists {
     ///   - completion: gets the existing agents if this one is not among them; nil if it exists or the gateway cannot
     ///     be asked.
     package func missing(
-        agent: String,
+        _ agent: String,
         on loop: isolated EventLoop,
         completion: @escaping ([String]?) -> Void
     ) {
@@ -118,10 +92,10 @@ package final class GatewayLists {
             completion(known)
         }
         let timer = loop.after(milliseconds: Self.longestLookMilliseconds) { settle(nil) }
-        readAgents(refresh: true, on: loop) { result in
+        read(refresh: true, on: loop) { result in
             loop.cancel(timer)
             guard case .success(let list) = result, list.isLive, !list.rows.isEmpty else { return settle(nil) }
-            let known = list.rows.map(\.key)
+            let known = list.rows.map(\.id)
             settle(known.contains { $0.lowercased() == agent } ? nil : known)
         }
     }

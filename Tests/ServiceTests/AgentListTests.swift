@@ -3,14 +3,14 @@ import Testing
 
 @testable import Service
 
-struct GatewayListTests {
+struct AgentListTests {
     private static let agents = #"{"defaultId":"main","mainKey":"main","agents":[{"id":"main"},{"id":"Home"}]}"#
 
     private func missing(_ agent: String, _ bench: ServiceBench, on loop: isolated EventLoop) async throws
         -> [[String]?]
     {
         var found: [[String]?] = []
-        bench.services.lists.missing(agent: agent, on: loop) { found.append($0) }
+        bench.services.agents.missing(agent, on: loop) { found.append($0) }
         try await bench.settle(on: loop)
         return found
     }
@@ -51,7 +51,7 @@ struct GatewayListTests {
             try await bench.open(on: loop)
             bench.gateway.silent = ["agents.list"]
             var found: [[String]?] = []
-            bench.services.lists.missing(agent: "kitchen", on: loop) { found.append($0) }
+            bench.services.agents.missing("kitchen", on: loop) { found.append($0) }
             try await bench.advance(1999, on: loop)
             #expect(found.isEmpty)
             try await bench.advance(1, on: loop)
