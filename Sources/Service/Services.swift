@@ -349,7 +349,7 @@ package final class Services: ServiceEventReceiver {
             outbox.pauseIs(status, on: loop)
             notifications.linkChanged(status, on: loop)
         case .linkOpened(let hello):
-            agents.linkOpened()
+            agents.linkOpened(on: loop)
             models.linkOpened()
             usageReports.linkOpened()
             usage.linkOpened()

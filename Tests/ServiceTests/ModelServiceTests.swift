@@ -67,6 +67,21 @@ struct ModelServiceTests {
         }
     }
 
+    @Test func `a list that was asked for before a change is asked for again`() async throws {
+        try await withServices { bench, loop in
+            bench.gateway.silent = ["models.list"]
+            try await bench.open(methods: ["models.list"], on: loop)
+            bench.services.models.read(nil, on: loop) { _ in }
+            try await bench.settle(on: loop)
+            try await bench.event("config.changed", "{}", on: loop)
+            bench.gateway.answer("models.list", Self.list)
+            try await bench.settle(on: loop)
+            bench.services.models.read(nil, on: loop) { _ in }
+            try await bench.settle(on: loop)
+            #expect(calls(bench).count == 2)
+        }
+    }
+
     @Test func `views are sent to the releases that have them`() async throws {
         try await withServices { bench, loop in
             bench.gateway.next("models.list", Self.list, Self.list, Self.list)

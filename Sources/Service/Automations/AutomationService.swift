@@ -166,15 +166,19 @@ package final class AutomationService {
         on loop: isolated EventLoop,
         completion: @escaping (Result<List, ServiceFault>) -> Void
     ) {
-        guard gateway.isOnline else { return list.readKept(on: loop, completion: completion) }
-        if let fault = gateway.obstacle(to: .automations) { return completion(.failure(.gateway(fault))) }
-        if !refresh, list.isFresh(forMs: Self.lifeMs, on: loop) { return completion(.success(current)) }
-        if list.wait(mayBeKept: !refresh, on: loop, completion) { ask(on: loop) }
+        list.read(
+            sorted,
+            forMs: Self.lifeMs,
+            refresh: refresh,
+            over: gateway,
+            needing: .automations,
+            on: loop,
+            ask: { ask(on: loop) },
+            completion: completion
+        )
     }
 
     private var sorted: [Automation] { rows.values.sorted { ($0.name, $0.id) < ($1.name, $1.id) } }
-
-    private var current: List { List(live: sorted) }
 
     private func ask(on loop: isolated EventLoop) { askPage([], 0, 1, list.ask(), on: loop) }
 
@@ -213,7 +217,7 @@ package final class AutomationService {
         list.keep(sorted, now: loop.wallClock)
         if hasGap { compare(before, on: loop) }
         publishPending(before, on: loop)
-        list.answer(current)
+        list.answer(sorted)
     }
 
     private func failed(_ fault: GatewayFault, on loop: isolated EventLoop) {

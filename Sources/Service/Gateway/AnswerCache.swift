@@ -15,32 +15,23 @@ package struct KeptAnswer<Value: Sendable>: Sendable {
 final class AnswerCache<Question: Hashable, Value: Sendable> {
     typealias Completion = (Result<KeptAnswer<Value>, GatewayFault>) -> Void
 
-    private struct Entry {
-        let answer: KeptAnswer<Value>
-        /// On the monotonic clock, in nanoseconds.
-        var until: UInt64
-    }
-
-    /// The most answers kept; the one that expires first is replaced. Only a client that walks through many days asks
-    /// more.
-    private let most: Int
     private let life: (Value) -> Int64
-    private var entries: [Question: Entry] = [:]
+    private var answers: Cached<Question, KeptAnswer<Value>>
     private var waiting: [Question: [Completion]] = [:]
 
-    /// - Parameter life: the milliseconds for which an answer is not requested again.
+    /// - Parameters:
+    ///   - most: the number of answers kept. Only a client that walks through many days asks more.
+    ///   - life: the milliseconds for which an answer is not requested again.
     init(most: Int, life: @escaping (Value) -> Int64) {
-        self.most = most
+        answers = Cached(most: most)
         self.life = life
     }
 
     /// The last answer, of any age.
-    func latest(_ question: Question) -> KeptAnswer<Value>? { entries[question]?.answer }
+    func latest(_ question: Question) -> KeptAnswer<Value>? { answers.latest(question) }
 
     /// Makes every later read ask again.
-    func expire() {
-        for question in entries.keys { entries[question]?.until = 0 }
-    }
+    func expire() { answers.expire() }
 
     /// The kept answer or a new one; if the gateway cannot be asked, the last one.
     /// - Parameter ask: sends the question. It is not called while an answer is kept or requested.
@@ -51,18 +42,19 @@ final class AnswerCache<Question: Hashable, Value: Sendable> {
         ask: (@escaping (Result<Value, CallFailure>) -> Void) -> Void,
         completion: @escaping Completion
     ) {
-        if let entry = entries[question], entry.until > loop.now {
-            var answer = entry.answer
+        if var answer = answers.fresh(question, now: loop.now) {
             answer.isLive = gateway.isOnline
             return completion(.success(answer))
         }
         waiting[question, default: []].append(completion)
         guard waiting[question]?.count == 1 else { return }
-        ask { [weak self] result in self?.answered(question, result, over: gateway, on: loop) }
+        let request = answers.ask(question)
+        ask { [weak self] result in self?.answered(question, request, result, over: gateway, on: loop) }
     }
 
     private func answered(
         _ question: Question,
+        _ request: UInt64,
         _ result: Result<Value, CallFailure>,
         over gateway: any GatewayCalls,
         on loop: isolated EventLoop
@@ -71,11 +63,12 @@ final class AnswerCache<Question: Hashable, Value: Sendable> {
         switch result {
         case .success(let value):
             let kept = KeptAnswer(value: value, at: loop.wallClock)
-            keep(question, kept, until: loop.now &+ UInt64(max(life(value), 0)) * 1_000_000)
+            answers.keep(kept, to: question, request: request, lifeMs: UInt64(max(life(value), 0)), now: loop.now)
             answer = .success(kept)
         case .failure(let failure):
+            answers.failed(question, request: request)
             let fault = GatewayFault(failure, over: gateway)
-            if var last = entries[question]?.answer, fault.isAbsence {
+            if var last = answers.latest(question), fault.isAbsence {
                 last.isLive = false
                 answer = .success(last)
             } else {
@@ -83,14 +76,5 @@ final class AnswerCache<Question: Hashable, Value: Sendable> {
             }
         }
         for completion in waiting.removeValue(forKey: question) ?? [] { completion(answer) }
-    }
-
-    private func keep(_ question: Question, _ answer: KeptAnswer<Value>, until: UInt64) {
-        if entries.count >= most, entries[question] == nil,
-            let first = entries.min(by: { $0.value.until < $1.value.until })?.key
-        {
-            entries[first] = nil
-        }
-        entries[question] = Entry(answer: answer, until: until)
     }
 }

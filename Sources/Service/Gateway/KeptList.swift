@@ -1,6 +1,7 @@
 package import Basics
 import EventLoops
 import JSONBytes
+import Ledger
 import Store
 
 /// A list of the gateway, as its readers get it.
@@ -77,16 +78,34 @@ final class KeptList<Row: KeptRow> {
         readAt.map { loop.now < $0 + life * 1_000_000 } ?? false
     }
 
-    /// Gives the reader the answer to the current request, or to the next one.
-    /// - Parameter mayBeKept: the reader takes the stored list if the gateway takes long.
-    /// - Returns: whether the caller has to ask.
-    func wait(mayBeKept: Bool, on loop: isolated EventLoop, _ completion: @escaping Completion) -> Bool {
-        waiters.append(mayBeKept ? firstAnswer(on: loop, completion) : completion)
-        return !isAsking
+    /// Gives a reader the rows while they are fresh, otherwise the answer to the current request or to the next one; without the
+    /// gateway, the stored list.
+    /// - Parameters:
+    ///   - rows: the owner's rows.
+    ///   - life: the milliseconds for which they are fresh.
+    ///   - refresh: whether the reader wants the gateway's answer, however fresh the rows are and however long it takes.
+    ///   - mayBeKept: the reader takes the stored list if the gateway takes long.
+    ///   - ask: sends a request.
+    func read(
+        _ rows: @autoclosure () -> [Row],
+        forMs life: UInt64,
+        refresh: Bool,
+        mayBeKept: Bool = true,
+        over gateway: any GatewayCalls,
+        needing capability: Capability? = nil,
+        on loop: isolated EventLoop,
+        ask: () -> Void,
+        completion: @escaping Completion
+    ) {
+        guard gateway.isOnline else { return readKept(on: loop, completion: completion) }
+        if let fault = capability.flatMap({ gateway.obstacle(to: $0) }) { return completion(.failure(.gateway(fault))) }
+        if !refresh, isFresh(forMs: life, on: loop) { return completion(.success(ShownList(live: rows()))) }
+        waiters.append(mayBeKept && !refresh ? firstAnswer(on: loop, completion) : completion)
+        if !isAsking { ask() }
     }
 
     /// Gives the reader the stored list if no other answer comes for long.
-    func firstAnswer(on loop: isolated EventLoop, _ completion: @escaping Completion) -> Completion {
+    private func firstAnswer(on loop: isolated EventLoop, _ completion: @escaping Completion) -> Completion {
         let first = FirstAnswer(
             on: loop,
             kept: { [self] give in
@@ -120,8 +139,8 @@ final class KeptList<Row: KeptRow> {
         return hasGap
     }
 
-    func answer(_ list: ShownList<Row>) {
-        for waiter in takeWaiters() { waiter(.success(list)) }
+    func answer(_ rows: [Row]) {
+        for waiter in takeWaiters() { waiter(.success(ShownList(live: rows))) }
     }
 
     /// Gives readers the stored list if the gateway did not answer.
@@ -159,16 +178,15 @@ final class KeptList<Row: KeptRow> {
         return true
     }
 
-    func readKept(on loop: isolated EventLoop, completion: @escaping Completion) {
+    private func readKept(on loop: isolated EventLoop, completion: @escaping Completion) {
         feed.read(on: loop) { [name] tables in
             try tables.values.get(space: Self.space, name: name)
         } completion: { result in
             switch result {
             case .success(let kept):
                 let list = kept.flatMap { try? JSONDocument(parsing: $0.bytes).root }
-                completion(
-                    .success(ShownList(kept: list?.elements.compactMap(Row.init(kept:)) ?? [], asOf: kept?.updatedAt))
-                )
+                let rows = list?.elements.compactMap(Row.init(kept:)) ?? []
+                completion(.success(ShownList(kept: rows, asOf: kept?.updatedAt)))
             case .failure(let error): completion(.failure(.store(error)))
             }
         }

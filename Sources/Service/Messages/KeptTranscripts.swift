@@ -5,12 +5,10 @@ import Gateway
 /// The newest rows of the sessions read last, so that a second reader costs the gateway no further page. A page is
 /// reused until something happens in its session.
 final class KeptTranscripts {
-    private struct Kept {
+    private struct Page {
         let output: ChatHistory.Output
         let rows: Int
         let hasLongTexts: Bool
-        /// The expiry on the loop's clock.
-        let until: UInt64
     }
 
     /// Even with a gateway that reports each row, its files may be edited by hand.
@@ -20,35 +18,28 @@ final class KeptTranscripts {
     /// The gateway writes rows a moment after the event that reports them.
     private static let settlingMs: UInt64 = 2_000
     private static let lifeWhileSettlingMs: UInt64 = 500
-    /// Dashboards show a few sessions; the page that expires first is dropped.
+    /// Dashboards show a few sessions.
     private static let mostPages = 8
-    /// In bytes, over all pages. A page larger than a quarter of it is not kept.
+    /// Over all pages.
     private static let mostBytes = 2 << 20
     /// The most sessions whose last event time is remembered: more than are read at one time.
     private static let mostRemembered = 256
 
-    private var pages: [SessionKey: Kept] = [:]
-    /// The last question per session, unless something has happened there since.
-    private var questions: [SessionKey: UInt64] = [:]
-    private var asked: UInt64 = 0
+    private var pages = Cached<SessionKey, Page>(most: mostPages, mostBytes: mostBytes)
     private var changedAt = RecentValues<SessionKey, UInt64>(atLeast: mostRemembered)
 
     func page(_ session: String, rows: Int, longTexts: Bool, on loop: isolated EventLoop) -> ChatHistory.Output? {
-        guard let kept = pages[session], kept.until > loop.now, kept.rows >= rows, kept.hasLongTexts == longTexts else {
-            return nil
-        }
-        return kept.output
+        guard let page = pages.fresh(SessionKey(canonical: session), now: loop.now), page.rows >= rows,
+            page.hasLongTexts == longTexts
+        else { return nil }
+        return page.output
     }
 
     /// Registers a question about to be sent.
     /// - Returns: the number to pass to `keep`.
-    func ask(_ session: String) -> UInt64 {
-        asked += 1
-        questions[session] = asked
-        return asked
-    }
+    func ask(_ session: String) -> UInt64 { pages.ask(SessionKey(canonical: session)) }
 
-    /// Keeps the answer to question `number`, unless something happened since the question.
+    /// Keeps the answer to question `number`; nil if there was none.
     func keep(
         _ output: ChatHistory.Output?,
         of session: String,
@@ -58,35 +49,25 @@ final class KeptTranscripts {
         tellsOfRows: Bool,
         on loop: isolated EventLoop
     ) {
-        guard questions[session] == number else { return }
-        questions[session] = nil
-        guard let output, output.byteCount <= Self.mostBytes / 4 else { return }
-        let settles =
-            changedAt[SessionKey(canonical: session)].map { loop.now < $0 + Self.settlingMs * 1_000_000 } ?? false
+        let key = SessionKey(canonical: session)
+        guard let output else { return pages.failed(key, request: number) }
+        let settles = changedAt[key].map { loop.now < $0 + Self.settlingMs * 1_000_000 } ?? false
         let life =
             settles
             ? Self.lifeWhileSettlingMs : tellsOfRows ? Self.lifeWithEventsMs : Self.lifeWithoutEventsMs
-        let until = loop.now + life * 1_000_000
-        pages[session] = Kept(output: output, rows: rows, hasLongTexts: longTexts, until: until)
-        while pages.count > Self.mostPages || pages.values.reduce(0, { $0 + $1.output.byteCount }) > Self.mostBytes {
-            guard let first = pages.min(by: { $0.value.until < $1.value.until })?.key else { return }
-            pages[first] = nil
-        }
+        let page = Page(output: output, rows: rows, hasLongTexts: longTexts)
+        pages.keep(page, to: key, request: number, size: output.byteCount, lifeMs: life, now: loop.now)
     }
 
-    /// Drops the session's page after an event; nil drops all, because the session is unknown.
+    /// Makes the session's page old after an event; nil stands for all, because the session is unknown.
     func changed(_ session: String?, on loop: isolated EventLoop) {
         guard let session else { return forget() }
         changedAt[SessionKey(canonical: session)] = loop.now
-        pages[session] = nil
-        questions[session] = nil
+        pages.expire(SessionKey(canonical: session))
     }
 
-    /// Drops all pages after events may have been missed.
-    func forget() {
-        pages = [:]
-        questions = [:]
-    }
+    /// Makes all pages old after events may have been missed.
+    func forget() { pages.expire() }
 }
 
 extension GatewayEvent {

@@ -76,7 +76,9 @@ package final class NodeService {
     /// Starts regular looks for a stream that shows the event.
     package func follow(on loop: isolated EventLoop) {
         lookLater(on: loop)
-        guard !isFresh(on: loop), gateway.obstacle(to: .nodes) == nil, !list.isAsking else { return }
+        guard !list.isFresh(forMs: Self.lifeMs, on: loop), gateway.obstacle(to: .nodes) == nil, !list.isAsking else {
+            return
+        }
         ask(on: loop)
     }
 
@@ -105,8 +107,6 @@ package final class NodeService {
         }
     }
 
-    private func isFresh(on loop: isolated EventLoop) -> Bool { list.isFresh(forMs: Self.lifeMs, on: loop) }
-
     // MARK: Reading
 
     /// - Parameter mayBeKept: an earlier list will do if the gateway takes long.
@@ -116,13 +116,18 @@ package final class NodeService {
         on loop: isolated EventLoop,
         completion: @escaping (Result<List, ServiceFault>) -> Void
     ) {
-        guard gateway.isOnline else { return list.readKept(on: loop, completion: completion) }
-        if let fault = gateway.obstacle(to: .nodes) { return completion(.failure(.gateway(fault))) }
-        if !refresh, isFresh(on: loop) { return completion(.success(current)) }
-        if list.wait(mayBeKept: mayBeKept && !refresh, on: loop, completion) { ask(on: loop) }
+        list.read(
+            sorted,
+            forMs: Self.lifeMs,
+            refresh: refresh,
+            mayBeKept: mayBeKept,
+            over: gateway,
+            needing: .nodes,
+            on: loop,
+            ask: { ask(on: loop) },
+            completion: completion
+        )
     }
-
-    private var current: List { List(live: sorted) }
 
     private var sorted: [Node] { rows.values.sorted { ($0.name, $0.id) < ($1.name, $1.id) } }
 
@@ -145,7 +150,7 @@ package final class NodeService {
         let isNew = list.keep(sorted, now: loop.wallClock)
         if isNew { events.changed() }
         if !isFirst { compare(before, on: loop) }
-        list.answer(current)
+        list.answer(sorted)
     }
 
     // MARK: The event

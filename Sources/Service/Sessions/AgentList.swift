@@ -16,8 +16,8 @@ package final class AgentList {
     private let list: KeptList<ListedAgent>
     /// Agents that the connected gateway has listed.
     private var agents: Set<String> = []
-    /// The connected gateway's last answer, with its time on the loop's clock.
-    private var fresh: (rows: [ListedAgent], at: UInt64)?
+    /// The connected gateway's last answer.
+    private var rows: [ListedAgent]?
 
     init(gateway: any GatewayCalls, feed: EventFeed, events: ServiceEvents) {
         self.gateway = gateway
@@ -31,34 +31,45 @@ package final class AgentList {
         on loop: isolated EventLoop,
         completion: @escaping (Result<List, ServiceFault>) -> Void
     ) {
-        guard gateway.isOnline else { return list.readKept(on: loop, completion: completion) }
-        if !refresh, let fresh, loop.now < fresh.at + Self.lifeMs * 1_000_000 {
-            return completion(.success(List(live: fresh.rows)))
-        }
-        let completion = refresh ? completion : list.firstAnswer(on: loop, completion)
-        gateway.call(AgentsList(), on: loop) { [self] result in
-            switch result {
-            case .success(let output):
-                agents = Set(output.agents.map { $0.id.lowercased() })
-                let rows = output.agents.map { ListedAgent($0, of: output) }
-                fresh = (rows, loop.now)
-                events.changed()
-                list.keep(rows, now: loop.wallClock)
-                completion(.success(List(live: rows)))
-            case .failure(.gateway(let error, let payload)):
-                let fault = GatewayFault(.gateway(error, payload: payload), over: gateway)
-                guard fault.isAbsence else { return completion(.failure(.gateway(fault))) }
-                list.readKept(on: loop, completion: completion)
-            case .failure: list.readKept(on: loop, completion: completion)
-            }
+        list.read(
+            rows ?? [],
+            forMs: Self.lifeMs,
+            refresh: refresh,
+            over: gateway,
+            on: loop,
+            ask: { ask(on: loop) },
+            completion: completion
+        )
+    }
+
+    private func ask(on loop: isolated EventLoop) {
+        let number = list.ask()
+        gateway.call(AgentsList(), on: loop) { [weak self] in self?.answered($0, number, on: loop) }
+    }
+
+    private func answered(_ result: Result<AgentsList.Output, CallFailure>, _ number: Int, on loop: isolated EventLoop)
+    {
+        guard list.isLast(number) else { return }
+        switch result {
+        case .success(let output):
+            let rows = output.agents.map { ListedAgent($0, of: output) }
+            self.rows = rows
+            agents = Set(rows.map { $0.id.lowercased() })
+            _ = list.listed(on: loop)
+            events.changed()
+            list.keep(rows, now: loop.wallClock)
+            list.answer(rows)
+        case .failure(.gateway(let error, let payload)):
+            list.failed(GatewayFault(.gateway(error, payload: payload), over: gateway), on: loop)
+        case .failure: list.failed(.unanswered, on: loop)
         }
     }
 
     /// The agents' ids as last listed, at once where there is a list; the gateway is asked meanwhile if that is old.
     package func known(on loop: isolated EventLoop) async -> [String] {
-        if let fresh, gateway.isOnline {
-            if loop.now >= fresh.at + Self.lifeMs * 1_000_000 { read(on: loop) { _ in } }
-            return fresh.rows.map(\.id)
+        if let rows, gateway.isOnline {
+            if !list.isFresh(forMs: Self.lifeMs, on: loop) { read(on: loop) { _ in } }
+            return rows.map(\.id)
         }
         switch await loop.wait(for: { read(on: loop, completion: $0) }) {
         case .success(let list): return list.rows.map(\.id)
@@ -67,9 +78,10 @@ package final class AgentList {
     }
 
     /// Drops the answer: a gateway reads its configuration again when it starts.
-    func linkOpened() {
+    func linkOpened(on loop: isolated EventLoop) {
         agents = []
-        fresh = nil
+        rows = nil
+        if list.restart() { ask(on: loop) }
     }
 
     /// Asks the gateway only about an agent it has not listed yet.

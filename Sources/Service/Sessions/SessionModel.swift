@@ -134,23 +134,24 @@ package final class SessionModel {
 
     // MARK: Reading
 
-    private func isFresh(on loop: isolated EventLoop) -> Bool {
-        let tells = gateway.profile?.offers(.eventsSessions) ?? false
-        return list.isFresh(forMs: tells ? Self.lifeWithEventsMs : Self.lifeWithoutEventsMs, on: loop)
-    }
-
     /// Reads all sessions, whichever part is wanted.
     package func read(refresh: Bool = false, on loop: isolated EventLoop, completion: @escaping Completion) {
-        guard gateway.isOnline else { return list.readKept(on: loop, completion: completion) }
-        if !refresh, isFresh(on: loop) { return completion(.success(current)) }
-        if list.wait(mayBeKept: !refresh, on: loop, completion) { ask(on: loop) }
+        let tells = gateway.profile?.offers(.eventsSessions) ?? false
+        list.read(
+            sorted,
+            forMs: tells ? Self.lifeWithEventsMs : Self.lifeWithoutEventsMs,
+            refresh: refresh,
+            over: gateway,
+            on: loop,
+            ask: { ask(on: loop) },
+            completion: completion
+        )
     }
 
-    private var current: List {
-        let sorted = rows.values.sorted {
+    private var sorted: [SessionInfo] {
+        rows.values.sorted {
             ($0.updatedAt?.milliseconds ?? 0, $1.key) > ($1.updatedAt?.milliseconds ?? 0, $0.key)
         }
-        return List(live: sorted)
     }
 
     private func ask(on loop: isolated EventLoop) {
@@ -165,7 +166,7 @@ package final class SessionModel {
         switch result {
         case .success(let listed):
             take(listed, on: loop)
-            list.answer(current)
+            list.answer(sorted)
         case .failure(.gateway(let error, let payload)):
             list.failed(GatewayFault(.gateway(error, payload: payload), over: gateway), on: loop)
         case .failure: list.failed(.unanswered, on: loop)
@@ -193,7 +194,7 @@ package final class SessionModel {
         rows = after
         let hasGap = list.listed(on: loop)
         events.changed()
-        list.keep(current.rows, now: loop.wallClock)
+        list.keep(sorted, now: loop.wallClock)
         if hasGap { events.notify(.sessionsListed(before: before), on: loop) }
     }
 }
