@@ -27,7 +27,7 @@ package struct DeliveryMachine: Sendable {
         case disabled(sink: String, reason: String)
     }
 
-    private struct Lane: Sendable {
+    private struct SinkQueue: Sendable {
         /// A sink's own window with its time zone.
         struct Window: Sendable {
             let hours: QuietHours
@@ -99,7 +99,7 @@ package struct DeliveryMachine: Sendable {
     /// The priority that is never muted, limited or joined.
     private static let urgent = 5
 
-    private var lanes: [String: Lane] = [:]
+    private var queues: [String: SinkQueue] = [:]
     private var actions: [Action] = []
     private var writes: [SinkDelivery] = []
     private var quietHours: QuietHours?
@@ -124,113 +124,113 @@ package struct DeliveryMachine: Sendable {
     /// Adds a sink or takes its new settings.
     /// - Parameter zone: the time zone of the sink's own quiet hours.
     package mutating func set(_ sink: NotificationSink, _ health: SinkHealth, zone: TimeZoneTable = .utc) {
-        var lane = lanes[sink.id] ?? Lane(kind: sink.kind, perHour: sink.perHour, health: health)
-        lane.ignoresQuiet = sink.quietHours == .ignore
-        lane.ownWindow = sink.ownQuietHours.map { Lane.Window(hours: $0, zone: zone) }
-        lane.perHour = sink.perHour
-        lane.isEnabled = sink.isEnabled
-        if lane.health != health { lane.notBefore = Timestamp(milliseconds: 0) }
-        lane.health = health
-        lanes[sink.id] = lane
-        if !lane.isOpen { failAll(of: sink.id, "the sink is off") }
+        var queue = queues[sink.id] ?? SinkQueue(kind: sink.kind, perHour: sink.perHour, health: health)
+        queue.ignoresQuiet = sink.quietHours == .ignore
+        queue.ownWindow = sink.ownQuietHours.map { SinkQueue.Window(hours: $0, zone: zone) }
+        queue.perHour = sink.perHour
+        queue.isEnabled = sink.isEnabled
+        if queue.health != health { queue.notBefore = Timestamp(milliseconds: 0) }
+        queue.health = health
+        queues[sink.id] = queue
+        if !queue.isOpen { failAll(of: sink.id, "the sink is off") }
     }
 
     package mutating func remove(sink: String) {
         failAll(of: sink, "the sink was deleted")
-        lanes[sink] = nil
+        queues[sink] = nil
     }
 
-    package func health(of sink: String) -> SinkHealth? { lanes[sink]?.health }
-    package var waitingCount: Int { lanes.values.reduce(0) { $0 + $1.waiting.count + ($1.inFlight == nil ? 0 : 1) } }
+    package func health(of sink: String) -> SinkHealth? { queues[sink]?.health }
+    package var waitingCount: Int { queues.values.reduce(0) { $0 + $1.waiting.count + ($1.inFlight == nil ? 0 : 1) } }
 
     // MARK: Input
 
     package mutating func add(_ deliveries: [SinkDelivery]) {
         for delivery in deliveries {
             // Taken out of the dictionary, so that its queue is changed in place.
-            guard var lane = lanes.removeValue(forKey: delivery.sink) else {
+            guard var queue = queues.removeValue(forKey: delivery.sink) else {
                 end(delivery, .failed, "the sink was deleted")
                 continue
             }
-            defer { lanes[delivery.sink] = lane }
-            guard lane.isOpen else {
+            defer { queues[delivery.sink] = queue }
+            guard queue.isOpen else {
                 end(delivery, .failed, "the sink is off")
                 continue
             }
-            let isKnown = lane.waiting.contains { $0.notification == delivery.notification }
-            guard !isKnown, lane.inFlight?.delivery.notification != delivery.notification else { continue }
+            let isKnown = queue.waiting.contains { $0.notification == delivery.notification }
+            guard !isKnown, queue.inFlight?.delivery.notification != delivery.notification else { continue }
             if let key = delivery.collapseKey, delivery.purpose == .tell {
-                for former in lane.waiting where former.collapseKey == key && former.purpose == .tell {
+                for former in queue.waiting where former.collapseKey == key && former.purpose == .tell {
                     end(former, .dropped, "a newer one took its place")
                 }
-                lane.waiting.removeAll { $0.collapseKey == key && $0.purpose == .tell }
+                queue.waiting.removeAll { $0.collapseKey == key && $0.purpose == .tell }
             }
-            lane.keep(delivery)
-            if lane.waiting.count > NotificationLimits.queue, let place = lane.leastPlace {
-                end(lane.waiting.remove(at: place), .dropped, "too many wait for this sink")
-                lane.health.lost()
-                if lane.health.dropped == 1 { actions.append(.health(sink: delivery.sink, lane.health)) }
+            queue.keep(delivery)
+            if queue.waiting.count > NotificationLimits.queue, let place = queue.leastPlace {
+                end(queue.waiting.remove(at: place), .dropped, "too many wait for this sink")
+                queue.health.lost()
+                if queue.health.dropped == 1 { actions.append(.health(sink: delivery.sink, queue.health)) }
             }
         }
     }
 
     /// Drops the notifications of a subject that has ended.
     package mutating func ended(_ subject: Notification.Subject) {
-        for id in lanes.keys {
-            guard var lane = lanes[id] else { continue }
-            for one in lane.waiting where one.subject == subject && one.purpose == .tell {
-                if one.state == .held, hours(of: lane)?.mode == .digest { lane.hiddenCount += 1 }
+        for id in queues.keys {
+            guard var queue = queues[id] else { continue }
+            for one in queue.waiting where one.subject == subject && one.purpose == .tell {
+                if one.state == .held, hours(of: queue)?.mode == .digest { queue.hiddenCount += 1 }
                 end(one, .dropped, "its subject has ended")
             }
-            lane.waiting.removeAll { $0.subject == subject && $0.purpose == .tell }
+            queue.waiting.removeAll { $0.subject == subject && $0.purpose == .tell }
             // A message being sent is removed again once it has arrived.
-            if var sending = lane.inFlight, sending.delivery.subject == subject, sending.delivery.purpose == .tell {
+            if var sending = queue.inFlight, sending.delivery.subject == subject, sending.delivery.purpose == .tell {
                 sending.delivery.error = Self.endedMark
-                lane.inFlight = sending
+                queue.inFlight = sending
             }
-            lanes[id] = lane
+            queues[id] = queue
         }
     }
 
     private static let endedMark = "its subject has ended"
 
     package mutating func answered(_ sink: String, _ outcome: Outcome, now: Timestamp) {
-        guard var lane = lanes[sink], let sending = lane.inFlight else { return }
-        lane.inFlight = nil
+        guard var queue = queues[sink], let sending = queue.inFlight else { return }
+        queue.inFlight = nil
         var delivery = sending.delivery
         let hasEnded = delivery.error == Self.endedMark
         delivery.error = nil
         switch outcome {
         case .accepted(let status):
-            let before = lane.health
-            lane.health.succeeded(status, now: now)
-            lanes[sink] = lane
-            if before.state != lane.health.state || before.failures > 0 {
-                actions.append(.health(sink: sink, lane.health))
+            let before = queue.health
+            queue.health.succeeded(status, now: now)
+            queues[sink] = queue
+            if before.state != queue.health.state || before.failures > 0 {
+                actions.append(.health(sink: sink, queue.health))
             }
             delivery.status = status
             for other in sending.others { end(other, .sent, nil) }
             end(delivery, .sent, nil)
-            if hasEnded, lane.kind == .ntfy { add([delivery.removal(now: now)]) }
+            if hasEnded, queue.kind == .ntfy { add([delivery.removal(now: now)]) }
         case .failed(let status, let error, let retryAfterMs):
-            lane.health.failed(status, error, kind: lane.kind, now: now)
-            let pause = max(min(max(retryAfterMs ?? 0, 0), Self.longestRetryAfterMs), lane.health.pauseMs)
-            lane.notBefore = now.adding(milliseconds: pause)
-            lanes[sink] = lane
-            actions.append(.health(sink: sink, lane.health))
+            queue.health.failed(status, error, kind: queue.kind, now: now)
+            let pause = max(min(max(retryAfterMs ?? 0, 0), Self.longestRetryAfterMs), queue.health.pauseMs)
+            queue.notBefore = now.adding(milliseconds: pause)
+            queues[sink] = queue
+            actions.append(.health(sink: sink, queue.health))
             delivery.status = status
             delivery.error = error
             // The other deliveries are tried separately; hidden ones are counted in the digest's next try.
-            for other in sending.others { lanes[sink]?.keep(other) }
-            lanes[sink]?.hiddenCount += sending.hiddenCount
-            if lane.health.state == .disabled {
+            for other in sending.others { queues[sink]?.keep(other) }
+            queues[sink]?.hiddenCount += sending.hiddenCount
+            if queue.health.state == .disabled {
                 end(delivery, .failed, error)
                 failAll(of: sink, "the sink was disabled")
                 actions.append(.disabled(sink: sink, reason: error))
             } else if hasEnded {
                 end(delivery, .dropped, Self.endedMark)
             } else if let next = DeliverySchedule.next(
-                lane.kind,
+                queue.kind,
                 after: delivery.attempts,
                 from: delivery.startedAt ?? now,
                 now: now,
@@ -238,7 +238,7 @@ package struct DeliveryMachine: Sendable {
             ) {
                 delivery.dueAt = next
                 delivery.state = sending.isDigest ? .held : .pending
-                lanes[sink]?.keep(delivery)
+                queues[sink]?.keep(delivery)
                 writes.append(delivery)
             } else if delivery.purpose == .remove {
                 // The notification was sent; failing to remove it is not counted as a failure.
@@ -258,7 +258,7 @@ package struct DeliveryMachine: Sendable {
             if until <= now { mutedUntil = nil } else { wake(at: until) }
         }
         let quietEnd = quietHours?.end(at: now, zone)
-        for id in lanes.keys.sorted() { step(id, quietEnd, now: now) }
+        for id in queues.keys.sorted() { step(id, quietEnd, now: now) }
         if !writes.isEmpty { actions.append(.write(writes)) }
         writes = []
         defer { actions = [] }
@@ -266,25 +266,25 @@ package struct DeliveryMachine: Sendable {
     }
 
     private mutating func step(_ id: String, _ end: Timestamp?, now: Timestamp) {
-        guard lanes[id]?.isOpen ?? false, var lane = lanes.removeValue(forKey: id) else { return }
-        defer { lanes[id] = lane }
-        let quietEnd = lane.ownWindow.map { $0.hours.end(at: now, $0.zone) } ?? (lane.ignoresQuiet ? nil : end)
-        if quietEnd != nil || mutedUntil != nil || lane.needsSorting(now: now) { sort(&lane, quietEnd, now: now) }
+        guard queues[id]?.isOpen ?? false, var queue = queues.removeValue(forKey: id) else { return }
+        defer { queues[id] = queue }
+        let quietEnd = queue.ownWindow.map { $0.hours.end(at: now, $0.zone) } ?? (queue.ignoresQuiet ? nil : end)
+        if quietEnd != nil || mutedUntil != nil || queue.needsSorting(now: now) { sort(&queue, quietEnd, now: now) }
         if let quietEnd { wake(at: quietEnd) }
-        guard lane.inFlight == nil, !lane.waiting.isEmpty else { return }
-        guard lane.notBefore <= now else { return wake(at: lane.notBefore) }
-        guard let next = next(&lane, now: now) else { return }
-        lane.inFlight = next
+        guard queue.inFlight == nil, !queue.waiting.isEmpty else { return }
+        guard queue.notBefore <= now else { return wake(at: queue.notBefore) }
+        guard let next = next(&queue, now: now) else { return }
+        queue.inFlight = next
         actions.append(.send(next))
     }
 
     /// Holds, releases and drops deliveries by the clock.
-    private mutating func sort(_ lane: inout Lane, _ quietEnd: Timestamp?, now: Timestamp) {
+    private mutating func sort(_ queue: inout SinkQueue, _ quietEnd: Timestamp?, now: Timestamp) {
         var kept: [SinkDelivery] = []
         var released: [SinkDelivery] = []
-        let hours = hours(of: lane)
+        let hours = hours(of: queue)
         let mode = hours?.mode ?? .hold
-        for var one in lane.waiting {
+        for var one in queue.waiting {
             if one.purpose == .remove {
                 kept.append(one)
             } else if one.hasExpired(at: now), one.state != .held || mode != .digest {
@@ -309,29 +309,34 @@ package struct DeliveryMachine: Sendable {
                 kept.append(one)
             }
         }
-        lane.sorted(kept)
-        if !released.isEmpty { release(released, mode, &lane, now: now) }
+        queue.sorted(kept)
+        if !released.isEmpty { release(released, mode, &queue, now: now) }
     }
 
-    private func hours(of lane: Lane) -> QuietHours? { lane.ownWindow?.hours ?? quietHours }
+    private func hours(of queue: SinkQueue) -> QuietHours? { queue.ownWindow?.hours ?? quietHours }
 
     /// Handles the end of quiet hours: sends a digest, or the newest of each type and session.
-    private mutating func release(_ held: [SinkDelivery], _ mode: QuietHours.Mode, _ lane: inout Lane, now: Timestamp) {
+    private mutating func release(
+        _ held: [SinkDelivery],
+        _ mode: QuietHours.Mode,
+        _ queue: inout SinkQueue,
+        now: Timestamp
+    ) {
         let sorted = held.sorted { $0.at < $1.at }
-        let isTold = held.count + lane.hiddenCount > 1 || held.contains { $0.hasExpired(at: now) }
+        let isTold = held.count + queue.hiddenCount > 1 || held.contains { $0.hasExpired(at: now) }
         if mode == .digest, isTold, let lead = sorted.last {
             // The message being sent is answered first; these stay held until then.
-            guard lane.inFlight == nil, lane.notBefore <= now, lead.dueAt <= now else {
-                for one in held { lane.keep(one) }
-                wake(at: max(lane.notBefore, lead.dueAt))
+            guard queue.inFlight == nil, queue.notBefore <= now, lead.dueAt <= now else {
+                for one in held { queue.keep(one) }
+                wake(at: max(queue.notBefore, lead.dueAt))
                 return
             }
             var sending = Sending(delivery: lead, others: Array(sorted.dropLast()), isDigest: true)
-            sending.hiddenCount = lane.hiddenCount
-            sending.lostCount = lane.health.dropped
-            lane.hiddenCount = 0
+            sending.hiddenCount = queue.hiddenCount
+            sending.lostCount = queue.health.dropped
+            queue.hiddenCount = 0
             begin(&sending, now: now)
-            lane.inFlight = sending
+            queue.inFlight = sending
             actions.append(.send(sending))
             return
         }
@@ -347,34 +352,34 @@ package struct DeliveryMachine: Sendable {
         for var one in newest.values.sorted(by: { $0.at < $1.at }) {
             one.state = .pending
             writes.append(one)
-            lane.keep(one)
+            queue.keep(one)
         }
-        lane.hiddenCount = 0
+        queue.hiddenCount = 0
     }
 
     /// The most urgent due delivery; among equals the oldest.
-    private mutating func next(_ lane: inout Lane, now: Timestamp) -> Sending? {
+    private mutating func next(_ queue: inout SinkQueue, now: Timestamp) -> Sending? {
         var best: Int?
-        for (place, one) in lane.waiting.enumerated() where one.state == .pending {
+        for (place, one) in queue.waiting.enumerated() where one.state == .pending {
             guard one.dueAt <= now else {
                 wake(at: one.dueAt)
                 continue
             }
-            guard let known = best.map({ lane.waiting[$0] }) else {
+            guard let known = best.map({ queue.waiting[$0] }) else {
                 best = place
                 continue
             }
             if (known.priority, one.at) < (one.priority, known.at) { best = place }
         }
         guard let best else { return nil }
-        let isUrgent = lane.waiting[best].priority >= Self.urgent
-        guard isUrgent || take(&lane, now: now) else { return nil }
-        var sending = Sending(delivery: lane.waiting.remove(at: best))
-        sending.lostCount = lane.health.dropped
-        if lane.isLimited, !isUrgent {
-            lane.isLimited = false
-            sending.others = lane.waiting.filter(isJoinable(now))
-            lane.waiting.removeAll(where: isJoinable(now))
+        let isUrgent = queue.waiting[best].priority >= Self.urgent
+        guard isUrgent || take(&queue, now: now) else { return nil }
+        var sending = Sending(delivery: queue.waiting.remove(at: best))
+        sending.lostCount = queue.health.dropped
+        if queue.isLimited, !isUrgent {
+            queue.isLimited = false
+            sending.others = queue.waiting.filter(isJoinable(now))
+            queue.waiting.removeAll(where: isJoinable(now))
         }
         begin(&sending, now: now)
         return sending
@@ -390,16 +395,16 @@ package struct DeliveryMachine: Sendable {
     }
 
     /// Takes one from a bucket that fills in an hour. A clock that was set back blocks it for an hour at most.
-    private mutating func take(_ lane: inout Lane, now: Timestamp) -> Bool {
-        let interval = Self.hourMs / Int64(lane.perHour)
-        let from = min(max(lane.fullAt, now), now.adding(milliseconds: Self.hourMs))
-        let free = from.adding(milliseconds: -(Int64(lane.perHour) - 1) * interval)
+    private mutating func take(_ queue: inout SinkQueue, now: Timestamp) -> Bool {
+        let interval = Self.hourMs / Int64(queue.perHour)
+        let from = min(max(queue.fullAt, now), now.adding(milliseconds: Self.hourMs))
+        let free = from.adding(milliseconds: -(Int64(queue.perHour) - 1) * interval)
         guard free <= now else {
-            lane.isLimited = true
+            queue.isLimited = true
             wake(at: free)
             return false
         }
-        lane.fullAt = from.adding(milliseconds: interval)
+        queue.fullAt = from.adding(milliseconds: interval)
         return true
     }
 
@@ -414,8 +419,8 @@ package struct DeliveryMachine: Sendable {
     }
 
     private mutating func failAll(of sink: String, _ reason: String) {
-        guard let waiting = lanes[sink]?.waiting else { return }
-        lanes[sink]?.waiting = []
+        guard let waiting = queues[sink]?.waiting else { return }
+        queues[sink]?.waiting = []
         for one in waiting { end(one, one.purpose == .remove ? .sent : .failed, reason) }
     }
 }

@@ -127,7 +127,7 @@ struct NodeInvokerTests {
                 if case .failure(let found) = $0 { fault = found }
             }
             try await bench.settle(on: loop)
-            guard case .told(_, let words) = fault else {
+            guard case .answered(_, let words) = fault else {
                 Issue.record("\(String(describing: fault))")
                 return
             }

@@ -121,7 +121,7 @@ enum NodeInvokeOperation {
         _ api: HTTPAPI,
         on loop: isolated EventLoop
     ) -> OnceOnly.Outcome {
-        guard case .told(.queued(let action), let words) = fault else {
+        guard case .answered(.queued(let action), let words) = fault else {
             let wait = call.untilNextTry(api, on: loop)
             return .failed(Problem(fault, asked, retryAfterMs: wait), isKept: !fault.isUnsent)
         }
@@ -198,8 +198,8 @@ extension Problem {
                 hint: hint,
                 retryAfterMs: retryAfterMs
             )
-        case .told(let told, let words):
-            self = Problem(told, words.text, asked)
+        case .answered(let answer, let words):
+            self = Problem(answer, words.text, asked)
             self = adding(member: "gatewayCode") { $0.string(words.gatewayCode) }
             if let nodeCode = words.nodeCode { self = adding(member: "nodeCode") { $0.string(nodeCode) } }
         }
@@ -225,8 +225,8 @@ extension Problem {
     /// A later try needs a new key, because this answer is kept under the old one.
     private static let anew = "try again later, with a new Idempotency-Key"
 
-    private init(_ told: NodeFault.Told, _ words: String, _ asked: NodeCall) {
-        switch told {
+    private init(_ answer: NodeFault.Answer, _ words: String, _ asked: NodeCall) {
+        switch answer {
         case .refused(let reason): self = .notAllowed(reason, asked.command)
         case .offline: self.init(.nodeOffline, "The node is not connected, and could not be woken.", hint: Self.anew)
         case .background, .queued:
@@ -249,7 +249,7 @@ extension NodeFault {
         switch self {
         case .gateway(let fault): !fault.mayHaveActed
         case .busy, .refused, .notFound: true
-        case .told: false
+        case .answered: false
         }
     }
 }

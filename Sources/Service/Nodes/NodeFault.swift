@@ -4,7 +4,7 @@ import Gateway
 /// The reason why a node did not act, or not yet.
 package enum NodeFault: Error {
     /// The refusals of the gateway or the node.
-    package enum Told: Sendable {
+    package enum Answer: Sendable {
         case refused(Node.Reason)
         /// Reported only after the gateway tried to wake the device.
         case offline
@@ -30,12 +30,12 @@ package enum NodeFault: Error {
     case busy
     /// The refusal was certain before anything was sent.
     case refused(Node.Reason)
-    case told(Told, Words)
+    case answered(Answer, Words)
 
     private static let longestWords = 300
 
     init(_ fault: GatewayFault) {
-        guard case .refused(let refusal) = fault, let node = refusal.node, let told = Told(node.reason) else {
+        guard case .refused(let refusal) = fault, let node = refusal.node, let answer = Answer(node.reason) else {
             if case .refused(let refusal) = fault, refusal.node != nil {
                 self = .notFound
             } else {
@@ -44,7 +44,7 @@ package enum NodeFault: Error {
             return
         }
         let text = HostPaths.removed(from: node.nodeMessage ?? refusal.message).shown(bytes: Self.longestWords)
-        self = .told(told, Words(gatewayCode: refusal.code, nodeCode: node.nodeCode, text: text))
+        self = .answered(answer, Words(gatewayCode: refusal.code, nodeCode: node.nodeCode, text: text))
     }
 
     var outcome: NodeOutcome {
@@ -52,18 +52,18 @@ package enum NodeFault: Error {
         case .gateway(.unanswered): .unanswered
         case .gateway, .notFound: .failed
         case .busy: .busy
-        case .refused, .told(.refused, _): .refused
-        case .told(.queued, _): .queued
-        case .told(.offline, _): .offline
-        case .told(.background, _): .background
-        case .told(.permission, _): .permission
-        case .told(.timeout, _): .timeout
-        case .told(.failed, _): .failed
+        case .refused, .answered(.refused, _): .refused
+        case .answered(.queued, _): .queued
+        case .answered(.offline, _): .offline
+        case .answered(.background, _): .background
+        case .answered(.permission, _): .permission
+        case .answered(.timeout, _): .timeout
+        case .answered(.failed, _): .failed
         }
     }
 }
 
-extension NodeFault.Told {
+extension NodeFault.Answer {
     /// Nil for an unknown node.
     fileprivate init?(_ reason: NodeRefusal.Reason) {
         switch reason {

@@ -5,7 +5,7 @@ import Store
 /// The conversation behind each session key, by the gateway's id. A reset gives the key a new conversation; some
 /// gateways show a reset in no other way.
 final class Conversations {
-    enum Sighting: Equatable {
+    enum Kind: Equatable {
         case known
         /// The conversation has replaced another one.
         case new
@@ -53,7 +53,7 @@ final class Conversations {
     }
 
     /// Records that the gateway showed this conversation in the session.
-    func see(_ id: String, in session: String, now: Timestamp) -> Sighting {
+    func see(_ id: String, in session: String, now: Timestamp) -> Kind {
         guard let state = states[session] else {
             if states.count >= Self.mostRemembered { states.removeAll() }
             states[session] = State(current: id)

@@ -24,7 +24,7 @@ package final class SessionService {
     }
 
     /// An event published within the last second, with the one to publish next.
-    private struct Told {
+    private struct LastEvent {
         let number: Int
         let reason: Reason
         let conversation: String?
@@ -43,8 +43,8 @@ package final class SessionService {
     private let conversations: Conversations
     private let model: SessionModel
     /// Sessions with an event in the last second.
-    private var told: [SessionKey: Told] = [:]
-    private var tellings = 0
+    private var lastEvents: [SessionKey: LastEvent] = [:]
+    private var published = 0
     /// The new conversations of sessions that were reset.
     private var resets: [SessionKey: String] = [:]
 
@@ -208,26 +208,26 @@ package final class SessionService {
 
     private func publish(_ reason: Reason, _ info: SessionInfo, _ changes: [String] = [], on loop: isolated EventLoop) {
         let news = News(reason: reason, info: info, changes: changes)
-        guard let last = told[info.key] else { return tell(news, on: loop) }
+        guard let last = lastEvents[info.key] else { return publishNow(news, on: loop) }
         if reason.isTurn {
             // The same change, reported by both the gateway's event and its answer.
             if last.reason == reason, reason == .deleted || last.conversation == info.sessionID { return }
-            return tell(news, on: loop)
+            return publishNow(news, on: loop)
         }
         if last.next == nil, last.reason == reason, reason == .compacted { return }
         let first = last.next?.reason ?? reason
         let earlier = last.next?.changes ?? []
-        told[info.key]?.next = News(
+        lastEvents[info.key]?.next = News(
             reason: first == .changed ? reason : first,
             info: info,
             changes: earlier + changes.filter { !earlier.contains($0) }
         )
     }
 
-    private func tell(_ news: News, on loop: isolated EventLoop) {
-        tellings += 1
-        let (key, number, info) = (news.info.key, tellings, news.info)
-        told[key] = Told(number: number, reason: news.reason, conversation: info.sessionID)
+    private func publishNow(_ news: News, on loop: isolated EventLoop) {
+        published += 1
+        let (key, number, info) = (news.info.key, published, news.info)
+        lastEvents[key] = LastEvent(number: number, reason: news.reason, conversation: info.sessionID)
         feed.publish("session", session: info.key, on: loop) { object in
             object.member("reason", news.reason.rawValue)
             if !news.changes.isEmpty { object.array("changes", of: news.changes) }
@@ -238,7 +238,7 @@ package final class SessionService {
     }
 
     private func secondPassed(_ key: String, _ number: Int, on loop: isolated EventLoop) {
-        guard told[key]?.number == number, let next = told.removeValue(forKey: key)?.next else { return }
-        tell(next, on: loop)
+        guard lastEvents[key]?.number == number, let next = lastEvents.removeValue(forKey: key)?.next else { return }
+        publishNow(next, on: loop)
     }
 }

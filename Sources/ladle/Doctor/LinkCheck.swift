@@ -132,12 +132,12 @@ extension EventLoop {
         _ milliseconds: Int64
     ) async -> LinkStatus {
         let link = UpstreamLink(target: target, signer: device, tokens: tokens, on: self)
-        let ear = LinkEar()
-        link.handler = ear
+        let first = FirstLinkStatus()
+        link.handler = first
         let status = await withCheckedContinuation { (done: CheckedContinuation<LinkStatus, Never>) in
-            ear.heard = done
+            first.waiter = done
             link.start(on: self)
-            after(milliseconds: milliseconds) { ear.settle(link.status) }
+            after(milliseconds: milliseconds) { first.settle(link.status) }
         }
         link.stop(on: self)
         return status
@@ -145,12 +145,12 @@ extension EventLoop {
 }
 
 /// Waits for the first state after `connecting`.
-private final class LinkEar: UpstreamLinkHandler {
-    var heard: CheckedContinuation<LinkStatus, Never>?
+private final class FirstLinkStatus: UpstreamLinkHandler {
+    var waiter: CheckedContinuation<LinkStatus, Never>?
 
     func settle(_ status: LinkStatus) {
-        heard?.resume(returning: status)
-        heard = nil
+        waiter?.resume(returning: status)
+        waiter = nil
     }
 
     func linkChanged(_ status: LinkStatus, on loop: isolated EventLoop) {
