@@ -1,3 +1,4 @@
+import Basics
 import Ledger
 
 /// The message that a run answers: its words if we sent it, and what shows that the gateway has it.
@@ -10,6 +11,10 @@ struct RunMessage: Sendable {
     func isShown(as row: Words) -> Bool { words.map { row.show($0) } ?? false }
     /// How far the gateway's clock was ahead of ours when the message was sent; nil if unknown.
     var clockSkewMs: Int64?
+    /// The run began while another client's message waited, and ours did not yet.
+    var mayBeStrangers = false
+    /// When the gateway said that our message waits, by our clock.
+    private(set) var deferredAt: Timestamp?
     /// The run continues one that a restart interrupted, so the gateway itself wrote its prompt.
     private(set) var isResumption = false
     /// The words of the message, whoever sent it; nil if they are not known.
@@ -52,6 +57,7 @@ struct RunMessage: Sendable {
 
     mutating func refused() { (awaitsDelivery, wasRefused) = (false, true) }
     mutating func sent() { (awaitsDelivery, isSenderHere, isAnnounced) = (true, true, false) }
+    mutating func deferred(at now: Timestamp) { deferredAt = deferredAt ?? now }
     mutating func announced() { isAnnounced = true }
     /// A message that was announced to another connection is not announced again.
     mutating func connectionChanged() { (isSenderHere, isAnnounced, isHeard) = (false, true, false) }

@@ -4,6 +4,7 @@ import Ledger
 
 /// When one run started, was last seen and ended, out of reports that come in any order.
 struct RunTimes: Sendable {
+    /// When the run became known, by our clock.
     private let createdAt: Timestamp
     private var startedAt: Timestamp?
     /// All known starts: the gateway may try a run again. The user's row in the transcript has the time of one of them.
@@ -22,6 +23,7 @@ struct RunTimes: Sendable {
 
     // MARK: Reading
 
+    var knownAt: Timestamp { createdAt }
     var hasBegun: Bool { startedAt != nil || firstEvent != nil }
     var start: Timestamp { startedAt ?? firstEvent ?? createdAt }
     /// The first reported start, else the time at which the run became known.

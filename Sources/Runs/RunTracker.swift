@@ -284,6 +284,9 @@ package struct RunTracker: Sendable {
             memory[id]?.doubt(event, at: now)
             return wantRows(id)
         }
+        if state == .final, event.message == nil, known(event) == nil, let key = event.sessionKey {
+            memory[session: defaults.tolerant(key)]?.othersWait()
+        }
         let opens = state == .delta || (state == .final && event.message != nil)
         guard let id = known(event) ?? adopt(event, opens: opens, now: now) else { return }
         memory[id]?.take(event, triesAgain: profile.triesAgainAfterError, now: now)
@@ -331,6 +334,7 @@ package struct RunTracker: Sendable {
             return wantRows(id)
         }
         guard memory[session: reducer.session]?.defer(id) == true else { return }
+        memory[id]?.message.deferred(at: now)
         changes.append(.deferred(id, session: reducer.session))
         // The event may come after the row and even the end of the run that answers, so the row is read once more.
         if matching.mayBeAnswered(id, in: memory) { wantRows(id) }
@@ -453,6 +457,8 @@ package struct RunTracker: Sendable {
         guard opens, let id = event.runId, memory.mayShow(id), let key = event.sessionKey else { return nil }
         let session = defaults.tolerant(key)
         memory.make(id, session: session, now: now)
+        let mayBeStrangers = memory[session: session]?.ownRunBegan() == true
+        memory[id]?.message.mayBeStrangers = mayBeStrangers
         // This run may continue an interrupted one, or be that of a message of which only the row was seen. Rows show both, and they
         // may have come before this event.
         let mayContinue = memory[session: session]?.interrupted.isEmpty == false

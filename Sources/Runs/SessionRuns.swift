@@ -11,6 +11,8 @@ struct SessionRuns: Sendable {
     private(set) var putAside: [String] = []
     /// Runs that the last restart of the gateway interrupted. A run that continues one of them has another id and does not name it.
     var interrupted: [String] = []
+    /// Other clients' messages that the gateway put behind a run, and that it has not begun.
+    private var othersDeferred = 0
     /// The words of other clients' messages that the gateway has not begun to run.
     private var othersWords: [Words] = []
     private(set) var touchedAt: Timestamp
@@ -57,6 +59,7 @@ struct SessionRuns: Sendable {
     mutating func processGone() {
         (deferred, putAside) = ([], [])
         othersWords.removeAll()
+        othersDeferred = 0
     }
 
     mutating func interrupt(_ id: String) {
@@ -85,6 +88,16 @@ struct SessionRuns: Sendable {
 
     mutating func othersBegan(_ words: Words) {
         if let place = othersWords.firstIndex(of: words) { othersWords.remove(at: place) }
+    }
+
+    mutating func othersWait() { othersDeferred = min(othersDeferred + 1, Self.mostOthers) }
+
+    /// A run of the gateway's own begins.
+    /// - Returns: whether it may be that of another client's message that waited.
+    mutating func ownRunBegan() -> Bool {
+        guard othersDeferred > 0 else { return false }
+        othersDeferred -= 1
+        return true
     }
 
     // MARK: Pages

@@ -30,6 +30,6 @@ struct ReadableTextTests {
               line
 
             """
-        #expect(MessageOperations.text([message.json], asOf: nil) == expected)
+        #expect(MessageOperations.text([message], asOf: nil) == expected)
     }
 }

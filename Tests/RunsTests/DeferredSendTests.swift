@@ -56,6 +56,55 @@ struct DeferredSendTests {
         #expect(tracker.run("own")?.id == "g1")
     }
 
+    private enum Waiting: CaseIterable {
+        case othersFirst, oursFirst, oursAlone
+    }
+
+    /// 2026.4.26, seen live: another client's message with the same words had been put behind a run while the link was away, so that
+    /// nothing announced its words. Its run was told as that of our message, which was put behind it.
+    @Test(arguments: Waiting.allCases)
+    private func
+        `a run that begins while another client's message waits is not that of a message which waits since then`(
+            _ waiting: Waiting
+        )
+    {
+        var tracker = RunTracker()
+        tracker.profile = GatewayProfile(.april)
+        for id in ["one", "two"] { tracker.sent(id, session: main, text: "same", now: now) }
+        _ = tracker.receive(event: "agent", payload: AgentFrame.start("one"), now: now)
+        _ = tracker.receive(event: "session.message", payload: message(row("same", at: 0)), now: now)
+        func wait(_ id: String, at time: Int64) {
+            _ = tracker.receive(event: "chat", payload: ChatFrame.final(id, 1, nil), now: after(time))
+        }
+        func run(_ id: String, _ words: String, at time: Int64) -> [RunChange] {
+            _ = tracker.receive(event: "agent", payload: start(id, at: time), now: after(time))
+            var changes = tracker.receive(
+                event: "session.message",
+                payload: message(row("same", at: time)),
+                now: after(time + 10)
+            )
+            if id == "g1", waiting != .oursFirst { wait("two", at: time + 20) }
+            changes += tracker.receive(event: "chat", payload: ChatFrame.final(id, 9, words), now: after(time + 900))
+            return changes
+                + tracker.receive(
+                    history: json(#"{"messages":[\#(row("same", at: 0)),\#(row("same", at: time))]}"#),
+                    session: main,
+                    now: after(time + 950)
+                )
+        }
+        if waiting == .oursFirst { wait("two", at: 800) }
+        if waiting != .oursAlone { wait("stranger", at: 900) }
+        _ = tracker.receive(event: "chat", payload: ChatFrame.final("one", 9, "first"), now: after(1_000))
+        let first = run("g1", "second", at: 1_100)
+        switch waiting {
+        case .oursAlone: #expect(first.contains(.reassigned(from: "two", to: "g1", isShared: false)))
+        case .oursFirst: #expect(first.contains(.reassigned(from: "two", to: "g1", isShared: true)))
+        case .othersFirst:
+            #expect(tracker.run("two")?.id == "two")
+            #expect(run("g2", "third", at: 3_000).contains(.reassigned(from: "two", to: "g2", isShared: false)))
+        }
+    }
+
     @Test func `the late run of a message is known by its words and its start`() {
         var tracker = busy(["two", "three"], now: now)
         // The order of running is not the order of sending.

@@ -1,6 +1,7 @@
 import Basics
 import EventLoops
 import Gateway
+import JSONBytes
 import Outbox
 import Runs
 import Store

@@ -341,7 +341,8 @@ struct `Runs, messages and values` {
     }
 
     @Test func `a kept message is read as it was written`() throws {
-        let table = MessageTable(try Log().connection)
+        let log = try Log()
+        let table = MessageTable(log.connection)
         var message = message("m", 7, text: "long")
         (message.role, message.state, message.isTruncated) = (.assistant, .failed, true)
         (message.runID, message.error) = ("r", "no answer")
