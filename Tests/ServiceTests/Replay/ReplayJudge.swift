@@ -352,12 +352,13 @@ struct ReplayJudge {
         }
     }
 
-    /// Each message is published once in each state, and each answer is.
+    /// Each message is published once in each state, one of ours that was sent once with each run that answers it, and each answer is.
     private mutating func judgePublication() {
         let events = account.events.filter { $0.type == "message" }.compactMap { $0.value["message"] }
         var seen: Set<String> = []
         for message in events {
-            let state = "\(message["id"]?.string ?? "") \(message["state"]?.string ?? "")"
+            var state = "\(message["id"]?.string ?? "") \(message["state"]?.string ?? "")"
+            if message["role"]?.string == "user", let run = message["runId"]?.string { state += " \(run)" }
             if !seen.insert(state).inserted {
                 find(.messageTwice, "\(quote(message["text"]?.string ?? "")) \(message["state"]?.string ?? "")")
             }
