@@ -401,7 +401,7 @@ struct Delivery: Sendable {
     mutating func searched(_ number: SearchID, key: String, _ report: SearchReport, _ context: inout DispatcherContext)
     {
         guard let knew = doubt.end(number) else { return }
-        defer { doubt.goOn(entry, &context) }
+        defer { doubt.startNewer(entry, &context) }
         if let proof = report.proof {
             return receive(.proof(key: key, proof, joined: report.row?.joinedRun), &context)
         }

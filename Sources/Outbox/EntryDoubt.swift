@@ -110,7 +110,7 @@ struct EntryDoubt: Sendable {
     }
 
     /// The search under way is over, and its report was heard.
-    mutating func goOn(_ entry: OutboxEntry, _ context: inout DispatcherContext) {
+    mutating func startNewer(_ entry: OutboxEntry, _ context: inout DispatcherContext) {
         guard wantsAnother else { return }
         wantsAnother = false
         want(entry, &context)

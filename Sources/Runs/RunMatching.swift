@@ -158,21 +158,22 @@ struct RunMatching: Sendable {
             if run.isKnownByRowsAlone, let end = turn.answeredAt, end < memory[answer]?.times.firstEvent ?? end {
                 continue
             }
-            let isStrangers = memory[answer]?.message.mayBeStrangers == true
-            // Another client's message waited before ours did, and the gateway begins with that one.
-            if isStrangers, turn.messages.count == 1, let answered = memory[answer], mayBegin(answered, before: run) {
+            let mayBeStrangers = memory[answer]?.message.mayBeStrangers == true
+            // The other client's message waited when the run began, and ours did not yet.
+            if mayBeStrangers, turn.messages.count == 1, let answer = memory[answer], began(answer, before: run) {
                 continue
             }
             // While the link was away, another client may have said the same words.
             let isKnown = runs.deferred.contains(id) || (runs.putAside.contains(id) && !run.contact.isUncertain)
             let isShared =
-                !isKnown || isStrangers || turn.messages.count > 1 || turn.messages.contains { runs.haveOthersSaid($0) }
+                !isKnown || mayBeStrangers || turn.messages.count > 1
+                || turn.messages.contains { runs.haveOthersSaid($0) }
             handOver(run, answeredBy: answer, isShared: isShared, in: &memory, to: &changes)
         }
     }
 
     /// Whether the run was seen to begin before the gateway said that our message waits.
-    private func mayBegin(_ answer: RunReducer, before waiting: RunReducer) -> Bool {
+    private func began(_ answer: RunReducer, before waiting: RunReducer) -> Bool {
         waiting.message.deferredAt.map { answer.times.knownAt < $0 } ?? false
     }
 

@@ -11,7 +11,7 @@ struct RunMessage: Sendable {
     func isShown(as row: Words) -> Bool { words.map { row.show($0) } ?? false }
     /// How far the gateway's clock was ahead of ours when the message was sent; nil if unknown.
     var clockSkewMs: Int64?
-    /// The run began while another client's message waited, and ours did not yet.
+    /// The run began while a message of another client waited, so it may be that one's.
     var mayBeStrangers = false
     /// When the gateway said that our message waits, by our clock.
     private(set) var deferredAt: Timestamp?

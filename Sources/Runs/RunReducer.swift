@@ -258,7 +258,7 @@ struct RunReducer: Sendable {
     private mutating func take(_ event: AgentEvent.Lifecycle, sequence: Int64, at time: Timestamp, now: Timestamp) {
         switch event.phase {
         case .start:
-            if !text.wasReported { text.began() }
+            if !text.wasReported { text.startSeen() }
             times.started(at: event.startedAt ?? time)
             ending.started(sequence: sequence)
         case .end: end(event, failed: false, sequence: sequence, at: time, now: now)

@@ -56,7 +56,8 @@ struct RunText: Sendable {
         if mayLackMessages, agentText.open.count < Self.compared { takeEndedRows() }
     }
 
-    mutating func began() { mayLackMessages = false }
+    /// The start of the run was seen, so no message of it was missed.
+    mutating func startSeen() { mayLackMessages = false }
 
     mutating func eventsMissed() { mayLackMessages = true }
 

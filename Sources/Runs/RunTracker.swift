@@ -284,7 +284,9 @@ package struct RunTracker: Sendable {
             memory[id]?.doubt(event, at: now)
             return wantRows(id)
         }
-        if state == .final, event.message == nil, known(event) == nil, let key = event.sessionKey {
+        if state == .final, event.message == nil, known(event) == nil, let id = event.runId, memory.mayShow(id),
+            let key = event.sessionKey
+        {
             memory[session: defaults.tolerant(key)]?.othersWait()
         }
         let opens = state == .delta || (state == .final && event.message != nil)

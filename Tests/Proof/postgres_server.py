@@ -104,8 +104,9 @@ class PostgresServer:
 
     def remove(self):
         try:
+            self.freeze("CONT")  # a check that ended early may have left it so
             self.stop("immediate")
-        except RuntimeError:
+        except (OSError, subprocess.CalledProcessError, RuntimeError):
             pass  # it does not run
         shutil.rmtree(self.folder, ignore_errors=True)
 

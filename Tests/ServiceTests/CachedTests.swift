@@ -33,6 +33,17 @@ struct CachedTests {
         #expect(cached.fresh("q", now: 0) == "d")
     }
 
+    @Test(arguments: ["q", nil])
+    func `old answers that nobody reads take no room`(_ changed: String?) {
+        var cached = Cached<String, String>(most: 4, keepsOld: false)
+        keep("a", "q", in: &cached)
+        let request = cached.ask("q")
+        cached.expire(changed)
+        #expect(cached.latest("q") == nil)
+        cached.keep("c", to: "q", request: request, lifeMs: 1_000, now: 0)
+        #expect(cached.latest("q") == nil)
+    }
+
     @Test func `an answer to an earlier request replaces no fresh one`() {
         var cached = Cached<String, String>(most: 4)
         let (first, second) = (cached.ask("q"), cached.ask("q"))

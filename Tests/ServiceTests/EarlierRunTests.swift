@@ -284,6 +284,7 @@ struct EarlierRunTests {
             let said = bench.data("message").filter { $0["message"]?["id"]?.string == id }.compactMap { $0["message"] }
             #expect(said.map { $0["runId"]?.string }.suffix(2) == [id, "run-own"])
             #expect(said.map { $0["state"]?.string }.suffix(2) == ["sent", "sent"])
+            #expect(bench.said.count { $0.id == id && $0.state == .sent } == 1, "the session's preview stays")
         }
     }
 

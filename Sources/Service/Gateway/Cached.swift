@@ -1,5 +1,5 @@
 /// The gateway's answers to questions, each for a while. There is one rule: an answer is fresh until its life is over or a change makes
-/// it old. An answer that was asked for before the change is old when it comes. Old answers stay, for times without the gateway.
+/// it old. An answer that was asked for before the change is old when it comes.
 struct Cached<Question: Hashable, Answer> {
     private struct Entry {
         let answer: Answer
@@ -10,6 +10,7 @@ struct Cached<Question: Hashable, Answer> {
 
     private let most: Int
     private let mostBytes: Int
+    private let keepsOld: Bool
     private var entries: [Question: Entry] = [:]
     /// The number of the last request for each question, unless it was answered or a change came since.
     private var requests: [Question: UInt64] = [:]
@@ -18,9 +19,11 @@ struct Cached<Question: Hashable, Answer> {
     /// - Parameters:
     ///   - most: the number of answers; the one that is fresh for the shortest time is replaced.
     ///   - mostBytes: the size of all answers together; one that is larger than a quarter of it is not kept.
-    init(most: Int, mostBytes: Int = .max) {
+    ///   - keepsOld: old answers stay, for times without the gateway.
+    init(most: Int, mostBytes: Int = .max, keepsOld: Bool = true) {
         self.most = most
         self.mostBytes = mostBytes
+        self.keepsOld = keepsOld
     }
 
     func fresh(_ question: Question, now: UInt64) -> Answer? {
@@ -54,7 +57,7 @@ struct Cached<Question: Hashable, Answer> {
     ) {
         let isLast = requests[question] == request
         failed(question, request: request)
-        guard size <= mostBytes / 4, isLast || fresh(question, now: now) == nil else { return }
+        guard size <= mostBytes / 4, isLast || (keepsOld && fresh(question, now: now) == nil) else { return }
         entries[question] = Entry(answer: answer, size: size, until: isLast ? now + lifeMs * 1_000_000 : 0)
         while entries.count > most || entries.values.reduce(0, { $0 + $1.size }) > mostBytes {
             let others = entries.filter { $0.key != question }
@@ -66,10 +69,10 @@ struct Cached<Question: Hashable, Answer> {
     /// Notes a change that the answer to this question may lack; nil for all questions.
     mutating func expire(_ question: Question? = nil) {
         guard let question else {
-            for question in entries.keys { entries[question]?.until = 0 }
+            if keepsOld { for question in entries.keys { entries[question]?.until = 0 } } else { entries = [:] }
             return requests = [:]
         }
-        entries[question]?.until = 0
+        if keepsOld { entries[question]?.until = 0 } else { entries[question] = nil }
         requests[question] = nil
     }
 }

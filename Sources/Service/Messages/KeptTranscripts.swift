@@ -25,7 +25,7 @@ final class KeptTranscripts {
     /// The most sessions whose last event time is remembered: more than are read at one time.
     private static let mostRemembered = 256
 
-    private var pages = Cached<SessionKey, Page>(most: mostPages, mostBytes: mostBytes)
+    private var pages = Cached<SessionKey, Page>(most: mostPages, mostBytes: mostBytes, keepsOld: false)
     private var changedAt = RecentValues<SessionKey, UInt64>(atLeast: mostRemembered)
 
     func page(_ session: String, rows: Int, longTexts: Bool, on loop: isolated EventLoop) -> ChatHistory.Output? {
@@ -59,14 +59,14 @@ final class KeptTranscripts {
         pages.keep(page, to: key, request: number, size: output.byteCount, lifeMs: life, now: loop.now)
     }
 
-    /// Makes the session's page old after an event; nil stands for all, because the session is unknown.
+    /// Drops the session's page after an event; nil drops all, because the session is unknown.
     func changed(_ session: String?, on loop: isolated EventLoop) {
         guard let session else { return forget() }
         changedAt[SessionKey(canonical: session)] = loop.now
         pages.expire(SessionKey(canonical: session))
     }
 
-    /// Makes all pages old after events may have been missed.
+    /// Drops all pages after events may have been missed.
     func forget() { pages.expire() }
 }
 

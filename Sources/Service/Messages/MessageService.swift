@@ -255,6 +255,7 @@ package final class MessageService {
     private func say(_ message: ChatMessage, _ session: String, on loop: isolated EventLoop) {
         // The message was published as arrived; a page that shows it as sending is older.
         if said[message.id] == .sent, message.state == .sending { return }
+        let isRepeated = said[message.id] == message.state
         said.add(message, in: SessionKey(canonical: session))
         let isLasting = message.state == .sent
         let now = loop.wallClock
@@ -264,6 +265,7 @@ package final class MessageService {
             try transaction.said.save(message, session: session)
             if isLasting { try transaction.messages.save(message, session: session, asOf: now) }
         }
-        events.notify(.messageSaid(message, session: session), on: loop)
+        // Another run answers it; nobody has said anything.
+        if !isRepeated { events.notify(.messageSaid(message, session: session), on: loop) }
     }
 }

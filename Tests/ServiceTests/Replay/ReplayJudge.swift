@@ -358,7 +358,8 @@ struct ReplayJudge {
         var seen: Set<String> = []
         for message in events {
             var state = "\(message["id"]?.string ?? "") \(message["state"]?.string ?? "")"
-            if message["role"]?.string == "user", let run = message["runId"]?.string { state += " \(run)" }
+            let isOurs = account.entries.contains { $0?.id == message["id"]?.string }
+            if isOurs, message["state"]?.string == "sent", let run = message["runId"]?.string { state += " \(run)" }
             if !seen.insert(state).inserted {
                 find(.messageTwice, "\(quote(message["text"]?.string ?? "")) \(message["state"]?.string ?? "")")
             }

@@ -6,6 +6,7 @@ import JSONBytes
 import Ledger
 import Observability
 import Outbox
+import Runs
 import Service
 import Store
 import TestSupport
@@ -23,6 +24,8 @@ final class ServiceBench: ServiceEventReceiver {
     private(set) var services: Services
     /// All events published to the streams.
     private(set) var published: [StreamEvent] = []
+    /// The messages that the services were told of as said.
+    private(set) var said: [ChatMessage] = []
     /// Whether the services allowed the link to open.
     private(set) var mayOpen = false
     private var lastID: Int64 = 0
@@ -37,6 +40,7 @@ final class ServiceBench: ServiceEventReceiver {
 
     func receive(_ event: ServiceEvent, on loop: isolated EventLoop) {
         if case .published(let event) = event { published.append(event) }
+        if case .messageSaid(let message, _) = event { said.append(message) }
     }
 
     // MARK: Time
