@@ -99,7 +99,7 @@ package enum DemoRelease: String, Sendable, CaseIterable, Comparable {
     var namesRuns: Bool { self >= .september }
     /// A failed run is reported once and leaves a row of its own kind; June and autumn report it twice.
     var reportsFailuresOnce: Bool { self >= .september }
-    /// Inputs are stored before they are answered, and the history tells of them.
+    /// Inputs are stored before they are answered, and the transcript tells of them.
     var hasCustody: Bool { self >= .september }
     /// The custody of a single input ends when its row is written; otherwise it stays as consumed.
     var dropsSingleInputs: Bool { self == .september }

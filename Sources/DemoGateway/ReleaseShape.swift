@@ -57,7 +57,7 @@ package struct ReleaseShape: Sendable, Equatable {
         case slow(ms: Int)
         /// Most calls are refused as UNAVAILABLE during the start.
         case refusing(ms: Int)
-        /// The history is refused as UNAVAILABLE during the start.
+        /// The transcript is refused as UNAVAILABLE during the start.
         case initializing(ms: Int)
     }
 

@@ -295,11 +295,11 @@ final class HTTP1Connection: WireProtocol, ExchangeSink, YieldedWork {
         return pass(encoded.span, on: loop)
     }
 
-    func outlet(for exchange: Exchange) -> SharedBytesTarget? {
+    func directTarget(for exchange: Exchange) -> SharedBytesTarget? {
         body?.sharedForm.map { SharedBytesTarget($0, to: stream) }
     }
 
-    func outletWaits(for exchange: Exchange, on loop: isolated EventLoop) {
+    func directTargetWaits(for exchange: Exchange, on loop: isolated EventLoop) {
         if self.exchange === exchange { updateDeadline(on: loop) }
     }
 

@@ -125,8 +125,8 @@ final class HTTP2Stream: ExchangeSink {
     }
 
     /// No shared bytes, because each stream has its own frames, window and place in the connection's order.
-    func outlet(for exchange: Exchange) -> SharedBytesTarget? { nil }
-    func outletWaits(for exchange: Exchange, on loop: isolated EventLoop) {}
+    func directTarget(for exchange: Exchange) -> SharedBytesTarget? { nil }
+    func directTargetWaits(for exchange: Exchange, on loop: isolated EventLoop) {}
 
     func write(_ bytes: Span<UInt8>, for exchange: Exchange, on loop: isolated EventLoop) -> WriteOutcome {
         guard self.exchange === exchange else { return .gone }

@@ -42,8 +42,8 @@ private final class HandSink: ExchangeSink {
 
     func send(_ response: Response, for exchange: Exchange, on loop: isolated EventLoop) {}
     func begin(_ head: ResponseHead, for exchange: Exchange, on loop: isolated EventLoop) {}
-    func outlet(for exchange: Exchange) -> SharedBytesTarget? { nil }
-    func outletWaits(for exchange: Exchange, on loop: isolated EventLoop) {}
+    func directTarget(for exchange: Exchange) -> SharedBytesTarget? { nil }
+    func directTargetWaits(for exchange: Exchange, on loop: isolated EventLoop) {}
     func end(_ exchange: Exchange, on loop: isolated EventLoop) { hasEnded = true }
     func abort(_ exchange: Exchange, on loop: isolated EventLoop) { isCut = true }
     func waitingBytes(of exchange: Exchange) -> Int { waiting.count }

@@ -16,8 +16,8 @@ private final class PeerSink: ExchangeSink {
     func send(_ response: Response, for exchange: Exchange, on loop: isolated EventLoop) {}
     func begin(_ head: ResponseHead, for exchange: Exchange, on loop: isolated EventLoop) {}
     func write(_ bytes: Span<UInt8>, for exchange: Exchange, on loop: isolated EventLoop) -> WriteOutcome { .gone }
-    func outlet(for exchange: Exchange) -> SharedBytesTarget? { nil }
-    func outletWaits(for exchange: Exchange, on loop: isolated EventLoop) {}
+    func directTarget(for exchange: Exchange) -> SharedBytesTarget? { nil }
+    func directTargetWaits(for exchange: Exchange, on loop: isolated EventLoop) {}
     func end(_ exchange: Exchange, on loop: isolated EventLoop) {}
     func abort(_ exchange: Exchange, on loop: isolated EventLoop) {}
     func waitingBytes(of exchange: Exchange) -> Int { 0 }

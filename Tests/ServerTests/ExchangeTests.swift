@@ -29,8 +29,8 @@ private final class NotingSink: ExchangeSink {
         return isGone ? .gone : .written
     }
 
-    func outlet(for exchange: Exchange) -> SharedBytesTarget? { nil }
-    func outletWaits(for exchange: Exchange, on loop: isolated EventLoop) {}
+    func directTarget(for exchange: Exchange) -> SharedBytesTarget? { nil }
+    func directTargetWaits(for exchange: Exchange, on loop: isolated EventLoop) {}
     func end(_ exchange: Exchange, on loop: isolated EventLoop) { note("end", exchange, on: loop) }
     func abort(_ exchange: Exchange, on loop: isolated EventLoop) { note("abort", exchange, on: loop) }
     func waitingBytes(of exchange: Exchange) -> Int { 0 }

@@ -45,7 +45,7 @@ struct AudienceTests {
             let body = try JSONDocument(parsing: #"{"enabled":false}"#).root
             var rule = NotificationRule.standard
             try rule.take(body)
-            bench.services.notificationPreferences.save(rule, on: loop) { _ in }
+            loop.start { try? await bench.services.notificationPreferences.save(rule, on: loop) }
             #expect(!audience.isTold(of: .runFailed))
         }
     }

@@ -25,7 +25,7 @@ struct HistoryServiceTests {
         on loop: isolated EventLoop
     ) async throws -> MessagePages.Page? {
         var page: MessagePages.Page?
-        bench.services.messagePages.read(query, refresh: true, on: loop) { page = try? $0.get() }
+        loop.start { page = try? await bench.services.messagePages.read(query, refresh: true, on: loop) }
         try await bench.settle(on: loop)
         return page
     }
@@ -321,7 +321,7 @@ struct HistoryServiceTests {
             bench.gateway.silent = ["chat.history"]
             var page: MessagePages.Page?
             let query = MessagePages.Query(session: Self.main, limit: 50, before: nil, after: nil)
-            bench.services.messagePages.read(query, refresh: true, on: loop) { page = try? $0.get() }
+            loop.start { page = try? await bench.services.messagePages.read(query, refresh: true, on: loop) }
             let reset = #"{"sessionKey":"\#(Self.main)","reason":"reset","sessionId":"new"}"#
             try await bench.event("sessions.changed", reset, on: loop)
             bench.gateway.answer("chat.history")

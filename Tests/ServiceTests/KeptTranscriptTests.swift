@@ -11,8 +11,9 @@ struct KeptTranscriptTests {
     private func read(_ bench: ServiceBench, refresh: Bool = false, on loop: isolated EventLoop) async throws -> Int {
         var count = -1
         let query = MessagePages.Query(session: "agent:main:main", limit: 10, before: nil, after: nil)
-        bench.services.messagePages.read(query, refresh: refresh, on: loop) { result in
-            count = (try? result.get())?.messages.count ?? -1
+        loop.start {
+            let page = try? await bench.services.messagePages.read(query, refresh: refresh, on: loop)
+            count = page?.messages.count ?? -1
         }
         try await bench.settle(on: loop)
         return count
@@ -64,7 +65,9 @@ struct KeptTranscriptTests {
             var pages: [MessagePages.Page] = []
             for session in ["agent:main:main", "agent:main:new"] {
                 let query = MessagePages.Query(session: session, limit: 10, before: nil, after: nil)
-                bench.services.messagePages.read(query, on: loop) { if let page = try? $0.get() { pages.append(page) } }
+                loop.start {
+                    if let page = try? await bench.services.messagePages.read(query, on: loop) { pages.append(page) }
+                }
             }
             try await bench.advance(1_999, on: loop)
             #expect(pages.isEmpty)
@@ -95,13 +98,13 @@ struct KeptTranscriptTests {
             bench.gateway.responder = { _ in nil }
             bench.gateway.silent = ["chat.history"]
             let query = MessagePages.Query(session: "agent:main:main", limit: 10, before: nil, after: nil)
-            bench.services.messagePages.read(query, on: loop) { _ in }
+            loop.start { _ = try? await bench.services.messagePages.read(query, on: loop) }
             try await bench.settle(on: loop)
             let row = #"{"sessionKey":"main","message":{"role":"user","content":"two"},"messageId":"m2"}"#
             try await bench.event("session.message", row, on: loop)
             bench.gateway.answer("chat.history", ok(Self.page))
             try await bench.settle(on: loop)
-            bench.services.messagePages.read(query, on: loop) { _ in }
+            loop.start { _ = try? await bench.services.messagePages.read(query, on: loop) }
             try await bench.settle(on: loop)
             #expect(pages(bench) == 2)
         }

@@ -142,15 +142,26 @@ struct MessageServiceTests {
         }
     }
 
+    private func read(
+        _ bench: ServiceBench,
+        isEnough: @escaping (MessagePage) -> Bool = { _ in true },
+        on loop: isolated EventLoop
+    ) async throws -> MessageReader.Page? {
+        var page: MessageReader.Page?
+        loop.start {
+            let reader = bench.services.messageReader
+            page = try? await reader.history(Self.main, messages: 10, isEnough: isEnough, on: loop)
+        }
+        try await bench.settle(on: loop)
+        return page
+    }
+
     @Test func `a page read from the gateway is kept, and written once while it is the same`() async throws {
         try await withLinkedServices { bench, loop in
             bench.gateway.rows[Self.main] = [Row.user("one", id: "row-1"), Row.assistant("two", id: "row-2")]
             var pages: [MessageReader.Page] = []
             for _ in 0..<2 {
-                bench.services.messageReader.history(Self.main, messages: 10, isEnough: { _ in true }, on: loop) {
-                    if let page = try? $0.get() { pages.append(page) }
-                }
-                try await bench.settle(on: loop)
+                pages.append(try #require(try await read(bench, on: loop)))
             }
             #expect(pages.map { $0.page.messages.map(\.text) } == [["one", "two"], ["one", "two"]])
             #expect(pages.allSatisfy { !$0.hasOlder })
@@ -166,11 +177,7 @@ struct MessageServiceTests {
             try await bench.advance(1_000, on: loop)
             let id = try await bench.accept("hello", on: loop) ?? ""
             bench.gateway.rows[Self.main] = [Row.user("hello", id: "row-1", at: 1_795_000_001_100)]
-            var shown: [String] = []
-            bench.services.messageReader.history(Self.main, messages: 10, isEnough: { _ in true }, on: loop) {
-                if let page = try? $0.get() { shown = page.page.messages.map(\.id) }
-            }
-            try await bench.settle(on: loop)
+            let shown = try #require(try await read(bench, on: loop)).page.messages.map(\.id)
             #expect(shown == [id])
         }
     }
@@ -183,11 +190,7 @@ struct MessageServiceTests {
             bench.clock.set(forwardMs: stepMs)
             try await bench.advance(1_000, on: loop)
             bench.gateway.rows[Self.main] = [Row.user("hello", id: "row-1", at: 1_795_000_000_100)]
-            var shown: [String] = []
-            bench.services.messageReader.history(Self.main, messages: 10, isEnough: { _ in true }, on: loop) {
-                if let page = try? $0.get() { shown = page.page.messages.map(\.id) }
-            }
-            try await bench.settle(on: loop)
+            let shown = try #require(try await read(bench, on: loop)).page.messages.map(\.id)
             #expect(shown == [id])
         }
     }
@@ -195,11 +198,7 @@ struct MessageServiceTests {
     @Test func `a page without enough messages is asked for again with all rows there are`() async throws {
         try await withLinkedServices { bench, loop in
             bench.gateway.rows[Self.main] = (0..<100).map { Row.user("/verbose on", id: "row-\($0)") }
-            bench.services.messageReader.history(Self.main, messages: 10, isEnough: { !$0.messages.isEmpty }, on: loop)
-            {
-                _ in
-            }
-            try await bench.settle(on: loop)
+            _ = try await read(bench, isEnough: { !$0.messages.isEmpty }, on: loop)
             #expect(bench.gateway.requests("chat.history").map { $0.params["limit"]?.int } == [100, 1000])
         }
     }
@@ -207,8 +206,7 @@ struct MessageServiceTests {
     @Test func `the kept messages of a session go when it is reset`() async throws {
         try await withLinkedServices { bench, loop in
             bench.gateway.rows[Self.main] = [Row.user("one", id: "row-1"), Row.assistant("two", id: "row-2")]
-            bench.services.messageReader.history(Self.main, messages: 10, isEnough: { _ in true }, on: loop) { _ in }
-            try await bench.settle(on: loop)
+            _ = try await read(bench, on: loop)
             #expect(try await kept(bench).count == 2)
             try await bench.event("sessions.changed", #"{"sessionKey":"main","reason":"reset"}"#, on: loop)
             #expect(try await kept(bench).isEmpty)

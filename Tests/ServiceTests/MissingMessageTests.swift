@@ -19,7 +19,7 @@ struct MissingMessageTests {
         -> MessagePages.Page?
     {
         var page: MessagePages.Page?
-        bench.services.messagePages.read(query, refresh: true, on: loop) { page = try? $0.get() }
+        loop.start { page = try? await bench.services.messagePages.read(query, refresh: true, on: loop) }
         try await bench.settle(on: loop)
         return page
     }

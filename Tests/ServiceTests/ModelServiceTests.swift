@@ -20,7 +20,11 @@ struct ModelServiceTests {
         on loop: isolated EventLoop
     ) async throws -> KeptAnswer<[ModelInfo]>? {
         var answer: Result<KeptAnswer<[ModelInfo]>, GatewayFault>?
-        bench.services.models.read(view, on: loop) { answer = $0 }
+        loop.start {
+            answer = await Result { () async throws(GatewayFault) in
+                try await bench.services.models.read(view, on: loop)
+            }
+        }
         try await bench.settle(on: loop)
         return try answer?.get()
     }
@@ -71,12 +75,12 @@ struct ModelServiceTests {
         try await withServices { bench, loop in
             bench.gateway.silent = ["models.list"]
             try await bench.open(methods: ["models.list"], on: loop)
-            bench.services.models.read(nil, on: loop) { _ in }
+            loop.start { _ = try? await bench.services.models.read(nil, on: loop) }
             try await bench.settle(on: loop)
             try await bench.event("config.changed", "{}", on: loop)
             bench.gateway.answer("models.list", Self.list)
             try await bench.settle(on: loop)
-            bench.services.models.read(nil, on: loop) { _ in }
+            loop.start { _ = try? await bench.services.models.read(nil, on: loop) }
             try await bench.settle(on: loop)
             #expect(calls(bench).count == 2)
         }
@@ -103,7 +107,12 @@ struct ModelServiceTests {
             bench.gateway.silent = ["models.list"]
             try await bench.open(methods: ["models.list"], on: loop)
             var answers = 0
-            for _ in 0..<50 { bench.services.models.read(nil, on: loop) { _ in answers += 1 } }
+            for _ in 0..<50 {
+                loop.start {
+                    _ = try? await bench.services.models.read(nil, on: loop)
+                    answers += 1
+                }
+            }
             try await bench.settle(on: loop)
             bench.gateway.answer("models.list", Self.list)
             try await bench.settle(on: loop)

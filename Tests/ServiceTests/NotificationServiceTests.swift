@@ -213,7 +213,7 @@ struct NotificationServiceTests {
             try await bench.open(on: loop)
             var rule = NotificationRule(id: "0", name: "mine", types: ["run.*"])
             try rule.take(JSONDocument(parsing: #"{"sinks":["a"],"priority":5,"minDurationMs":1000}"#).root)
-            bench.services.notificationPreferences.save(rule, on: loop) { _ in }
+            loop.start { try? await bench.services.notificationPreferences.save(rule, on: loop) }
             try await bench.settle(on: loop)
             try await run("long", seconds: 40, bench, on: loop)
             let rules = bench.data("notification").map { $0["notification"]?["rule"]?.string }
@@ -279,7 +279,7 @@ struct NotificationServiceTests {
             try await bench.settle(on: loop)
             #expect(made == 10 && inbox.requests.count == 10)
             let until = loop.wallClock.adding(milliseconds: Self.hour)
-            bench.services.notificationPreferences.mute(until: until, on: loop) { _ in }
+            loop.start { try? await bench.services.notificationPreferences.mute(until: until, on: loop) }
             try await bench.advance(60_000, on: loop)
             let note = Notification(id: "late", type: .note, at: loop.wallClock, title: "hi")
             bench.services.notificationMaker.note(note, sinks: nil, on: loop) { _ in }
@@ -287,7 +287,7 @@ struct NotificationServiceTests {
             #expect(inbox.requests.count == 10)
             var sinks: Int?
             try await bench.advance(Self.hour, on: loop)
-            bench.services.notificationDeliveries.retry("late", on: loop) { sinks = try? $0.get() }
+            loop.start { sinks = try? await bench.services.notificationDeliveries.retry("late", on: loop) }
             try await bench.settle(on: loop)
             #expect(sinks == 1 && inbox.requests.count == 11)
         }

@@ -174,7 +174,7 @@ struct NotificationWatchTests {
             #expect(disk.looks == 0 && !bench.services.audience.isTold(of: .usageThreshold))
             var rule = NotificationRule.standard
             rule.isEnabled = false
-            bench.services.notificationPreferences.save(rule, on: loop) { _ in }
+            loop.start { try? await bench.services.notificationPreferences.save(rule, on: loop) }
             try await bench.open(on: loop)
             try await bench.drop(.refused, on: loop)
             try await bench.advance(Self.hour, on: loop)
@@ -191,7 +191,7 @@ struct NotificationWatchTests {
         var hours = QuietHours(timeZone: "UTC")
         let json = #"{"enabled":true,"from":"22:00","to":"07:00","mode":"\#(mode)"}"#
         try hours.take(JSONDocument(parsing: json).root)
-        bench.services.notificationPreferences.save(hours, on: loop) { _ in }
+        loop.start { _ = try? await bench.services.notificationPreferences.save(hours, on: loop) }
         try await bench.settle(on: loop)
     }
 

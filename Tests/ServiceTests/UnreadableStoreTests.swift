@@ -21,27 +21,29 @@ struct UnreadableStoreTests {
         func note<Value, Fault: Error>(_ result: Result<Value, Fault>) {
             if case .failure = result { report(true) } else { report(false) }
         }
-        switch reading {
-        case .picture:
+        func note(_ flow: @escaping () async throws -> Void) {
             loop.start {
                 do {
-                    _ = try await services.avatars.read("main", on: loop)
+                    try await flow()
                     report(false)
                 } catch {
                     report(true)
                 }
             }
+        }
+        switch reading {
+        case .picture: note { _ = try await services.avatars.read("main", on: loop) }
         case .sessions: services.sessionModel.read(on: loop) { note($0) }
         case .agents: services.agents.read(on: loop) { note($0) }
         case .run: services.runArchive.read("r", on: loop) { note($0) }
-        case .runOfMessage: services.runArchive.find("r", on: loop) { note($0) }
-        case .runs: services.runArchive.page(sessions: [nil], before: nil, limit: 1, on: loop) { note($0) }
+        case .runOfMessage: note { _ = try await services.runArchive.find("r", on: loop) }
+        case .runs: note { _ = try await services.runArchive.page(sessions: [nil], before: nil, limit: 1, on: loop) }
         case .messages:
             let query = MessagePages.Query(session: ServiceBench.main, limit: 1, before: nil, after: nil)
-            services.messagePages.read(query, on: loop) { note($0) }
+            note { _ = try await services.messagePages.read(query, on: loop) }
         case .entries:
             let query = OutboxReader.Query(sessions: [nil], states: [], before: nil, limit: 1)
-            services.outboxReader.page(query, on: loop) { note($0) }
+            note { _ = try await services.outboxReader.page(query, on: loop) }
         case .entry: services.outboxReader.read("e", on: loop) { note($0) }
         }
     }

@@ -61,7 +61,11 @@ struct UsageReportTests {
         on loop: isolated EventLoop
     ) async throws -> Result<KeptAnswer<UsageCost.Output>, UsageReports.Fault>? {
         var answer: Result<KeptAnswer<UsageCost.Output>, UsageReports.Fault>?
-        bench.services.usageReports.cost(period, agent: agent, on: loop) { answer = $0 }
+        loop.start {
+            answer = await Result { () async throws(UsageReports.Fault) in
+                try await bench.services.usageReports.cost(period, agent: agent, on: loop)
+            }
+        }
         try await bench.settle(on: loop)
         return answer
     }
@@ -72,9 +76,15 @@ struct UsageReportTests {
             bench.gateway.silent = ["usage.cost"]
             try await bench.open(methods: UsageServiceTests.methods, on: loop)
             var answers = 0
-            for _ in 0..<10 { bench.services.usageReports.cost(period, agent: nil, on: loop) { _ in answers += 1 } }
+            for _ in 0..<10 {
+                loop.start {
+                    _ = try? await bench.services.usageReports.cost(period, agent: nil, on: loop)
+                    answers += 1
+                }
+            }
             try await bench.settle(on: loop)
             bench.gateway.answer("usage.cost", UsageServiceTests.cost)
+            try await bench.settle(on: loop)
             #expect(answers == 10)
             bench.gateway.silent = []
             try await bench.advance(299_999, on: loop)
@@ -186,7 +196,12 @@ struct UsageReportTests {
         on loop: isolated EventLoop
     ) async throws -> KeptAnswer<UsageReports.SessionReport>? {
         var answer: Result<KeptAnswer<UsageReports.SessionReport>, UsageReports.Fault>?
-        bench.services.usageReports.sessions(try Self.period(), only: keys, limit: limit, on: loop) { answer = $0 }
+        let period = try Self.period()
+        loop.start {
+            answer = await Result { () async throws(UsageReports.Fault) in
+                try await bench.services.usageReports.sessions(period, only: keys, limit: limit, on: loop)
+            }
+        }
         try await bench.settle(on: loop)
         return try answer?.get()
     }

@@ -24,8 +24,9 @@ struct WholeTextTests {
     private func read(_ bench: ServiceBench, on loop: isolated EventLoop) async throws -> [JSONValue] {
         var found: [JSONValue] = []
         let query = MessagePages.Query(session: Self.main, limit: 50, before: nil, after: nil)
-        bench.services.messagePages.read(query, refresh: true, on: loop) { result in
-            found = (try? result.get().messages.map { json($0) }) ?? []
+        loop.start {
+            let page = try? await bench.services.messagePages.read(query, refresh: true, on: loop)
+            found = page?.messages.map { json($0) } ?? []
         }
         try await bench.settle(on: loop)
         return found

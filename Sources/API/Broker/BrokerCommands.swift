@@ -198,10 +198,8 @@ package final class BrokerCommands: BrokerCommandTaker {
     private func failedEntries(on loop: isolated EventLoop) async -> [String] {
         let sessions: [String?] = caller.sessions.map { $0.texts.map { $0 } } ?? [nil]
         let query = OutboxReader.Query(sessions: sessions, states: [.failed], before: nil, limit: Self.mostOfAll)
-        let page = await loop.wait { (answer: @escaping (Result<OutboxReader.Page?, any Error>) -> Void) in
-            api.services.outboxReader.page(query, on: loop, completion: answer)
-        }
-        return ((try? page.get())?.entries ?? []).map(\.id)
+        let page = try? await api.services.outboxReader.page(query, on: loop)
+        return (page?.entries ?? []).map(\.id)
     }
 
     // MARK: Requests

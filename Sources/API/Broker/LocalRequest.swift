@@ -71,8 +71,8 @@ final class LocalRequest: ExchangeSink {
     }
 
     func proceed(_ exchange: Exchange, bodyBytes: Int, on loop: isolated EventLoop) {}
-    func outlet(for exchange: Exchange) -> SharedBytesTarget? { nil }
-    func outletWaits(for exchange: Exchange, on loop: isolated EventLoop) {}
+    func directTarget(for exchange: Exchange) -> SharedBytesTarget? { nil }
+    func directTargetWaits(for exchange: Exchange, on loop: isolated EventLoop) {}
     func waitingBytes(of exchange: Exchange) -> Int { 0 }
     func isBehind(_ exchange: Exchange) -> Bool { false }
     func limitWaiting(to bytes: Int, for exchange: Exchange) {}

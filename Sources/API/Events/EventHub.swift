@@ -137,7 +137,7 @@ package final class EventHub: TurnEndWork {
         for place in targets.indices {
             let outcome = targets[place].take(span, on: loop)
             if outcome == .written { continue }
-            if case .waiting = outcome { members[place].exchange.outletWaits(on: loop) }
+            if case .waiting = outcome { members[place].exchange.directTargetWaits(on: loop) }
             settle(outcome, members[place], on: loop)
         }
     }
@@ -198,7 +198,11 @@ package final class EventHub: TurnEndWork {
         counters.opened &+= 1
         count += 1
         if limit != nil { nextAlone += 1 }
-        let key = SubscriberGroup.Key(plan: plan, form: exchange.outlet?.form, alone: limit == nil ? nil : nextAlone)
+        let key = SubscriberGroup.Key(
+            plan: plan,
+            form: exchange.directTarget?.form,
+            alone: limit == nil ? nil : nextAlone
+        )
         let group = groups[key] ?? newGroup(key, remaining: limit)
         let subscriber = Subscriber(exchange, in: group)
         exchange.limitWaiting(to: bufferLimit)

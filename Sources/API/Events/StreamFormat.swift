@@ -75,7 +75,7 @@ package enum StreamFormat: Hashable, Sendable {
 
     /// The event as one line. The time is `HH:MM:SS` in UTC.
     static func line(for event: StreamEvent) -> String {
-        guard let data = try? JSONDocument(parsing: data(of: event), limits: .gateway).root else { return event.type }
+        guard let data = AnswerForm.of(data(of: event)) else { return event.type }
         let time = data["at"]?.string ?? ""
         return EventText.line(data, at: time.utf8.count >= 19 ? String(time.dropFirst(11).prefix(8)) : time, .plain)
     }

@@ -44,7 +44,7 @@ final class SubscriberGroup {
         case .over: break
         case .caughtUp:
             if key.form != nil {
-                guard let target = subscriber.exchange.outlet?.target else { return }
+                guard let target = subscriber.exchange.directTarget?.target else { return }
                 targets.append(target)
             }
             Self.append(subscriber, to: &members)

@@ -19,7 +19,7 @@ enum MessageOperations {
             produces: [.json, .plain],
             query: ["after", "before", "limit", "refresh", "session"],
             isPage: true,
-            handler: list
+            handler: Route.flow(list)
         ),
         Route(
             "sendMessage",
@@ -42,7 +42,7 @@ enum MessageOperations {
         ),
     ]
 
-    static func list(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
+    static func list(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) async throws(Problem) {
         if call.answersWarm(api, on: loop) { return }
         let query = MessagePages.Query(
             session: try api.runs.session(named: call.text("session") ?? "main", "session"),
@@ -52,15 +52,17 @@ enum MessageOperations {
         )
         guard call.caller.mayUse(session: query.session) else { throw Problem(.foreignSession) }
         let refresh = try call.flag("refresh")
-        api.services.messagePages.read(query, refresh: refresh, on: loop) { result in
-            switch result {
-            case .success(var page):
-                if !page.isLive { page.asOf = page.asOf ?? api.startedAt }
-                answer(call, page, query.session, api, on: loop)
-            case .failure(.noPlace(let name)): call.fail(.noPlace(name, "message"), on: loop)
-            case .failure(.service(let fault)): call.fail(Problem(fault, doing: "read messages"), on: loop)
+        var page: MessagePages.Page
+        do throws(MessagePages.Fault) {
+            page = try await api.services.messagePages.read(query, refresh: refresh, on: loop)
+        } catch {
+            switch error {
+            case .noPlace(let name): throw .noPlace(name, "message")
+            case .service(let fault): throw Problem(fault, doing: "read messages")
             }
         }
+        if !page.isLive { page.asOf = page.asOf ?? api.startedAt }
+        answer(call, page, query.session, api, on: loop)
     }
 
     private static func place(_ name: String, _ call: Call) throws(Problem) -> MessagePages.Place? {
@@ -74,10 +76,7 @@ enum MessageOperations {
     static func text(_ messages: [ChatMessage], asOf: Timestamp?) -> String {
         var lines = asOf.map { ["# as of \($0.rfc3339): the gateway is away"] } ?? []
         for message in messages {
-            // The command line reads an answer's JSON, so the lines are made from that.
-            var writer = JSONWriter()
-            message.write(to: &writer)
-            guard let message = try? JSONDocument(parsing: writer.bytes, limits: .gateway).root else { continue }
+            guard let message = AnswerForm.of(message) else { continue }
             lines += MessageText.lines(message, at: message["at"]?.string ?? "", .plain)
         }
         return lines.isEmpty ? "no messages\n" : lines.joined(separator: "\n") + "\n"

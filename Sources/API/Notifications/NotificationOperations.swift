@@ -18,10 +18,10 @@ enum NotificationOperations {
             scope: .read,
             query: ["before", "limit", "state"],
             isPage: true,
-            handler: list
+            handler: Route.flow(list)
         ),
         Route("createNotification", .post, "/v1/notifications", scope: .send, body: Route.json, handler: create),
-        Route("unmuteNotifications", .delete, "/v1/notifications/mute", scope: .admin, handler: unmute),
+        Route("unmuteNotifications", .delete, "/v1/notifications/mute", scope: .admin, handler: Route.flow(unmute)),
         Route(
             "muteNotifications",
             .post,
@@ -29,7 +29,7 @@ enum NotificationOperations {
             scope: .admin,
             body: Route.json,
             grantsOrLimits: true,
-            handler: mute
+            handler: Route.flow(mute)
         ),
         Route("getQuietHours", .get, "/v1/notifications/quiet-hours", scope: .read, handler: getQuietHours),
         Route(
@@ -39,9 +39,16 @@ enum NotificationOperations {
             scope: .admin,
             body: Route.json,
             grantsOrLimits: true,
-            handler: putQuietHours
+            handler: Route.flow(putQuietHours)
         ),
-        Route("retryNotification", .post, "/v1/notifications/{id}/retry", scope: .admin, body: .unused, handler: retry),
+        Route(
+            "retryNotification",
+            .post,
+            "/v1/notifications/{id}/retry",
+            scope: .admin,
+            body: .unused,
+            handler: Route.flow(retry)
+        ),
     ]
 
     private static let noteFields = ["title", "text", "priority", "sinks"]
@@ -50,22 +57,23 @@ enum NotificationOperations {
 
     // MARK: History
 
-    static func list(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
+    static func list(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) async throws(Problem) {
         let state: SinkDelivery.State? = try call.choice("state")
         let limit = try call.number("limit", in: 1...200, default: 50)
-        api.services.notifications.page(
-            state: state,
-            sessions: call.caller.sessions,
-            before: call.text("before"),
-            limit: limit,
-            on: loop
-        ) { result in
-            switch result {
-            case .success(let page?): answer(call, page, api, on: loop)
-            case .success(nil): call.fail(.noPlace("before", "notification"), on: loop)
-            case .failure(let error): call.fail(.storage(error), on: loop)
-            }
+        let found: NotificationService.Page?
+        do {
+            found = try await api.services.notifications.page(
+                state: state,
+                sessions: call.caller.sessions,
+                before: call.text("before"),
+                limit: limit,
+                on: loop
+            )
+        } catch {
+            throw .storage(error)
         }
+        guard let page = found else { throw .noPlace("before", "notification") }
+        answer(call, page, api, on: loop)
     }
 
     private static func answer(
@@ -92,22 +100,18 @@ enum NotificationOperations {
         )
     }
 
-    static func retry(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
+    static func retry(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) async throws(Problem) {
         let id = call.pathID
-        api.services.notificationDeliveries.retry(id, on: loop) { result in
-            switch result {
-            case .success(let count?):
-                call.respond(
-                    .object { object in
-                        object.member("id", id)
-                        object.member("sinks", count)
-                    },
-                    on: loop
-                )
-            case .success(nil): call.fail(.noNotification, on: loop)
-            case .failure(let error): call.fail(.storage(error), on: loop)
-            }
-        }
+        let count: Int?
+        do { count = try await api.services.notificationDeliveries.retry(id, on: loop) } catch { throw .storage(error) }
+        guard let count else { throw .noNotification }
+        call.respond(
+            .object { object in
+                object.member("id", id)
+                object.member("sinks", count)
+            },
+            on: loop
+        )
     }
 
     // MARK: Notes
@@ -195,48 +199,44 @@ enum NotificationOperations {
 
     private static func quietHours(_ hours: QuietHours) -> Response { .json { hours.write(to: &$0) } }
 
-    static func putQuietHours(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
+    static func putQuietHours(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) async throws(Problem) {
         let preferences = api.services.notificationPreferences
         let body = try call.jsonObject(of: QuietHours.fields)
         // PUT replaces all fields: a field that is left out gets its default.
         var hours = QuietHours(timeZone: preferences.settings.timeZone)
         do throws(FormFault) { try hours.take(body) } catch { throw Problem(error) }
         try call.require(quietHours(preferences.quietHours), "The window is")
-        let wanted = hours
-        preferences.save(hours, on: loop) { result in
-            switch result {
-            case .success(true): call.respondTagged(quietHours(wanted), on: loop)
-            case .success(false):
-                let detail = "This host has no time zone `\(wanted.timeZone)`."
-                call.fail(.invalidField("timeZone", detail), on: loop)
-            case .failure(let error): call.fail(.storage(error), on: loop)
-            }
-        }
+        let hasZone: Bool
+        do { hasZone = try await preferences.save(hours, on: loop) } catch { throw .storage(error) }
+        guard hasZone else { throw .invalidField("timeZone", "This host has no time zone `\(hours.timeZone)`.") }
+        call.respondTagged(quietHours(hours), on: loop)
     }
 
     // MARK: Mute
 
-    static func mute(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
+    static func mute(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) async throws(Problem) {
         let body = try call.jsonObject(of: ["forSeconds"])
         let most = NotificationLimits.longestMuteSeconds
         guard let seconds = body["forSeconds"]?.int, (1...most).contains(seconds) else {
             throw .invalidField("forSeconds", "`forSeconds` is a whole number from 1 to \(most).")
         }
         let until = loop.wallClock.adding(milliseconds: seconds * 1000)
-        api.services.notificationPreferences.mute(until: until, on: loop) { result in
-            switch result {
-            case .success: call.respond(.object { $0.member("mutedUntil", until) }, on: loop)
-            case .failure(let error): call.fail(.storage(error), on: loop)
-            }
-        }
+        try await mute(until: until, api, on: loop)
+        call.respond(.object { $0.member("mutedUntil", until) }, on: loop)
     }
 
-    static func unmute(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
-        api.services.notificationPreferences.mute(until: nil, on: loop) { result in
-            switch result {
-            case .success: call.respond(Response(.noContent), on: loop)
-            case .failure(let error): call.fail(.storage(error), on: loop)
-            }
+    static func unmute(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) async throws(Problem) {
+        try await mute(until: nil, api, on: loop)
+        call.respond(Response(.noContent), on: loop)
+    }
+
+    private static func mute(
+        until: Timestamp?,
+        _ api: HTTPAPI,
+        on loop: isolated EventLoop
+    ) async throws(Problem) {
+        do { try await api.services.notificationPreferences.mute(until: until, on: loop) } catch {
+            throw .storage(error)
         }
     }
 }

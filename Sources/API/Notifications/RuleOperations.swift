@@ -20,9 +20,15 @@ enum RuleOperations {
             scope: .admin,
             body: Route.json,
             grantsOrLimits: true,
-            handler: create
+            handler: Route.flow(create)
         ),
-        Route("deleteNotificationRule", .delete, "/v1/notifications/rules/{id}", scope: .admin, handler: delete),
+        Route(
+            "deleteNotificationRule",
+            .delete,
+            "/v1/notifications/rules/{id}",
+            scope: .admin,
+            handler: Route.flow(delete)
+        ),
         Route("getNotificationRule", .get, "/v1/notifications/rules/{id}", scope: .read, handler: get),
         Route(
             "patchNotificationRule",
@@ -30,7 +36,7 @@ enum RuleOperations {
             "/v1/notifications/rules/{id}",
             scope: .admin,
             body: .upTo(Route.jsonBytes, types: [.mergePatchJSON, .json]),
-            handler: patch
+            handler: Route.flow(patch)
         ),
     ]
 
@@ -52,7 +58,7 @@ enum RuleOperations {
         return rule
     }
 
-    static func create(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
+    static func create(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) async throws(Problem) {
         let preferences = api.services.notificationPreferences
         let body = try call.jsonObject(of: NotificationRule.fields)
         guard preferences.rules.count < NotificationLimits.rules else {
@@ -62,15 +68,15 @@ enum RuleOperations {
         var rule = NotificationRule(id: id, name: "", types: [])
         try take(body, into: &rule, preferences)
         call.subject = id
-        save(rule, .created, api, call, on: loop)
+        try await save(rule, .created, api, call, on: loop)
     }
 
-    static func patch(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
+    static func patch(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) async throws(Problem) {
         var rule = try find(api, call)
         let body = try call.jsonObject(of: NotificationRule.fields)
         try call.require(.json(.ok, rule), "The rule is")
         try take(body, into: &rule, api.services.notificationPreferences)
-        save(rule, .ok, api, call, on: loop)
+        try await save(rule, .ok, api, call, on: loop)
     }
 
     private static func take(
@@ -98,30 +104,25 @@ enum RuleOperations {
         _ api: HTTPAPI,
         _ call: Call,
         on loop: isolated EventLoop
-    ) {
-        api.services.notificationPreferences.save(rule, on: loop) { result in
-            switch result {
-            case .success:
-                let response = Response.json(status, rule)
-                call.respond(response.adding(.etag, EntityTag(ofBytes: response.body).text), on: loop)
-            case .failure(let error): call.fail(.storage(error), on: loop)
-            }
-        }
+    ) async throws(Problem) {
+        do { try await api.services.notificationPreferences.save(rule, on: loop) } catch { throw .storage(error) }
+        let response = Response.json(status, rule)
+        call.respond(response.adding(.etag, EntityTag(ofBytes: response.body).text), on: loop)
     }
 
-    static func delete(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
+    static func delete(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) async throws(Problem) {
         let rule = try find(api, call)
         guard rule.id != NotificationRule.standardID else {
             let hint = "PATCH /v1/notifications/rules/standard with {\"enabled\":false}"
             throw .invalidField("id", "The standard rule can be switched off, not deleted.", hint: hint)
         }
         try call.require(.json(.ok, rule), "The rule is")
-        api.services.notificationPreferences.delete(rule: rule.id, on: loop) { result in
-            switch result {
-            case .success: call.respond(Response(.noContent), on: loop)
-            case .failure(let error): call.fail(.storage(error), on: loop)
-            }
+        do {
+            try await api.services.notificationPreferences.delete(rule: rule.id, on: loop)
+        } catch {
+            throw .storage(error)
         }
+        call.respond(Response(.noContent), on: loop)
     }
 }
 

@@ -20,9 +20,9 @@ enum SinkOperations {
             scope: .admin,
             body: Route.json,
             grantsOrLimits: true,
-            handler: create
+            handler: Route.flow(create)
         ),
-        Route("deleteSink", .delete, "/v1/notifications/sinks/{id}", scope: .admin, handler: delete),
+        Route("deleteSink", .delete, "/v1/notifications/sinks/{id}", scope: .admin, handler: Route.flow(delete)),
         Route("getSink", .get, "/v1/notifications/sinks/{id}", scope: .read, handler: get),
         Route(
             "patchSink",
@@ -30,7 +30,7 @@ enum SinkOperations {
             "/v1/notifications/sinks/{id}",
             scope: .admin,
             body: .upTo(Route.jsonBytes, types: [.mergePatchJSON, .json]),
-            handler: patch
+            handler: Route.flow(patch)
         ),
         Route(
             "rotateSink",
@@ -38,7 +38,7 @@ enum SinkOperations {
             "/v1/notifications/sinks/{id}/rotate",
             scope: .admin,
             body: .unused,
-            handler: rotate
+            handler: Route.flow(rotate)
         ),
         Route("testSink", .post, "/v1/notifications/sinks/{id}/test", scope: .admin, body: .unused, handler: test),
     ]
@@ -100,7 +100,7 @@ enum SinkOperations {
 
     // MARK: Changing
 
-    static func create(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
+    static func create(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) async throws(Problem) {
         call.isBodySecret = true
         let preferences = api.services.notificationPreferences
         let body = try call.jsonObject(of: NotificationSink.fields)
@@ -118,10 +118,10 @@ enum SinkOperations {
         if sink.kind == .webhook { sink.secret = secret }
         try check(sink, preferences)
         call.subject = id
-        save(sink, secret: sink.secret, .created, api, call, on: loop)
+        try await save(sink, secret: sink.secret, .created, api, call, on: loop)
     }
 
-    static func patch(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
+    static func patch(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) async throws(Problem) {
         call.isBodySecret = true
         let preferences = api.services.notificationPreferences
         var sink = try find(api, call)
@@ -138,10 +138,10 @@ enum SinkOperations {
         }
         do throws(NotificationSink.Fault) { try sink.take(body) } catch { throw Problem(error) }
         try check(sink, preferences)
-        save(sink, isEnabledAnew: isEnabled, secret: nil, .ok, api, call, on: loop)
+        try await save(sink, isEnabledAnew: isEnabled, secret: nil, .ok, api, call, on: loop)
     }
 
-    static func rotate(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
+    static func rotate(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) async throws(Problem) {
         var sink = try find(api, call)
         call.subject = sink.id
         guard sink.origin == .api else { throw .inConfiguration }
@@ -150,20 +150,20 @@ enum SinkOperations {
         }
         let secret = WebhookSecret(key: SecureRandom.bytes(WebhookSecret.bytes))
         sink.rotate(to: secret, now: loop.wallClock)
-        save(sink, secret: secret, .ok, api, call, on: loop)
+        try await save(sink, secret: secret, .ok, api, call, on: loop)
     }
 
-    static func delete(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
+    static func delete(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) async throws(Problem) {
         let sink = try find(api, call)
         call.subject = sink.id
         guard sink.origin == .api else { throw .inConfiguration }
         try call.require(shown(sink, api), "The sink is")
-        api.services.notificationPreferences.delete(sink: sink.id, on: loop) { result in
-            switch result {
-            case .success: call.respond(Response(.noContent), on: loop)
-            case .failure(let error): call.fail(.storage(error), on: loop)
-            }
+        do {
+            try await api.services.notificationPreferences.delete(sink: sink.id, on: loop)
+        } catch {
+            throw .storage(error)
         }
+        call.respond(Response(.noContent), on: loop)
     }
 
     private static func save(
@@ -174,19 +174,20 @@ enum SinkOperations {
         _ api: HTTPAPI,
         _ call: Call,
         on loop: isolated EventLoop
-    ) {
-        api.services.notificationPreferences.save(sink, isEnabledAnew: isEnabledAnew, on: loop) { result in
-            switch result {
-            case .success(false):
-                let detail = "This host has no time zone `\(sink.ownQuietHours?.timeZone ?? "")`."
-                call.fail(.invalidField("quietHours", detail), on: loop)
-            case .success(true):
-                let response = shown(sink, api, status, secret: secret)
-                let tag = EntityTag(ofBytes: shown(sink, api).body)
-                call.respond(response.unkept.adding(.etag, tag.text), on: loop)
-            case .failure(let error): call.fail(.storage(error), on: loop)
-            }
+    ) async throws(Problem) {
+        let hasZone: Bool
+        do {
+            hasZone = try await api.services.notificationPreferences.save(sink, isEnabledAnew: isEnabledAnew, on: loop)
+        } catch {
+            throw .storage(error)
         }
+        guard hasZone else {
+            let detail = "This host has no time zone `\(sink.ownQuietHours?.timeZone ?? "")`."
+            throw .invalidField("quietHours", detail)
+        }
+        let response = shown(sink, api, status, secret: secret)
+        let tag = EntityTag(ofBytes: shown(sink, api).body)
+        call.respond(response.unkept.adding(.etag, tag.text), on: loop)
     }
 
     /// Checks that the name is unused, and that callers may send to this address.

@@ -82,7 +82,10 @@ final class OpenAIDoor {
         if let known = answers[entry] { return known.owner == owner ? known : nil }
         let kept = try await record(of: entry, on: loop)
         let record = kept ?? unkept
-        let found = try await loop.wait { api.services.runArchive.find(entry, on: loop, completion: $0) }.stored()
+        let found: RunArchive.Found?
+        do { found = try await api.services.runArchive.find(entry, on: loop) } catch {
+            throw OpenAIError(.storage(error))
+        }
         let read = try await loop.wait { api.services.outboxReader.read(entry, on: loop, completion: $0) }.stored()
         // Another request may have read it meanwhile.
         if let known = answers[entry] { return known.owner == owner ? known : nil }

@@ -17,7 +17,7 @@ enum OutboxOperations {
             scope: .read,
             query: ["before", "limit", "session", "state"],
             isPage: true,
-            handler: list
+            handler: Route.flow(list)
         ),
         Route(
             "cancelEntry",
@@ -38,15 +38,12 @@ enum OutboxOperations {
         ),
     ]
 
-    static func list(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
+    static func list(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) async throws(Problem) {
         let query = try query(of: call, api)
-        api.services.outboxReader.page(query, on: loop) { result in
-            switch result {
-            case .success(let page?): answer(call, page, limit: query.limit, api.outbox, on: loop)
-            case .success: call.fail(.noPlace("before", "entry"), on: loop)
-            case .failure(let error): call.fail(.storage(error), on: loop)
-            }
-        }
+        let found: OutboxReader.Page?
+        do { found = try await api.services.outboxReader.page(query, on: loop) } catch { throw .storage(error) }
+        guard let page = found else { throw .noPlace("before", "entry") }
+        answer(call, page, limit: query.limit, api.outbox, on: loop)
     }
 
     private static func query(of call: Call, _ api: HTTPAPI) throws(Problem) -> OutboxReader.Query {

@@ -11,28 +11,26 @@ import Service
 /// `POST /v1/runs/{id}/abort` and `POST /v1/sessions/{key}/abort`.
 enum AbortOperations {
     static let routes = [
-        Route("abortRun", .post, "/v1/runs/{id}/abort", scope: .send, body: .unused, handler: run),
+        Route("abortRun", .post, "/v1/runs/{id}/abort", scope: .send, body: .unused, handler: Route.flow(run)),
         Route("abortSession", .post, "/v1/sessions/{key}/abort", scope: .send, body: .unused, handler: session),
     ]
 
-    static func run(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
-        RunOperations.find(api, call, on: loop) { found throws(Problem) in
-            switch found {
-            case .run(let run) where run.state.isActive: stop(run.id, in: run.session.text, api, call, on: loop)
-            case .run(let run): stopSuccessor(of: run, api, call, on: loop)
-            case .waiting(let entry):
-                switch entry.state {
-                // Nobody knows whether a run began.
-                case .sending, .accepted, .unconfirmed, .delivered:
-                    stop(entry.run, in: entry.session, api, call, on: loop)
-                case .queued, .retrying, .failed, .expired:
-                    throw Problem(
-                        .runNotStarted,
-                        "The message is \(entry.state.rawValue); nothing runs for it.",
-                        hint: "DELETE /v1/outbox/\(entry.id) takes it back"
-                    )
-                case .cancelled: throw Problem(.runNotStarted, "The message was cancelled; nothing runs for it.")
-                }
+    static func run(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) async throws(Problem) {
+        switch try await RunOperations.find(api, call, on: loop) {
+        case .run(let run) where run.state.isActive: stop(run.id, in: run.session.text, api, call, on: loop)
+        case .run(let run): try await stopSuccessor(of: run, api, call, on: loop)
+        case .waiting(let entry):
+            switch entry.state {
+            // Nobody knows whether a run began.
+            case .sending, .accepted, .unconfirmed, .delivered:
+                stop(entry.run, in: entry.session, api, call, on: loop)
+            case .queued, .retrying, .failed, .expired:
+                throw Problem(
+                    .runNotStarted,
+                    "The message is \(entry.state.rawValue); nothing runs for it.",
+                    hint: "DELETE /v1/outbox/\(entry.id) takes it back"
+                )
+            case .cancelled: throw Problem(.runNotStarted, "The message was cancelled; nothing runs for it.")
             }
         }
     }
@@ -50,14 +48,16 @@ enum AbortOperations {
     }
 
     /// Stops the run that answers the message now: a restarted gateway goes on with it under another id.
-    private static func stopSuccessor(of run: Run, _ api: HTTPAPI, _ call: Call, on loop: isolated EventLoop) {
-        api.services.runArchive.successor(of: run.id, on: loop) { result in
-            switch result {
-            case .success(let next?): stop(next, in: run.session.text, api, call, on: loop)
-            case .success: answer(call, stopped: [], over: run.state.rawValue, on: loop)
-            case .failure(let error): call.fail(.storage(error), on: loop)
-            }
-        }
+    private static func stopSuccessor(
+        of run: Run,
+        _ api: HTTPAPI,
+        _ call: Call,
+        on loop: isolated EventLoop
+    ) async throws(Problem) {
+        let next: String?
+        do { next = try await api.services.runArchive.successor(of: run.id, on: loop) } catch { throw .storage(error) }
+        guard let next else { return answer(call, stopped: [], over: run.state.rawValue, on: loop) }
+        stop(next, in: run.session.text, api, call, on: loop)
     }
 
     static func session(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {

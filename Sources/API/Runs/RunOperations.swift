@@ -19,12 +19,12 @@ enum RunOperations {
             scope: .read,
             query: ["active", "before", "brief", "limit", "session"],
             isPage: true,
-            handler: list
+            handler: Route.flow(list)
         ),
-        Route("getRun", .get, "/v1/runs/{id}", scope: .read, produces: [.json, .plain], handler: get),
+        Route("getRun", .get, "/v1/runs/{id}", scope: .read, produces: [.json, .plain], handler: Route.flow(get)),
     ]
 
-    static func list(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
+    static func list(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) async throws(Problem) {
         let limit = try call.number("limit", in: 1...200, default: 50)
         let sessions = try call.onlySessions(of: api.runs)
         let before = call.text("before")
@@ -35,15 +35,13 @@ enum RunOperations {
             let page = archive.activePage(sessions: sessions, before: before, limit: limit)
             return try answer(call, page, isBrief: isBrief, skipsActive: false, on: loop)
         }
-        archive.page(sessions: sessions, before: before, limit: limit, on: loop) { result in
-            switch result {
-            case .success(let page):
-                call.attempt(on: loop) { () throws(Problem) in
-                    try answer(call, page, isBrief: isBrief, skipsActive: isActive == false, on: loop)
-                }
-            case .failure(let error): call.fail(.storage(error), on: loop)
-            }
+        let page: RunArchive.Page?
+        do {
+            page = try await archive.page(sessions: sessions, before: before, limit: limit, on: loop)
+        } catch {
+            throw .storage(error)
         }
+        try answer(call, page, isBrief: isBrief, skipsActive: isActive == false, on: loop)
     }
 
     private static func answer(
@@ -67,37 +65,29 @@ enum RunOperations {
         )
     }
 
-    static func get(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
-        find(api, call, on: loop) { found throws(Problem) in
-            switch found {
-            case .run(let run):
-                if call.wantsText { return call.respond(.text(.ok, Printable.document(run.text) + "\n"), on: loop) }
-                call.respondTagged(.json(.ok, run), on: loop)
-            case .waiting(let entry):
-                let detail =
-                    "The message is \(entry.state.rawValue) and has no run\(entry.state.isTerminal ? "" : " yet")."
-                throw Problem(.runNotFound, detail, hint: "GET /v1/outbox/\(entry.id)")
-            }
+    static func get(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) async throws(Problem) {
+        switch try await find(api, call, on: loop) {
+        case .run(let run):
+            if call.wantsText { return call.respond(.text(.ok, Printable.document(run.text) + "\n"), on: loop) }
+            call.respondTagged(.json(.ok, run), on: loop)
+        case .waiting(let entry):
+            let detail = "The message is \(entry.state.rawValue) and has no run\(entry.state.isTerminal ? "" : " yet")."
+            throw Problem(.runNotFound, detail, hint: "GET /v1/outbox/\(entry.id)")
         }
     }
 
-    /// Finds the run named in the path. If it does not exist or the caller may not see it, the request is answered
-    /// here.
+    /// Finds the run named in the path. A caller that may not see it gets the same answer as for a missing one.
     static func find(
         _ api: HTTPAPI,
         _ call: Call,
-        on loop: isolated EventLoop,
-        then use: @escaping (RunArchive.Found) throws(Problem) -> Void
-    ) {
-        api.services.runArchive.find(call.pathID, on: loop) { result in
-            switch result {
-            // A caller that may not see a run gets the same answer as for a missing one.
-            case .success(let found?) where call.caller.mayUse(session: found.session):
-                call.attempt(on: loop) { () throws(Problem) in try use(found) }
-            case .success: call.fail(Problem(.runNotFound, "There is no such run."), on: loop)
-            case .failure(let error): call.fail(.storage(error), on: loop)
-            }
+        on loop: isolated EventLoop
+    ) async throws(Problem) -> RunArchive.Found {
+        let found: RunArchive.Found?
+        do { found = try await api.services.runArchive.find(call.pathID, on: loop) } catch { throw .storage(error) }
+        guard let found, call.caller.mayUse(session: found.session) else {
+            throw Problem(.runNotFound, "There is no such run.")
         }
+        return found
     }
 
     static func activity(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {

@@ -114,9 +114,7 @@ struct StatusReport: JSONWritable, Equatable {
     }
 
     func text(now: Timestamp) -> String {
-        var writer = JSONWriter()
-        write(to: &writer)
-        guard let status = try? JSONDocument(parsing: writer.bytes).root else { return "" }
+        guard let status = AnswerForm.of(self) else { return "" }
         let lines = StatusText.lines(status, .plain, ReadableTime(now: now.milliseconds))
         return lines.joined(separator: "\n") + "\n"
     }

@@ -18,7 +18,7 @@ enum UsageOperations {
             "/v1/usage/cost",
             scope: .read,
             query: ["agent", "from", "to", "tz"],
-            handler: cost
+            handler: Route.flow(cost)
         ),
         Route(
             "listSessionUsage",
@@ -27,7 +27,7 @@ enum UsageOperations {
             scope: .read,
             query: ["from", "limit", "to"],
             isPage: true,
-            handler: sessions
+            handler: Route.flow(sessions)
         ),
     ]
 
@@ -51,7 +51,7 @@ enum UsageOperations {
         // The remaining time changes constantly, so the tag leaves it out.
         var lasting = JSONWriter()
         usage.write(to: &lasting, showsTimeLeft: false)
-        guard call.wantsText, let value = try? JSONDocument(parsing: lasting.bytes).root else {
+        guard call.wantsText, let value = AnswerForm.of(lasting.bytes) else {
             let response = Response.json { usage.write(to: &$0, showsTimeLeft: true) }
             return call.respond(response, tag: EntityTag(ofBytes: lasting.bytes), on: loop)
         }
@@ -61,41 +61,39 @@ enum UsageOperations {
 
     // MARK: Days
 
-    static func cost(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
+    static func cost(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) async throws(Problem) {
         guard call.caller.sessions == nil else { throw .ofAllSessions }
-        try period(call, api, on: loop) { period throws(Problem) in
-            let agent = try AgentParameter.query(of: call)
-            api.services.usageReports.cost(period, agent: agent, on: loop) { result in
-                switch result {
-                case .success(let answer):
-                    report(call, period, answer.at, isLive: answer.isLive, api, on: loop) { object in
-                        object.member("agent", agent)
-                        answer.value.writeMembers(to: &object)
-                    }
-                case .failure(let fault): fail(call, fault, api, on: loop)
-                }
-            }
+        let period = try await period(call, api, on: loop)
+        let agent = try AgentParameter.query(of: call)
+        let answer: UsageReports.Costs
+        do throws(UsageReports.Fault) {
+            answer = try await api.services.usageReports.cost(period, agent: agent, on: loop)
+        } catch {
+            throw problem(error, api)
+        }
+        report(call, period, answer.at, isLive: answer.isLive, api, on: loop) { object in
+            object.member("agent", agent)
+            answer.value.writeMembers(to: &object)
         }
     }
 
     // MARK: Sessions
 
-    static func sessions(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
+    static func sessions(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) async throws(Problem) {
         let limit = try call.number("limit", in: 1...UsageReports.mostSessions, default: 50)
-        try period(call, api, on: loop) { period in
+        let period = try await period(call, api, on: loop)
+        let answer: KeptAnswer<UsageReports.SessionReport>
+        do throws(UsageReports.Fault) {
             let own = call.caller.sessions
-            api.services.usageReports.sessions(period, only: own, limit: limit, on: loop) { result in
-                switch result {
-                case .success(let answer):
-                    let rows = answer.value.rows.filter { call.caller.mayUse(session: $0.key) }.prefix(limit)
-                    report(call, period, answer.at, isLive: answer.isLive, api, on: loop) { object in
-                        object.array("sessions", of: rows)
-                        object.member("totals", rows.totals)
-                        object.member("complete", answer.value.isComplete)
-                    }
-                case .failure(let fault): fail(call, fault, api, on: loop)
-                }
-            }
+            answer = try await api.services.usageReports.sessions(period, only: own, limit: limit, on: loop)
+        } catch {
+            throw problem(error, api)
+        }
+        let rows = answer.value.rows.filter { call.caller.mayUse(session: $0.key) }.prefix(limit)
+        report(call, period, answer.at, isLive: answer.isLive, api, on: loop) { object in
+            object.array("sessions", of: rows)
+            object.member("totals", rows.totals)
+            object.member("complete", answer.value.isComplete)
         }
     }
 
@@ -104,26 +102,20 @@ enum UsageOperations {
     private static func period(
         _ call: Call,
         _ api: HTTPAPI,
-        on loop: isolated EventLoop,
-        then use: @escaping (UsagePeriod) throws(Problem) -> Void
-    ) throws(Problem) {
+        on loop: isolated EventLoop
+    ) async throws(Problem) -> UsagePeriod {
         let from = try date("from", of: call)
         let to = try date("to", of: call)
-        func finish(_ zone: String?, _ offset: (Int64) -> Int) throws(Problem) {
-            let period: UsagePeriod
-            do throws(UsagePeriod.Fault) {
-                period = try UsagePeriod(from: from, to: to, zone: zone, now: loop.wallClock, offset: offset)
-            } catch {
-                throw .badPeriod(error)
-            }
-            try use(period)
+        let name = call.text("tz")
+        var offset = api.services.utcOffset
+        if let name {
+            guard let zone = await api.services.timeZones.find(name, on: loop) else { throw .noTimeZone }
+            offset = { zone.offset(at: $0) }
         }
-        guard let name = call.text("tz") else { return try finish(nil, api.services.utcOffset) }
-        api.services.timeZones.find(name, on: loop) { zone in
-            call.attempt(on: loop) { () throws(Problem) in
-                guard let zone else { throw .noTimeZone }
-                try finish(name, zone.offset(at:))
-            }
+        do throws(UsagePeriod.Fault) {
+            return try UsagePeriod(from: from, to: to, zone: name, now: loop.wallClock, offset: offset)
+        } catch {
+            throw .badPeriod(error)
         }
     }
 
@@ -161,16 +153,11 @@ enum UsageOperations {
         )
     }
 
-    private static func fail(
-        _ call: Call,
-        _ fault: UsageReports.Fault,
-        _ api: HTTPAPI,
-        on loop: isolated EventLoop
-    ) {
+    private static func problem(_ fault: UsageReports.Fault, _ api: HTTPAPI) -> Problem {
         switch fault {
-        case .unsupported: call.fail(.unsupported(.usageCost, api), on: loop)
-        case .allAgentsOnly: call.fail(.unsupported(.usageAgents, api), on: loop)
-        case .gateway(let fault): call.fail(Problem(fault, doing: "read the usage"), on: loop)
+        case .unsupported: .unsupported(.usageCost, api)
+        case .allAgentsOnly: .unsupported(.usageAgents, api)
+        case .gateway(let fault): Problem(fault, doing: "read the usage")
         }
     }
 }

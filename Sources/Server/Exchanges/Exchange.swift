@@ -10,9 +10,9 @@ package protocol ExchangeSink: AnyObject {
     func begin(_ head: ResponseHead, for exchange: Exchange, on loop: isolated EventLoop)
     func write(_ bytes: Span<UInt8>, for exchange: Exchange, on loop: isolated EventLoop) -> WriteOutcome
     /// A direct target for bytes that go to many streams; nil if each stream frames them differently.
-    func outlet(for exchange: Exchange) -> SharedBytesTarget?
-    /// Bytes written directly to the outlet are waiting; from now the peer has limited time to take them.
-    func outletWaits(for exchange: Exchange, on loop: isolated EventLoop)
+    func directTarget(for exchange: Exchange) -> SharedBytesTarget?
+    /// Bytes written directly to the directTarget are waiting; from now the peer has limited time to take them.
+    func directTargetWaits(for exchange: Exchange, on loop: isolated EventLoop)
     func end(_ exchange: Exchange, on loop: isolated EventLoop)
     /// Ends without an orderly end, so that the peer sees a truncated body.
     func abort(_ exchange: Exchange, on loop: isolated EventLoop)
@@ -203,10 +203,10 @@ package final class Exchange {
     }
 
     /// Valid until the exchange ends.
-    package var outlet: SharedBytesTarget? { state == .streaming ? sink?.outlet(for: self) : nil }
+    package var directTarget: SharedBytesTarget? { state == .streaming ? sink?.directTarget(for: self) : nil }
 
-    package func outletWaits(on loop: isolated EventLoop) {
-        sink?.outletWaits(for: self, on: loop)
+    package func directTargetWaits(on loop: isolated EventLoop) {
+        sink?.directTargetWaits(for: self, on: loop)
     }
 
     package func write(_ bytes: [UInt8], on loop: isolated EventLoop) -> WriteOutcome {

@@ -170,8 +170,8 @@ final class BrokerBoard {
         if settings.showsUsage { usage.glanced(on: loop) }
         if !settings.shownSessions.isEmpty, !model.wasListed { model.read(on: loop) { _ in } }
         guard offersChoices, models.isSupported else { return }
-        models.read(nil, on: loop) { [weak self] result in
-            guard case .success(let answer) = result else { return }
+        loop.start { [weak self, models] in
+            guard let answer = try? await models.read(nil, on: loop) else { return }
             self?.modelNames = answer.value.filter { $0.isAvailable != false }.map(\.id)
         }
     }

@@ -61,11 +61,11 @@ package final class EventFeed {
             events.notify(.diskFellBehind(true), on: loop)
         }
         let this = LoopBound((self, completion), on: loop)
-        let book = maker?.book(on: loop)
-        journal.commit(cost: cost, isUrgent: isUrgent) { transaction -> (Value, NotificationBook.Changes) in
+        let ruleset = maker?.ruleset(on: loop)
+        journal.commit(cost: cost, isUrgent: isUrgent) { transaction -> (Value, NotificationRuleset.Changes) in
             let first = transaction.appended.count
             let value = try body(&transaction)
-            return (value, try book?.note(transaction.appended[first...], in: &transaction) ?? .init())
+            return (value, try ruleset?.note(transaction.appended[first...], in: &transaction) ?? .init())
         } completion: { [weak loop] result, logged in
             loop?.post { loop in
                 guard let (feed, completion) = this.value(on: loop) else { return }

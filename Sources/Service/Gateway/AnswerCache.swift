@@ -13,11 +13,11 @@ package struct KeptAnswer<Value: Sendable>: Sendable {
 /// Answers to questions that are expensive for the gateway. Concurrent readers share one call per question, and its
 /// answer is kept for a while.
 final class AnswerCache<Question: Hashable, Value: Sendable> {
-    typealias Completion = (Result<KeptAnswer<Value>, GatewayFault>) -> Void
+    private typealias Answer = Result<KeptAnswer<Value>, GatewayFault>
 
     private let life: (Value) -> Int64
     private var answers: Cached<Question, KeptAnswer<Value>>
-    private var waiting: [Question: [Completion]] = [:]
+    private var waiting: [Question: [(Answer) -> Void]] = [:]
 
     /// - Parameters:
     ///   - most: the number of answers kept. Only a client that walks through many days asks more.
@@ -34,22 +34,26 @@ final class AnswerCache<Question: Hashable, Value: Sendable> {
     func expire() { answers.expire() }
 
     /// The kept answer or a new one; if the gateway cannot be asked, the last one.
-    /// - Parameter ask: sends the question. It is not called while an answer is kept or requested.
+    /// - Parameter ask: asks the gateway. It is not called while an answer is kept or requested.
     func get(
         _ question: Question,
         over gateway: any GatewayCalls,
         on loop: isolated EventLoop,
-        ask: (@escaping (Result<Value, CallFailure>) -> Void) -> Void,
-        completion: @escaping Completion
-    ) {
+        ask: @escaping () async throws(CallFailure) -> Value
+    ) async throws(GatewayFault) -> KeptAnswer<Value> {
         if var answer = answers.fresh(question, now: loop.now) {
             answer.isLive = gateway.isOnline
-            return completion(.success(answer))
+            return answer
         }
-        waiting[question, default: []].append(completion)
-        guard waiting[question]?.count == 1 else { return }
-        let request = answers.ask(question)
-        ask { [weak self] result in self?.answered(question, request, result, over: gateway, on: loop) }
+        let answer: Answer = await loop.wait { completion in
+            waiting[question, default: []].append(completion)
+            guard waiting[question]?.count == 1 else { return }
+            let request = answers.ask(question)
+            loop.start { [weak self] in
+                self?.answered(question, request, await Result(of: ask), over: gateway, on: loop)
+            }
+        }
+        return try answer.get()
     }
 
     private func answered(
@@ -59,7 +63,7 @@ final class AnswerCache<Question: Hashable, Value: Sendable> {
         over gateway: any GatewayCalls,
         on loop: isolated EventLoop
     ) {
-        let answer: Result<KeptAnswer<Value>, GatewayFault>
+        let answer: Answer
         switch result {
         case .success(let value):
             let kept = KeptAnswer(value: value, at: loop.wallClock)

@@ -48,7 +48,7 @@ package protocol GatewayCalls: AnyObject {
     func frames(after number: Int64) -> ArraySlice<LoggedFrame>?
 
     /// The names of all that the gateway sent.
-    var sightings: LinkSightings { get }
+    var names: GatewayNames { get }
 
     func writeMetrics(to page: inout MetricsPage, on loop: isolated EventLoop)
 }
@@ -56,7 +56,7 @@ package protocol GatewayCalls: AnyObject {
 extension GatewayCalls {
     package var port: UInt16? { nil }
     package var openingMs: Int64? { nil }
-    package var sightings: LinkSightings { LinkSightings() }
+    package var names: GatewayNames { GatewayNames() }
 
     /// The current time on the gateway's clock. A step of our own clock does not change it.
     func gatewayTime(on loop: isolated EventLoop) -> Timestamp {

@@ -11,7 +11,7 @@ package struct GatewayReport: JSONWritable {
     private let profile: GatewayProfile?
     private let link: (state: String, code: String?)
     private let scopes: [String]
-    private let sightings: LinkSightings
+    private let names: GatewayNames
 
     package init(_ gateway: any GatewayCalls) {
         hello = gateway.hello
@@ -19,17 +19,17 @@ package struct GatewayReport: JSONWritable {
         let status = gateway.status
         link = (status.state.rawValue, status.code)
         scopes = status.scopes
-        sightings = gateway.sightings
+        names = gateway.names
     }
 
     package func write(to writer: inout JSONWriter) {
         writer.object { object in
             object.member("state", link.state)
-            object.member("code", link.code.map(LinkSightings.name))
-            object.array("scopes", of: scopes.map(LinkSightings.name))
+            object.member("code", link.code.map(GatewayNames.name))
+            object.array("scopes", of: scopes.map(GatewayNames.name))
             if let hello, let profile { write(hello, profile, to: &object) }
             object.array("answers") { array in
-                for (answer, count) in sightings.answers.sorted(by: { $0.key < $1.key }) {
+                for (answer, count) in names.answers.sorted(by: { $0.key < $1.key }) {
                     array.object { object in
                         object.member("method", answer.method)
                         object.member("outcome", answer.outcome)
@@ -38,11 +38,11 @@ package struct GatewayReport: JSONWritable {
                 }
             }
             object.array("events") { array in
-                for (name, count) in sightings.events.sorted(by: { $0.key < $1.key }) {
+                for (name, count) in names.events.sorted(by: { $0.key < $1.key }) {
                     array.object { object in
                         object.member("event", name)
                         object.member("count", Int64(clamping: count))
-                        object.member("read", !sightings.unread.contains(name))
+                        object.member("read", !names.unread.contains(name))
                     }
                 }
             }
@@ -51,15 +51,15 @@ package struct GatewayReport: JSONWritable {
 
     private func write(_ hello: Hello, _ profile: GatewayProfile, to object: inout JSONWriter) {
         object.member("protocol", Int64(hello.protocolVersion))
-        object.member("version", hello.serverVersion.map(LinkSightings.name))
+        object.member("version", hello.serverVersion.map(GatewayNames.name))
         object.member("conduct", profile.name)
         object.member("tried", !(hello.serverVersion.map(GatewayProfile.isUntried) ?? false))
         object.member("namesProcess", hello.bootID != nil)
         object.member("frameBytes", Int64(hello.policy.maxPayload))
         object.member("tickMs", hello.policy.tickIntervalMs)
-        object.array("methods", of: hello.methods.map(LinkSightings.name).sorted())
+        object.array("methods", of: hello.methods.map(GatewayNames.name).sorted())
         if let capabilities = hello.capabilities {
-            object.array("capabilities", of: capabilities.map(LinkSightings.name).sorted())
+            object.array("capabilities", of: capabilities.map(GatewayNames.name).sorted())
         }
     }
 }

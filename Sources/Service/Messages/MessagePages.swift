@@ -70,7 +70,7 @@ package final class MessagePages {
         }
     }
 
-    package struct Page {
+    package struct Page: Sendable {
         /// Oldest first.
         package let messages: [ChatMessage]
         /// The positions of the older and the newer page; nil if there is none.
@@ -88,8 +88,6 @@ package final class MessagePages {
         case service(ServiceFault)
     }
 
-    package typealias Completion = (Result<Page, Fault>) -> Void
-
     /// The longest time between a message's delivery and its row in the transcript.
     private static let lagMilliseconds: Int64 = 60_000
 
@@ -105,52 +103,70 @@ package final class MessagePages {
         self.conversations = conversations
     }
 
-    /// - Parameter refresh: whether to ask the gateway in any case.
+    /// - Parameter refresh: whether to ask the gateway in any case, and to wait for it.
     package func read(
         _ query: Query,
         refresh: Bool = false,
+        on loop: isolated EventLoop
+    ) async throws(Fault) -> Page {
+        guard gateway.isOnline else { return try await kept(query, on: loop) }
+        if refresh {
+            messages.changed(query.session, on: loop)
+            return try await ask(query, on: loop)
+        }
+        return try await loop.wait { askPatiently(query, on: loop, completion: $0) }.get()
+    }
+
+    /// Asks the gateway, and gives a kept page where that takes long.
+    private func askPatiently(
+        _ query: Query,
         on loop: isolated EventLoop,
-        completion: @escaping Completion
+        completion: @escaping (Result<Page, Fault>) -> Void
     ) {
-        guard gateway.isOnline else { return readCache(query, on: loop, completion: completion) }
-        if refresh { messages.changed(query.session, on: loop) }
-        let completion = refresh ? completion : firstAnswer(query, on: loop, completion)
-        messages.history(
-            query.session,
-            messages: query.limit,
-            isEnough: { query.isEnough($0.messages) },
-            on: loop
-        ) { [self] result in
-            switch result {
-            case .success(let page): completion(live(page, query, on: loop))
-            case .failure(.store(let error)): completion(.failure(.service(.store(error))))
-            case .failure(.call(.gateway(let error, let payload))) where !error.requiredScopes.isEmpty:
-                let fault = GatewayFault(.gateway(error, payload: payload), over: gateway)
-                completion(.failure(.service(.gateway(fault))))
-            case .failure: readCache(query, on: loop, completion: completion)
+        let kept = { [self] (give: @escaping (Result<Page, Fault>?) -> Void) in
+            loop.start {
+                let page = try? await self.kept(query, on: loop)
+                give(page.flatMap { $0.asOf == nil ? nil : .success($0) })
             }
         }
+        let first = FirstAnswer(on: loop, kept: kept, completion: completion)
+        loop.start { [self] in
+            first.give(await Result { () async throws(Fault) in try await ask(query, on: loop) }, on: loop)
+        }
+    }
+
+    private func ask(_ query: Query, on loop: isolated EventLoop) async throws(Fault) -> Page {
+        let page: MessageReader.Page
+        do throws(MessageReader.Fault) {
+            let isEnough = { (page: MessagePage) in query.isEnough(page.messages) }
+            page = try await messages.history(query.session, messages: query.limit, isEnough: isEnough, on: loop)
+        } catch {
+            switch error {
+            case .store(let error): throw .service(.store(error))
+            case .call(.gateway(let error, let payload)) where !error.requiredScopes.isEmpty:
+                throw .service(.gateway(GatewayFault(.gateway(error, payload: payload), over: gateway)))
+            case .call: return try await kept(query, on: loop)
+            }
+        }
+        return try live(page, query, on: loop)
     }
 
     /// One message, whole if the gateway gives it; nil if the session has none of this id that Ladle can find.
     package func find(
         _ id: String,
         in session: String,
-        on loop: isolated EventLoop,
-        completion: @escaping (Result<ChatMessage?, ServiceFault>) -> Void
-    ) {
-        feed.read(on: loop) { tables in
-            try tables.messages.message(session: session, id: id)
-        } completion: { [self] kept in
-            if case .success(let known?) = kept, !known.isTruncated { return completion(.success(known)) }
+        on loop: isolated EventLoop
+    ) async throws(ServiceFault) -> ChatMessage? {
+        let known = try? await feed.read(on: loop) { try $0.messages.message(session: session, id: id) }
+        if let known = known ?? nil, !known.isTruncated { return known }
+        do throws(MessageReader.Fault) {
             let isThere = { (page: MessagePage) in page.messages.contains { $0.id == id } }
-            messages.history(session, messages: Self.searched, isEnough: isThere, on: loop) { result in
-                switch result {
-                case .success(let page): completion(.success(page.page.messages.first { $0.id == id }))
-                case .failure(.store(let error)): completion(.failure(.store(error)))
-                case .failure(.call(let failure)):
-                    completion(.failure(.gateway(GatewayFault(failure, over: self.gateway))))
-                }
+            let page = try await messages.history(session, messages: Self.searched, isEnough: isThere, on: loop)
+            return page.page.messages.first { $0.id == id }
+        } catch {
+            switch error {
+            case .store(let error): throw .store(error)
+            case .call(let failure): throw .gateway(GatewayFault(failure, over: gateway))
             }
         }
     }
@@ -158,31 +174,13 @@ package final class MessagePages {
     /// A message that is spoken of is among the newest; if it is not, all that the gateway returns at once are looked through.
     private static let searched = 50
 
-    private func firstAnswer(
-        _ query: Query,
-        on loop: isolated EventLoop,
-        _ completion: @escaping Completion
-    ) -> Completion {
-        let first = FirstAnswer(
-            on: loop,
-            kept: { [self] give in
-                readCache(query, on: loop) { result in
-                    guard case .success(let page) = result, page.asOf != nil else { return give(nil) }
-                    give(result)
-                }
-            },
-            completion: completion
-        )
-        return { first.give($0, on: loop) }
-    }
-
     // MARK: From the gateway
 
     private func live(
         _ page: MessageReader.Page,
         _ query: Query,
         on loop: isolated EventLoop
-    ) -> Result<Page, Fault> {
+    ) throws(Fault) -> Page {
         var messages = page.page.messages
         let lag = loop.wallClock.adding(milliseconds: -Self.lagMilliseconds)
         let missing = MissingEntries(
@@ -196,21 +194,16 @@ package final class MessagePages {
         messages = missing.ended(among: messages, from: first) + missing.waiting
         // The messages between `after` and the oldest of these would be missing without notice.
         if let after = query.after, query.before == nil, page.hasOlder, !after.isReached(by: messages) {
-            return .failure(.noPlace("after"))
+            throw .noPlace("after")
         }
-        do throws(Fault) {
-            let slice = MessagePage.slice(
-                of: messages,
-                limit: query.limit,
-                before: try Self.cursor(query.before, "before", in: messages),
-                after: try Self.cursor(query.after, "after", in: messages),
-                hasOlder: page.hasOlder
-            )
-            let messages = Array(slice.messages)
-            return .success(Page(messages: messages, before: slice.before, after: slice.after, isLive: true))
-        } catch {
-            return .failure(error)
-        }
+        let slice = MessagePage.slice(
+            of: messages,
+            limit: query.limit,
+            before: try Self.cursor(query.before, "before", in: messages),
+            after: try Self.cursor(query.after, "after", in: messages),
+            hasOlder: page.hasOlder
+        )
+        return Page(messages: Array(slice.messages), before: slice.before, after: slice.after, isLive: true)
     }
 
     private static func cursor(
@@ -242,8 +235,21 @@ package final class MessagePages {
         case noPlace(String)
     }
 
-    private func readCache(_ query: Query, on loop: isolated EventLoop, completion: @escaping Completion) {
-        feed.read(on: loop) { tables -> Found in
+    private func kept(_ query: Query, on loop: isolated EventLoop) async throws(Fault) -> Page {
+        let found: Found
+        do {
+            found = try await read(query, on: loop)
+        } catch {
+            throw .service(.store(error))
+        }
+        switch found {
+        case .kept(let kept): return page(kept, query)
+        case .noPlace(let name): throw .noPlace(name)
+        }
+    }
+
+    private func read(_ query: Query, on loop: isolated EventLoop) async throws -> Found {
+        try await feed.read(on: loop) { tables -> Found in
             let (table, session) = (tables.messages, query.session)
             var sent = try SentEntries.read(tables, session: session)
             try sent.readRowless(tables)
@@ -266,12 +272,6 @@ package final class MessagePages {
                     sent: sent
                 )
             )
-        } completion: { [self] result in
-            switch result {
-            case .success(.kept(let kept)): completion(.success(page(kept, query)))
-            case .success(.noPlace(let name)): completion(.failure(.noPlace(name)))
-            case .failure(let error): completion(.failure(.service(.store(error))))
-            }
         }
     }
 

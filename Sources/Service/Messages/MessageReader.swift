@@ -46,7 +46,7 @@ final class MessageReader {
 
     // MARK: Pages
 
-    struct Page {
+    struct Page: Sendable {
         var page: MessagePage
         /// Whether the gateway may have older rows.
         let hasOlder: Bool
@@ -63,31 +63,17 @@ final class MessageReader {
     func history(
         _ session: String,
         messages wanted: Int,
-        isEnough: @escaping (MessagePage) -> Bool,
-        on loop: isolated EventLoop,
-        then use: @escaping (Result<Page, Fault>) -> Void
-    ) {
+        isEnough: (MessagePage) -> Bool,
+        on loop: isolated EventLoop
+    ) async throws(Fault) -> Page {
         let rows = min(max(Self.fewestRows, wanted * Self.rowsPerMessage), ChatHistory.limits.upperBound)
-        readOrRecall(session, rows: rows, longTexts: true, on: loop) { [self] first in
-            if case .success(let page) = first, page.hasOlder, !isEnough(page.page) {
-                readAll(session, on: loop, then: use)
-            } else {
-                save(first, session, on: loop)
-                use(first)
-            }
+        var page = try await readOrRecall(session, rows: rows, longTexts: true, on: loop)
+        if page.hasOlder, !isEnough(page.page) {
+            // All rows that the gateway returns at once, without long texts, which would leave room for fewer rows.
+            page = try await readOrRecall(session, rows: ChatHistory.limits.upperBound, longTexts: false, on: loop)
         }
-    }
-
-    /// All rows that the gateway returns at once, without long texts, which would leave room for fewer rows.
-    private func readAll(
-        _ session: String,
-        on loop: isolated EventLoop,
-        then use: @escaping (Result<Page, Fault>) -> Void
-    ) {
-        readOrRecall(session, rows: ChatHistory.limits.upperBound, longTexts: false, on: loop) { [self] page in
-            save(page, session, on: loop)
-            use(page)
-        }
+        save(page, session, on: loop)
+        return page
     }
 
     /// For people, who may get a kept page if nothing has happened in its session since.
@@ -95,25 +81,23 @@ final class MessageReader {
         _ session: String,
         rows: Int,
         longTexts: Bool,
-        on loop: isolated EventLoop,
-        then use: @escaping (Result<Page, Fault>) -> Void
-    ) {
+        on loop: isolated EventLoop
+    ) async throws(Fault) -> Page {
         if let output = transcripts.page(session, rows: rows, longTexts: longTexts, on: loop) {
-            return join(output, session, rows: rows, on: loop, then: use)
+            return try await join(output, session, rows: rows, on: loop)
         }
         let question = transcripts.ask(session)
-        transcript.read(session, rows: rows, longTexts: longTexts, on: loop) { [self] result in
-            transcripts.keep(
-                try? result.get(),
-                of: session,
-                rows: rows,
-                longTexts: longTexts,
-                to: question,
-                tellsOfRows: gateway.profile?.offers(.eventsSessions) ?? false,
-                on: loop
-            )
-            join(result, session, rows: rows, on: loop, then: use)
-        }
+        let answer = await ask(session, rows: rows, longTexts: longTexts, on: loop)
+        transcripts.keep(
+            try? answer.get(),
+            of: session,
+            rows: rows,
+            longTexts: longTexts,
+            to: question,
+            tellsOfRows: gateway.profile?.offers(.eventsSessions) ?? false,
+            on: loop
+        )
+        return try await join(answer, session, rows: rows, on: loop)
     }
 
     /// A page of the session's newest messages; our own have their entries' ids.
@@ -121,24 +105,30 @@ final class MessageReader {
         _ session: String,
         rows: Int,
         longTexts: Bool,
-        on loop: isolated EventLoop,
-        then use: @escaping (Result<Page, Fault>) -> Void
-    ) {
-        transcript.read(session, rows: rows, longTexts: longTexts, on: loop) { [self] result in
-            join(result, session, rows: rows, on: loop, then: use)
-        }
+        on loop: isolated EventLoop
+    ) async throws(Fault) -> Page {
+        let answer = await ask(session, rows: rows, longTexts: longTexts, on: loop)
+        return try await join(answer, session, rows: rows, on: loop)
+    }
+
+    private func ask(
+        _ session: String,
+        rows: Int,
+        longTexts: Bool,
+        on loop: isolated EventLoop
+    ) async -> TranscriptReader.Page {
+        await loop.wait { transcript.read(session, rows: rows, longTexts: longTexts, on: loop, completion: $0) }
     }
 
     private func join(
-        _ result: TranscriptReader.Page,
+        _ answer: TranscriptReader.Page,
         _ session: String,
         rows: Int,
-        on loop: isolated EventLoop,
-        then use: @escaping (Result<Page, Fault>) -> Void
-    ) {
-        switch result {
-        case .failure(let failure): use(.failure(.call(failure)))
-        case .success(let output): join(output, session, rows: rows, on: loop, then: use)
+        on loop: isolated EventLoop
+    ) async throws(Fault) -> Page {
+        switch answer {
+        case .failure(let failure): throw .call(failure)
+        case .success(let output): try await join(output, session, rows: rows, on: loop)
         }
     }
 
@@ -146,24 +136,23 @@ final class MessageReader {
         _ output: ChatHistory.Output,
         _ session: String,
         rows: Int,
-        on loop: isolated EventLoop,
-        then use: @escaping (Result<Page, Fault>) -> Void
-    ) {
+        on loop: isolated EventLoop
+    ) async throws(Fault) -> Page {
         let (keys, readAt) = (SentEntries.keys(of: output.rows), loop.wallClock)
-        feed.read(on: loop) { tables in
-            var sent = try SentEntries.read(tables, session: session, keys: keys)
-            try sent.readRowless(tables)
-            return (sent: sent, told: try tables.said.runs(in: session))
-        } completion: { [self] result in
-            switch result {
-            case .failure(let error): use(.failure(.store(error)))
-            case .success(let (sent, told)):
-                let page = page(output, session, sent, told, readAt: readAt, on: loop)
-                let isCut = page.rowCount >= rows || output.byteCount >= ChatHistory.wholeBytes
-                let found = Page(page: page, hasOlder: output.hasMore ?? isCut, sent: sent)
-                complete(found, output, session, on: loop) { use(.success($0)) }
+        let (sent, told): (SentEntries, [String: String])
+        do {
+            (sent, told) = try await feed.read(on: loop) { tables in
+                var sent = try SentEntries.read(tables, session: session, keys: keys)
+                try sent.readRowless(tables)
+                return (sent, try tables.said.runs(in: session))
             }
+        } catch {
+            throw .store(error)
         }
+        let page = page(output, session, sent, told, readAt: readAt, on: loop)
+        let isCut = page.rowCount >= rows || output.byteCount >= ChatHistory.wholeBytes
+        let found = Page(page: page, hasOlder: output.hasMore ?? isCut, sent: sent)
+        return await complete(found, output, session, on: loop)
     }
 
     /// Restores full texts of messages that the gateway cuts: those that were published at the end of their run or read whole before, and
@@ -172,49 +161,50 @@ final class MessageReader {
         _ page: Page,
         _ output: ChatHistory.Output,
         _ session: String,
-        on loop: isolated EventLoop,
-        then use: @escaping (Page) -> Void
-    ) {
+        on loop: isolated EventLoop
+    ) async -> Page {
         let cut = page.page.messages.filter(\.isTruncated).map(\.id)
-        guard !cut.isEmpty else { return use(page) }
-        feed.read(on: loop) { tables in
+        guard !cut.isEmpty else { return page }
+        let kept = try? await feed.read(on: loop) { tables in
             try cut.compactMap { try tables.messages.message(session: session, id: $0) }
-        } completion: { [self] kept in
-            var page = page
-            for message in (try? kept.get()) ?? [] where !message.isTruncated { page.page.complete(message) }
-            readWhole(page, Set(output.rows.compactMap(\.id)), session, on: loop, then: use)
         }
-    }
-
-    /// - Parameter rows: the ids that the transcript itself gives its rows; the gateway knows no others.
-    private func readWhole(
-        _ page: Page,
-        _ rows: Set<String>,
-        _ session: String,
-        on loop: isolated EventLoop,
-        then use: @escaping (Page) -> Void
-    ) {
-        guard gateway.profile?.givesWholeMessages == true else { return use(page) }
-        let cut = page.page.messages.filter { message in
+        var page = page
+        for message in kept ?? [] where !message.isTruncated { page.page.complete(message) }
+        guard gateway.profile?.givesWholeMessages == true else { return page }
+        // The gateway knows only the ids that the transcript itself gives its rows.
+        let rows = Set(output.rows.compactMap(\.id))
+        let missing = page.page.messages.filter { message in
             message.isTruncated && rows.contains(message.id) && notGiven["\(session)\n\(message.id)"] == nil
         }
-        let asked = cut.suffix(Self.mostWhole).map(\.id)
-        guard !asked.isEmpty else { return use(page) }
-        var page = page
-        var (left, room) = (asked.count, Self.wholeBytes)
-        for id in asked {
-            gateway.call(ChatMessageGet(sessionKey: session, id: id), on: loop) { [self] result in
-                if case .success(let row) = result {
-                    let whole = row.flatMap { message(of: $0, in: session, on: loop) }
-                    if let whole, whole.id == id, !whole.isTruncated, whole.text.utf8.count <= room {
-                        room -= whole.text.utf8.count
-                        page.page.complete(whole)
-                    } else {
-                        notGiven["\(session)\n\(id)"] = true
-                    }
+        let asked = missing.suffix(Self.mostWhole).map(\.id)
+        guard !asked.isEmpty else { return page }
+        var room = Self.wholeBytes
+        for (id, answer) in await wholeRows(asked, of: session, on: loop) {
+            guard case .success(let row) = answer else { continue }
+            let whole = row.flatMap { message(of: $0, in: session, on: loop) }
+            if let whole, whole.id == id, !whole.isTruncated, whole.text.utf8.count <= room {
+                room -= whole.text.utf8.count
+                page.page.complete(whole)
+            } else {
+                notGiven["\(session)\n\(id)"] = true
+            }
+        }
+        return page
+    }
+
+    /// Asks for all of them at once. The answers are in the order in which they came.
+    private func wholeRows(
+        _ ids: [String],
+        of session: String,
+        on loop: isolated EventLoop
+    ) async -> [(id: String, answer: Result<TranscriptRow?, CallFailure>)] {
+        await loop.wait { completion in
+            var answers: [(id: String, answer: Result<TranscriptRow?, CallFailure>)] = []
+            for id in ids {
+                gateway.call(ChatMessageGet(sessionKey: session, id: id), on: loop) { answer in
+                    answers.append((id, answer))
+                    if answers.count == ids.count { completion(answers) }
                 }
-                left -= 1
-                if left == 0 { use(page) }
             }
         }
     }
@@ -279,8 +269,8 @@ final class MessageReader {
 
     // MARK: The cache
 
-    private func save(_ result: Result<Page, Fault>, _ session: String, on loop: isolated EventLoop) {
-        guard case .success(let page) = result, !page.page.messages.isEmpty else { return }
+    private func save(_ page: Page, _ session: String, on loop: isolated EventLoop) {
+        guard !page.page.messages.isEmpty else { return }
         // A message on its way is read from the outbox, which knows its state.
         let messages = page.page.messages.filter { $0.state != .sending }
         let kept = MessageTable.Page(messages, conversation: conversations.current(in: session))

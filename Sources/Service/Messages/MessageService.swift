@@ -225,7 +225,10 @@ package final class MessageService {
         on loop: isolated EventLoop,
         then use: @escaping (MessagePage?) -> Void
     ) {
-        reader.read(session.text, rows: MissedMessages.rows, longTexts: true, on: loop) { use((try? $0.get())?.page) }
+        loop.start { [reader] in
+            let rows = MissedMessages.rows
+            use((try? await reader.read(session.text, rows: rows, longTexts: true, on: loop))?.page)
+        }
     }
 
     private func publishMissed(_ page: MessagePage, _ session: SessionKey, on loop: isolated EventLoop) {

@@ -101,19 +101,19 @@ package final class SpeechService {
     }
 
     private func text(of id: String, in session: String, on loop: isolated EventLoop) async throws(Fault) -> String {
-        let found = await loop.wait { messages.find(id, in: session, on: loop, completion: $0) }
-        switch found {
-        case .failure(let fault): throw .reading(fault)
-        case .success(nil): throw .noMessage
-        case .success(let message?):
-            guard message.role == .assistant else { throw .noMessage }
-            guard !message.text.allSatisfy(\.isWhitespace) else { throw .noText }
-            let size = message.text.utf8.count
-            guard size <= Self.longestText, !message.isTruncated else {
-                throw .tooLong(bytes: size, limit: Self.longestText)
-            }
-            return message.text
+        let found: ChatMessage?
+        do throws(ServiceFault) {
+            found = try await messages.find(id, in: session, on: loop)
+        } catch {
+            throw .reading(error)
         }
+        guard let message = found, message.role == .assistant else { throw .noMessage }
+        guard !message.text.allSatisfy(\.isWhitespace) else { throw .noText }
+        let size = message.text.utf8.count
+        guard size <= Self.longestText, !message.isTruncated else {
+            throw .tooLong(bytes: size, limit: Self.longestText)
+        }
+        return message.text
     }
 
     private func ask(

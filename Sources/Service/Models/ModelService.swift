@@ -77,29 +77,14 @@ package final class ModelService {
 
     package func read(
         _ view: ModelsList.View?,
-        on loop: isolated EventLoop,
-        completion: @escaping (Result<KeptAnswer<[ModelInfo]>, GatewayFault>) -> Void
-    ) {
+        on loop: isolated EventLoop
+    ) async throws(GatewayFault) -> KeptAnswer<[ModelInfo]> {
         let view = gateway.profile?.takesModelViews == true ? view : nil
-        cache.get(view, over: gateway, on: loop) { answer in
-            self.ask(view, on: loop, completion: answer)
-        } completion: {
-            completion($0)
-        }
-    }
-
-    /// Asks for the list and for the default model's name; without that name the list is still useful.
-    private func ask(
-        _ view: ModelsList.View?,
-        on loop: isolated EventLoop,
-        completion: @escaping (Result<[ModelInfo], CallFailure>) -> Void
-    ) {
-        gateway.call(ModelsList(view: view), on: loop) { [weak self] result in
-            guard let self, case .success(let models) = result else { return completion(result.map { _ in [] }) }
-            self.gateway.call(DefaultModel(), on: loop) { named in
-                let named = try? named.get()
-                completion(.success(models.map { ModelInfo($0, default: named ?? nil) }))
-            }
+        return try await cache.get(view, over: gateway, on: loop) { [gateway] () throws(CallFailure) in
+            let models = try await gateway.call(ModelsList(view: view), on: loop)
+            // Without the default model's name the list is still useful.
+            let named = try? await gateway.call(DefaultModel(), on: loop)
+            return models.map { ModelInfo($0, default: named ?? nil) }
         }
     }
 }

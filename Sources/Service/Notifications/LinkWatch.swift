@@ -77,21 +77,21 @@ final class LinkWatch {
         var occasion = Occasion(type, source: "link/\(now.milliseconds)/\(type.rawValue)", at: now, text: text)
         occasion.subject = Self.subject
         let news = occasion
-        maker.change(on: loop) { book, transaction, changes in
+        maker.change(on: loop) { ruleset, transaction, changes in
             // A link that was reported as refused needs no second report as offline.
             let former = type == .linkOffline ? nil : type.rawValue
             guard try !transaction.notifications.isOpen(subject: Self.subject.key, type: former) else { return }
-            try book.create(news, in: &transaction, &changes)
+            try ruleset.create(news, in: &transaction, &changes)
         }
     }
 
     private func isBack(on loop: isolated EventLoop) {
         let now = loop.wallClock
         let back = Occasion(.linkOnline, source: "link/\(now.milliseconds)/online", at: now)
-        maker.change(on: loop) { book, transaction, changes in
-            guard try book.end(Self.subject, in: &transaction, &changes) else { return }
+        maker.change(on: loop) { ruleset, transaction, changes in
+            guard try ruleset.end(Self.subject, in: &transaction, &changes) else { return }
             changes.ended.append(Self.subject)
-            try book.create(back, in: &transaction, &changes)
+            try ruleset.create(back, in: &transaction, &changes)
         }
     }
 }

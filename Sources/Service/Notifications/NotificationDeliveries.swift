@@ -78,13 +78,9 @@ package final class NotificationDeliveries {
     }
 
     /// Sends again to the sinks that did not get the notification. Nil if it does not exist, else the number of sinks.
-    package func retry(
-        _ id: String,
-        on loop: isolated EventLoop,
-        completion: @escaping (Result<Int?, any Error>) -> Void
-    ) {
+    package func retry(_ id: String, on loop: isolated EventLoop) async throws -> Int? {
         let open = Set(sinks.values.filter(isOpen).map(\.id))
-        feed.commit(on: loop) { transaction -> [SinkDelivery]? in
+        let again = try await feed.commit(on: loop) { transaction -> [SinkDelivery]? in
             guard let row = try transaction.notifications.notification(id: id), let one = Notification(kept: row.body)
             else { return nil }
             let deliveries = try transaction.notifications.deliveries(of: id).compactMap { SinkDelivery(one, $0) }
@@ -95,10 +91,9 @@ package final class NotificationDeliveries {
                 again.append(one)
             }
             return again
-        } completion: { [self] result in
-            if case .success(let again?) = result { add(again, on: loop) }
-            completion(result.map { $0?.count })
         }
+        if let again { add(again, on: loop) }
+        return again?.count
     }
 
     /// Whether the sink is enabled, and was not disabled after failures.

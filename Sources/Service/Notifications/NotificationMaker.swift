@@ -4,7 +4,7 @@ package import Notifications
 import Store
 import TLS
 
-/// Makes notifications by the notification book: from the events of a transaction, from subjects without an event, and
+/// Makes notifications by its ruleset: from the events of a transaction, from subjects without an event, and
 /// for scripts.
 package final class NotificationMaker {
     private static let notes = TokenBucket(burst: 10, perMinute: 10)
@@ -16,7 +16,7 @@ package final class NotificationMaker {
     private let deliveries: NotificationDeliveries
     private var noteBucket = NotificationMaker.notes
     private var isReady = false
-    private var kept: NotificationBook?
+    private var kept: NotificationRuleset?
     /// The notifications made since the start, by type.
     private(set) var made: [NotificationType: UInt64] = [:]
 
@@ -41,57 +41,58 @@ package final class NotificationMaker {
         feed.maker = self
     }
 
-    // MARK: The book
+    // MARK: The ruleset
 
-    func book(on loop: isolated EventLoop) -> NotificationBook {
-        var book = book
-        book.skewMs = gateway.clockSkewMs(on: loop)
-        return book
+    func ruleset(on loop: isolated EventLoop) -> NotificationRuleset {
+        var ruleset = ruleset
+        ruleset.skewMs = gateway.clockSkewMs(on: loop)
+        return ruleset
     }
 
-    private var book: NotificationBook {
-        var book =
+    private var ruleset: NotificationRuleset {
+        var ruleset =
             kept
-            ?? NotificationBook(
+            ?? NotificationRuleset(
                 rules: preferences.rules.filter(\.isEnabled),
                 sinks: preferences.sinks.map { sink in
-                    NotificationBook.Place(id: sink.id, kind: sink.kind, isOpen: deliveries.isOpen(sink))
+                    NotificationRuleset.Place(id: sink.id, kind: sink.kind, isOpen: deliveries.isOpen(sink))
                 }
             )
-        book.isWatched = book.asksForWatchers && audience.names("message")
-        kept = book
-        return book
+        ruleset.isWatched = ruleset.asksForWatchers && audience.names("message")
+        kept = ruleset
+        return ruleset
     }
 
     /// Called when a rule, a sink, or the state of a sink has changed.
     func sinksChanged() {
         kept = nil
         guard isReady else { return }
-        audience.rulesTake(Set(NotificationType.allCases.filter(book.tells(of:))))
+        audience.rulesTake(Set(NotificationType.allCases.filter(ruleset.tells(of:))))
     }
 
     // MARK: Making
 
     /// Notifies of something that has no event of its own.
     func tell(_ occasion: Occasion, on loop: isolated EventLoop, failed: @escaping () -> Void = {}) {
-        change(on: loop, failed: failed) { book, transaction, changes in
-            try book.create(occasion, in: &transaction, &changes)
+        change(on: loop, failed: failed) { ruleset, transaction, changes in
+            try ruleset.create(occasion, in: &transaction, &changes)
         }
     }
 
-    /// Runs an operation on the book in a transaction of its own.
+    /// Runs an operation on the ruleset in a transaction of its own.
     func change(
         on loop: isolated EventLoop,
         failed: @escaping () -> Void = {},
         _ body:
-            @escaping @Sendable (NotificationBook, inout StoreTransaction, inout NotificationBook.Changes) throws ->
+            @escaping @Sendable (NotificationRuleset, inout StoreTransaction, inout NotificationRuleset.Changes) throws
+            ->
             Void
     ) {
         guard isReady else { return }
-        let book = book(on: loop)
+        let ruleset = ruleset(on: loop)
         feed.commit(on: loop) { transaction in
-            var changes = NotificationBook.Changes()
-            try body(book, &transaction, &changes)
+            var changes = NotificationRuleset.Changes()
+            try body(ruleset, &transaction, &changes)
             return changes
         } completion: { [self] result in
             if case .success(let changes) = result { take(changes, on: loop) } else { failed() }
@@ -102,17 +103,17 @@ package final class NotificationMaker {
     func sendUnkept(_ occasion: Occasion, on loop: isolated EventLoop) {
         let id = UUIDv7.make(milliseconds: occasion.at.milliseconds, random: SecureRandom.bytes(10))
         let one = Notification(id: id, type: occasion.type, at: occasion.at, title: occasion.title, text: occasion.text)
-        let book = book(on: loop)
-        let open = book.openSinks
+        let ruleset = ruleset(on: loop)
+        let open = ruleset.openSinks
         var chosen: Set<String> = []
-        for rule in book.rules where rule.matches(occasion, isWatched: false) {
+        for rule in ruleset.rules where rule.matches(occasion, isWatched: false) {
             chosen.formUnion(rule.sinks.isEmpty ? open : open.intersection(rule.sinks))
         }
         deliveries.sendUnkept(one, to: chosen, on: loop)
     }
 
     /// Takes over the durable results of a transaction.
-    func take(_ changes: NotificationBook.Changes, on loop: isolated EventLoop) {
+    func take(_ changes: NotificationRuleset.Changes, on loop: isolated EventLoop) {
         for type in changes.created { made[type, default: 0] += 1 }
         for subject in changes.ended { deliveries.ended(subject) }
         deliveries.add(changes.deliveries, on: loop)
@@ -135,12 +136,12 @@ package final class NotificationMaker {
     ) {
         guard isReady else { return completion(.failure(StoreError.unavailable("the sinks are still being read"))) }
         guard noteBucket.take(now: loop.now) else { return completion(.success(.tooMany(retryAfterMs: 6_000))) }
-        let book = book(on: loop)
-        let sinks = book.sinks.filter { $0.isOpen && wanted?.contains($0.id) ?? true }.map(\.id)
+        let ruleset = ruleset(on: loop)
+        let sinks = ruleset.sinks.filter { $0.isOpen && wanted?.contains($0.id) ?? true }.map(\.id)
         let dueAt = loop.wallClock
         feed.commit(on: loop) { transaction in
-            var changes = NotificationBook.Changes()
-            try book.insert(
+            var changes = NotificationRuleset.Changes()
+            try ruleset.insert(
                 note,
                 source: "note/\(note.id)",
                 sinks: sinks,

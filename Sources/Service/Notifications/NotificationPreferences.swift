@@ -86,46 +86,30 @@ package final class NotificationPreferences {
         mutedUntil = saved.mute.flatMap { Timestamp(rfc3339: String(decoding: $0, as: UTF8.self)) }
         deliveries.mute(until: mutedUntil)
         completion()
-        useZone(on: loop) { [self] in useZones(of: sinks[...], for: saved.open, on: loop) }
-    }
-
-    private func useZones(
-        of rest: ArraySlice<NotificationSink>,
-        for open: [SinkDelivery],
-        on loop: isolated EventLoop
-    ) {
-        guard let sink = rest.first else { return deliveries.add(open, on: loop) }
-        guard let name = sink.ownQuietHours?.timeZone else {
-            return useZones(of: rest.dropFirst(), for: open, on: loop)
-        }
-        timeZones.find(name, on: loop) { [self] zone in
-            use(zone, named: name, of: sink, on: loop)
-            useZones(of: rest.dropFirst(), for: open, on: loop)
+        loop.start { [self] in
+            await useZone(on: loop)
+            for sink in sinks { await useZone(of: sink, on: loop) }
+            deliveries.add(saved.open, on: loop)
         }
     }
 
-    private func use(
-        _ zone: TimeZoneTable?,
-        named name: String,
-        of sink: NotificationSink,
-        on loop: isolated EventLoop
-    ) {
+    private func useZone(on loop: isolated EventLoop) async {
+        let wanted = quietHours
+        let zone = await timeZones.find(wanted.timeZone, on: loop)
+        guard wanted == quietHours else { return }
+        if zone == nil, wanted.isEnabled {
+            log.warning("notifications.noTimeZone", ["timeZone": .string(wanted.timeZone)])
+        }
+        deliveries.set(wanted, zone ?? .utc)
+    }
+
+    private func useZone(of sink: NotificationSink, on loop: isolated EventLoop) async {
+        guard let name = sink.ownQuietHours?.timeZone else { return }
+        let zone = await timeZones.find(name, on: loop)
         if zone == nil { log.warning("notifications.noTimeZone", ["timeZone": .string(name)]) }
         guard sinkTable[sink.id] == sink else { return }
         sinkZones[sink.id] = zone
         use(sink, deliveries.health(of: sink.id), on: loop)
-    }
-
-    private func useZone(on loop: isolated EventLoop, then go: @escaping () -> Void) {
-        let wanted = quietHours
-        timeZones.find(wanted.timeZone, on: loop) { [self] zone in
-            guard wanted == quietHours else { return go() }
-            if zone == nil, wanted.isEnabled {
-                log.warning("notifications.noTimeZone", ["timeZone": .string(wanted.timeZone)])
-            }
-            deliveries.set(wanted, zone ?? .utc)
-            go()
-        }
     }
 
     // MARK: Sinks
@@ -138,49 +122,37 @@ package final class NotificationPreferences {
         settings.addresses(beside: gateway)?.refusal(of: url)
     }
 
-    /// Saves a sink. It takes effect at once, and is rolled back if the disk fails. False if this host lacks the time
-    /// zone of its quiet hours.
+    /// Saves a sink. It takes effect at once, and is rolled back if the disk fails.
+    /// - Returns: false if this host lacks the time zone of its quiet hours.
     package func save(
         _ sink: NotificationSink,
         isEnabledAnew: Bool = false,
-        on loop: isolated EventLoop,
-        completion: @escaping (Result<Bool, any Error>) -> Void
-    ) {
-        guard let name = sink.ownQuietHours?.timeZone else {
-            return commit(sink, isEnabledAnew: isEnabledAnew, on: loop, completion: completion)
-        }
-        timeZones.find(name, on: loop) { [self] zone in
-            guard let zone else { return completion(.success(false)) }
+        on loop: isolated EventLoop
+    ) async throws -> Bool {
+        if let name = sink.ownQuietHours?.timeZone {
+            guard let zone = await timeZones.find(name, on: loop) else { return false }
             sinkZones[sink.id] = zone
-            commit(sink, isEnabledAnew: isEnabledAnew, on: loop, completion: completion)
         }
-    }
-
-    private func commit(
-        _ sink: NotificationSink,
-        isEnabledAnew: Bool,
-        on loop: isolated EventLoop,
-        completion: @escaping (Result<Bool, any Error>) -> Void
-    ) {
         let former = sinkTable[sink.id]
         let health = isEnabledAnew ? SinkHealth() : deliveries.health(of: sink.id)
         use(sink, health, on: loop)
+        defer { deliveries.step(on: loop) }
         let (id, bytes, kept) = (sink.id, sink.kept, health.kept)
-        feed.commit(on: loop) { transaction in
-            try transaction.values.set(bytes, space: Self.sinkSpace, name: id, at: transaction.now)
-            try transaction.values.set(
-                kept,
-                space: NotificationDeliveries.healthSpace,
-                name: id,
-                at: transaction.now
-            )
-        } completion: { [self] (result: Result<Void, any Error>) in
-            if case .failure = result {
-                if let former { use(former, health, on: loop) } else { forget(sink.id, on: loop) }
+        do {
+            try await feed.commit(on: loop) { transaction in
+                try transaction.values.set(bytes, space: Self.sinkSpace, name: id, at: transaction.now)
+                try transaction.values.set(
+                    kept,
+                    space: NotificationDeliveries.healthSpace,
+                    name: id,
+                    at: transaction.now
+                )
             }
-            completion(result.map { true })
-            deliveries.step(on: loop)
+        } catch {
+            if let former { use(former, health, on: loop) } else { forget(id, on: loop) }
+            throw error
         }
+        return true
     }
 
     /// Enables a sink that was disabled after failures.
@@ -189,19 +161,13 @@ package final class NotificationPreferences {
         deliveries.restart(sink, zone: zone(of: sink), on: loop)
     }
 
-    package func delete(
-        sink id: String,
-        on loop: isolated EventLoop,
-        completion: @escaping (Result<Void, any Error>) -> Void
-    ) {
-        feed.commit(on: loop) { transaction in
+    package func delete(sink id: String, on loop: isolated EventLoop) async throws {
+        defer { deliveries.step(on: loop) }
+        try await feed.commit(on: loop) { transaction in
             try transaction.values.remove(space: Self.sinkSpace, name: id)
             try transaction.values.remove(space: NotificationDeliveries.healthSpace, name: id)
-        } completion: { [self] result in
-            if case .success = result { forget(id, on: loop) }
-            completion(result)
-            deliveries.step(on: loop)
         }
+        forget(id, on: loop)
     }
 
     private func use(_ sink: NotificationSink, _ health: SinkHealth, on loop: isolated EventLoop) {
@@ -230,33 +196,25 @@ package final class NotificationPreferences {
 
     package func rule(_ id: String) -> NotificationRule? { ruleTable[id] }
 
-    package func save(
-        _ rule: NotificationRule,
-        on loop: isolated EventLoop,
-        completion: @escaping (Result<Void, any Error>) -> Void
-    ) {
+    package func save(_ rule: NotificationRule, on loop: isolated EventLoop) async throws {
         let former = ruleTable[rule.id]
         use(rule, rule.id, on: loop)
         let bytes = rule.kept
-        feed.commit(on: loop) { transaction in
-            try transaction.values.set(bytes, space: Self.ruleSpace, name: rule.id, at: transaction.now)
-        } completion: { [self] result in
-            if case .failure = result { use(former, rule.id, on: loop) }
-            completion(result)
+        do {
+            try await feed.commit(on: loop) { transaction in
+                try transaction.values.set(bytes, space: Self.ruleSpace, name: rule.id, at: transaction.now)
+            }
+        } catch {
+            use(former, rule.id, on: loop)
+            throw error
         }
     }
 
-    package func delete(
-        rule id: String,
-        on loop: isolated EventLoop,
-        completion: @escaping (Result<Void, any Error>) -> Void
-    ) {
-        feed.commit(on: loop) { transaction in
+    package func delete(rule id: String, on loop: isolated EventLoop) async throws {
+        try await feed.commit(on: loop) { transaction in
             try transaction.values.remove(space: Self.ruleSpace, name: id)
-        } completion: { [self] result in
-            if case .success = result { use(nil, id, on: loop) }
-            completion(result)
         }
+        use(nil, id, on: loop)
     }
 
     private func use(_ rule: NotificationRule?, _ id: String, on loop: isolated EventLoop) {
@@ -266,59 +224,33 @@ package final class NotificationPreferences {
 
     // MARK: Quiet hours and mute
 
-    /// False if this host does not have the time zone.
-    package func save(
-        _ hours: QuietHours,
-        on loop: isolated EventLoop,
-        completion: @escaping (Result<Bool, any Error>) -> Void
-    ) {
-        timeZones.find(hours.timeZone, on: loop) { [self] zone in
-            guard let zone else { return completion(.success(false)) }
-            commit(hours, zone, on: loop, completion: completion)
-        }
-    }
-
-    private func commit(
-        _ hours: QuietHours,
-        _ zone: TimeZoneTable,
-        on loop: isolated EventLoop,
-        completion: @escaping (Result<Bool, any Error>) -> Void
-    ) {
+    /// - Returns: false if this host does not have the time zone.
+    package func save(_ hours: QuietHours, on loop: isolated EventLoop) async throws -> Bool {
+        guard let zone = await timeZones.find(hours.timeZone, on: loop) else { return false }
         let bytes = hours.kept
-        feed.commit(on: loop) { transaction in
+        try await feed.commit(on: loop) { transaction in
             try transaction.values.set(bytes, space: Self.settingSpace, name: "quietHours", at: transaction.now)
-        } completion: { [self] (result: Result<Void, any Error>) in
-            if case .success = result {
-                quietHours = hours
-                deliveries.set(hours, zone)
-                events.changed()
-                deliveries.step(on: loop)
-            }
-            completion(result.map { true })
         }
+        quietHours = hours
+        deliveries.set(hours, zone)
+        events.changed()
+        deliveries.step(on: loop)
+        return true
     }
 
     /// - Parameter until: nil ends the mute.
-    package func mute(
-        until: Timestamp?,
-        on loop: isolated EventLoop,
-        completion: @escaping (Result<Void, any Error>) -> Void
-    ) {
+    package func mute(until: Timestamp?, on loop: isolated EventLoop) async throws {
         let bytes = until.map { Array($0.rfc3339.utf8) }
-        feed.commit(on: loop) { transaction in
+        try await feed.commit(on: loop) { transaction in
             if let bytes {
                 try transaction.values.set(bytes, space: Self.settingSpace, name: "mute", at: transaction.now)
             } else {
                 try transaction.values.remove(space: Self.settingSpace, name: "mute")
             }
-        } completion: { [self] result in
-            if case .success = result {
-                mutedUntil = until
-                deliveries.mute(until: until)
-                events.changed()
-                deliveries.step(on: loop)
-            }
-            completion(result)
         }
+        mutedUntil = until
+        deliveries.mute(until: until)
+        events.changed()
+        deliveries.step(on: loop)
     }
 }

@@ -145,10 +145,9 @@ package final class NotificationService {
         sessions: SessionSet?,
         before: String?,
         limit: Int,
-        on loop: isolated EventLoop,
-        completion: @escaping (Result<Page?, any Error>) -> Void
-    ) {
-        feed.read(on: loop) { tables -> Page? in
+        on loop: isolated EventLoop
+    ) async throws -> Page? {
+        try await feed.read(on: loop) { tables -> Page? in
             let found = try tables.notifications.page(
                 state: state?.rawValue,
                 sessions: sessions,
@@ -163,8 +162,6 @@ package final class NotificationService {
                 },
                 hasMore: found.isMore
             )
-        } completion: {
-            completion($0)
         }
     }
 }

@@ -35,12 +35,8 @@ package final class OutboxReader {
     }
 
     /// Reads a page; nil if `before` is not an entry of these sessions.
-    package func page(
-        _ query: Query,
-        on loop: isolated EventLoop,
-        completion: @escaping (Result<Page?, any Error>) -> Void
-    ) {
-        feed.read(on: loop) { tables -> Page? in
+    package func page(_ query: Query, on loop: isolated EventLoop) async throws -> Page? {
+        try await feed.read(on: loop) { tables -> Page? in
             let table = tables.outbox
             if let before = query.before {
                 guard let entry = try table.entry(id: before),
@@ -58,8 +54,6 @@ package final class OutboxReader {
             }
             entries.sort { $0.ordinal > $1.ordinal }
             return Page(entries: Array(entries.prefix(query.limit)), counts: counts)
-        } completion: { result in
-            completion(result)
         }
     }
 

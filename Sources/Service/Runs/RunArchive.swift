@@ -35,42 +35,22 @@ package final class RunArchive {
     }
 
     /// Finds a run by its own id, or by the id or key of its message; nil if there is none.
-    package func find(
-        _ id: String,
-        on loop: isolated EventLoop,
-        completion: @escaping (Result<Found?, any Error>) -> Void
-    ) {
-        if let run = runs.run(id) { return completion(.success(.run(run))) }
-        feed.read(on: loop) { tables -> (Run?, OutboxEntry?) in
+    package func find(_ id: String, on loop: isolated EventLoop) async throws -> Found? {
+        if let run = runs.run(id) { return .run(run) }
+        let (saved, entry) = try await feed.read(on: loop) { tables -> (Run?, OutboxEntry?) in
             if let run = try Self.run(id, in: tables) { return (run, nil) }
             let entry = try tables.outbox.entry(id: OutboxEntry.entryID(ofKey: id))
             return (try entry?.runID.flatMap { try Self.run($0, in: tables) }, entry)
-        } completion: { [runs] result in
-            completion(
-                result.map { saved, entry in
-                    // The run may have begun meanwhile.
-                    let run = (saved?.id ?? entry?.runID).flatMap { runs.run($0) } ?? saved
-                    return run.map { .run($0) } ?? entry.map { .waiting($0) }
-                }
-            )
         }
+        // The run may have begun meanwhile.
+        let run = (saved?.id ?? entry?.runID).flatMap { runs.run($0) } ?? saved
+        return run.map { .run($0) } ?? entry.map { .waiting($0) }
     }
 
     /// The run in progress that answers this run's message instead of it; nil if there is none.
-    package func successor(
-        of run: String,
-        on loop: isolated EventLoop,
-        completion: @escaping (Result<String?, any Error>) -> Void
-    ) {
-        feed.read(on: loop) { tables in
-            try tables.outbox.entry(answeredBy: run)?.runID
-        } completion: { [runs] result in
-            completion(
-                result.map { found in
-                    found.flatMap { $0 != run && runs.run($0)?.state.isActive == true ? $0 : nil }
-                }
-            )
-        }
+    package func successor(of run: String, on loop: isolated EventLoop) async throws -> String? {
+        let found = try await feed.read(on: loop) { try $0.outbox.entry(answeredBy: run)?.runID }
+        return found.flatMap { $0 != run && runs.run($0)?.state.isActive == true ? $0 : nil }
     }
 
     /// Reads a run that is no longer in memory; nil if there is none.
@@ -110,21 +90,20 @@ package final class RunArchive {
     /// - Parameters:
     ///   - sessions: nil means all sessions.
     ///   - before: the last run of the previous page.
-    ///   - completion: gets nil if `before` is not a run of these sessions.
+    /// - Returns: nil if `before` is not a run of these sessions.
     package func page(
         sessions: [String?],
         before: String?,
         limit: Int,
-        on loop: isolated EventLoop,
-        completion: @escaping (Result<Page?, any Error>) -> Void
-    ) {
+        on loop: isolated EventLoop
+    ) async throws -> Page? {
         // Taken before the read: a run that ends meanwhile may be missing from both the rows and the memory.
         let known = recent
         // A run that waits for its turn has no row yet, so memory gives its place.
         let waiting = before.flatMap { runs.run($0) }.flatMap { run in
             run.isOf(sessions) ? RowPlace(run.startedAt, run.id) : nil
         }
-        feed.read(on: loop) { tables in
+        let rows = try await feed.read(on: loop) { tables -> Rows in
             let table = tables.runs
             var page = Rows()
             if let before {
@@ -138,16 +117,11 @@ package final class RunArchive {
             rows.sort { ($0.startedAt, $0.id) > ($1.startedAt, $1.id) }
             page.runs = try rows.prefix(limit).map { try table.whole($0) }
             return page
-        } completion: { [self] result in
-            completion(
-                result.map { rows in
-                    guard rows.isKnownPlace else { return nil }
-                    let live = (recent + known.map { runs.run($0.id) ?? $0 }).filter { $0.isOf(sessions) }
-                    let shown = Self.merge(rows, with: live).prefix(limit)
-                    return Page(runs: Array(shown), hasMore: shown.count == limit)
-                }
-            )
         }
+        guard rows.isKnownPlace else { return nil }
+        let live = (recent + known.map { runs.run($0.id) ?? $0 }).filter { $0.isOf(sessions) }
+        let shown = Self.merge(rows, with: live).prefix(limit)
+        return Page(runs: Array(shown), hasMore: shown.count == limit)
     }
 
     /// A page of the active runs, from memory; nil if `before` is not one of them.

@@ -129,8 +129,8 @@ package final class SessionControl {
     /// list to check against, the gateway decides.
     private func check(_ model: SessionChange.Setting?, on loop: isolated EventLoop) async throws(Refusal) {
         guard let name = model?.text, models.isSupported else { return }
-        let list = await loop.wait { models.read(.all, on: loop, completion: $0) }
-        guard let known = (try? list.get())?.value, !known.isEmpty, !known.contains(where: { $0.answers(to: name) })
+        guard let known = (try? await models.read(.all, on: loop))?.value, !known.isEmpty,
+            !known.contains(where: { $0.answers(to: name) })
         else { return }
         throw .unknownModel(near: NearestName.of(name, in: known.map(\.id)))
     }

@@ -15,22 +15,18 @@ package final class TimeZones {
     init(_ read: @escaping Reader) { self.read = read }
 
     /// Nil for a zone that this host does not have.
-    package func find(
-        _ name: String,
-        on loop: isolated EventLoop,
-        completion: @escaping (TimeZoneTable?) -> Void
-    ) {
-        if let zone = kept[name] { return completion(zone) }
-        guard TimeZoneTable.isName(name) else { return completion(nil) }
-        let this = LoopBound((self, completion), on: loop)
-        read(name) { [weak loop] bytes in
-            let zone = bytes.flatMap { TimeZoneTable(parsing: $0) }
-            loop?.post { loop in
-                guard let (zones, completion) = this.value(on: loop) else { return }
-                if let zone { zones.keep(zone, as: name) }
-                completion(zone)
+    package func find(_ name: String, on loop: isolated EventLoop) async -> TimeZoneTable? {
+        if let zone = kept[name] { return zone }
+        guard TimeZoneTable.isName(name) else { return nil }
+        let bytes: [UInt8]? = await loop.wait { completion in
+            let completion = LoopBound(completion, on: loop)
+            read(name) { [weak loop] bytes in
+                loop?.post { loop in completion.value(on: loop)?(bytes) }
             }
         }
+        let zone = bytes.flatMap { TimeZoneTable(parsing: $0) }
+        if let zone { keep(zone, as: name) }
+        return zone
     }
 
     private func keep(_ zone: TimeZoneTable, as name: String) {

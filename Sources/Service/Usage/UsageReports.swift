@@ -53,6 +53,8 @@ package final class UsageReports {
         let limit: Int
     }
 
+    package typealias Costs = KeptAnswer<UsageCost.Output>
+
     package static let mostSessions = GatewayLimits.usageSessions
     private static let lifeMs: Int64 = 300_000
     /// The life of an answer that the gateway is still counting.
@@ -95,15 +97,17 @@ package final class UsageReports {
     package func cost(
         _ period: UsagePeriod,
         agent: String?,
-        on loop: isolated EventLoop,
-        completion: @escaping (Result<KeptAnswer<UsageCost.Output>, Fault>) -> Void
-    ) {
-        guard !lacksCost else { return completion(.failure(.unsupported)) }
-        guard agent == nil || gateway.hello == nil || namesAgents else { return completion(.failure(.allAgentsOnly)) }
-        costs.get(CostQuestion(period: period, agent: agent), over: gateway, on: loop) { answer in
-            self.askCost(period, agent: agent, on: loop, completion: answer)
-        } completion: {
-            completion($0.mapError { .gateway($0) })
+        on loop: isolated EventLoop
+    ) async throws(Fault) -> Costs {
+        guard !lacksCost else { throw .unsupported }
+        guard agent == nil || gateway.hello == nil || namesAgents else { throw .allAgentsOnly }
+        do {
+            let question = CostQuestion(period: period, agent: agent)
+            return try await costs.get(question, over: gateway, on: loop) { [self] () throws(CallFailure) in
+                try await askCost(period, agent: agent, on: loop)
+            }
+        } catch {
+            throw .gateway(error)
         }
     }
 
@@ -115,62 +119,51 @@ package final class UsageReports {
     private func askCost(
         _ period: UsagePeriod,
         agent: String?,
-        on loop: isolated EventLoop,
-        completion: @escaping (Result<UsageCost.Output, CallFailure>) -> Void
-    ) {
-        let namesZone = knowsZone(of: period)
-        let namesAll = namesAgents && agent == nil && !refusesAllAgents
-        let call = UsageCost(
-            dates: period.dates(namingZone: namesZone),
-            agent: agent,
-            namesAgents: namesAll || agent != nil
-        )
-        gateway.call(call, on: loop) { [weak self] result in
-            // Reading again is harmless; each retry leaves out one more member.
-            guard let self, namesZone || namesAll, case .failure(.gateway(let error, _)) = result, error.refusesMember
-            else { return completion(result) }
-            if namesZone { self.refusesTimeZones = true } else { self.refusesAllAgents = true }
-            self.askCost(period, agent: agent, on: loop, completion: completion)
+        on loop: isolated EventLoop
+    ) async throws(CallFailure) -> UsageCost.Output {
+        // Reading again is harmless; each try leaves out one more member.
+        while true {
+            let namesZone = knowsZone(of: period)
+            let namesAll = namesAgents && agent == nil && !refusesAllAgents
+            let call = UsageCost(
+                dates: period.dates(namingZone: namesZone),
+                agent: agent,
+                namesAgents: namesAll || agent != nil
+            )
+            do throws(CallFailure) {
+                return try await gateway.call(call, on: loop)
+            } catch {
+                guard namesZone || namesAll, case .gateway(let refusal, _) = error, refusal.refusesMember else {
+                    throw error
+                }
+                if namesZone { refusesTimeZones = true } else { refusesAllAgents = true }
+            }
         }
     }
 
-    /// - Parameter only: nil for all sessions, of which the gateway returns the latest.
+    /// - Parameter only: nil for all sessions, of which the gateway returns the latest. A caller with a few sessions has one question at
+    ///   the gateway at a time.
     package func sessions(
         _ period: UsagePeriod,
         only keys: SessionSet?,
         limit: Int,
-        on loop: isolated EventLoop,
-        completion: @escaping (Result<KeptAnswer<SessionReport>, Fault>) -> Void
-    ) {
+        on loop: isolated EventLoop
+    ) async throws(Fault) -> KeptAnswer<SessionReport> {
         // No hello lists the method; releases that have it also list this one.
-        guard !lacksCost else { return completion(.failure(.unsupported)) }
-        guard let keys else { return ask(period, key: nil, limit: limit, on: loop, completion: completion) }
-        gather(period, keys.texts.prefix(limit), [], on: loop, completion: completion)
-    }
-
-    /// Asks about one session after the other, so that a caller has one question at the gateway at a time.
-    private func gather(
-        _ period: UsagePeriod,
-        _ keys: ArraySlice<String>,
-        _ found: [KeptAnswer<SessionReport>],
-        on loop: isolated EventLoop,
-        completion: @escaping (Result<KeptAnswer<SessionReport>, Fault>) -> Void
-    ) {
-        guard let key = keys.first else {
+        guard !lacksCost else { throw .unsupported }
+        do {
+            guard let keys else { return try await ask(period, key: nil, limit: limit, on: loop) }
+            var found: [KeptAnswer<SessionReport>] = []
+            for key in keys.texts.prefix(limit) { found.append(try await ask(period, key: key, limit: 1, on: loop)) }
             let report = SessionReport(
                 rows: found.flatMap(\.value.rows),
                 isComplete: found.allSatisfy(\.value.isComplete)
             )
             var answer = KeptAnswer(value: report, at: found.map(\.at).min() ?? loop.wallClock)
             answer.isLive = found.allSatisfy(\.isLive)
-            return completion(.success(answer))
-        }
-        ask(period, key: key, limit: 1, on: loop) { [weak self] result in
-            switch result {
-            case .success(let answer):
-                self?.gather(period, keys.dropFirst(), found + [answer], on: loop, completion: completion)
-            case .failure(let fault): completion(.failure(fault))
-            }
+            return answer
+        } catch {
+            throw .gateway(error)
         }
     }
 
@@ -178,22 +171,14 @@ package final class UsageReports {
         _ period: UsagePeriod,
         key: String?,
         limit: Int,
-        on loop: isolated EventLoop,
-        completion: @escaping (Result<KeptAnswer<SessionReport>, Fault>) -> Void
-    ) {
+        on loop: isolated EventLoop
+    ) async throws(GatewayFault) -> KeptAnswer<SessionReport> {
         let question = SessionQuestion(period: period, key: key.map { SessionKey(canonical: $0) }, limit: limit)
-        sessions.get(question, over: gateway, on: loop) { answer in
+        return try await sessions.get(question, over: gateway, on: loop) { [gateway, runs] () throws(CallFailure) in
             let call = SessionsUsage(dates: period.dates(namingZone: false), key: key, limit: limit)
-            gateway.call(call, on: loop) { [runs] result in
-                answer(
-                    result.map { output in
-                        let rows = output.rows.map { SessionRow(key: runs.canonical($0.key).text, row: $0) }
-                        return SessionReport(rows: rows, isComplete: output.isComplete)
-                    }
-                )
-            }
-        } completion: {
-            completion($0.mapError { .gateway($0) })
+            let output = try await gateway.call(call, on: loop)
+            let rows = output.rows.map { SessionRow(key: runs.canonical($0.key).text, row: $0) }
+            return SessionReport(rows: rows, isComplete: output.isComplete)
         }
     }
 }

@@ -179,7 +179,8 @@ package final class UsageService {
         if let lastCounted, lastCounted.period == period, !isUnfinished, isEarly(lastCounted.at, on: loop) { return }
         isCounting = true
         lastCounted = (loop.now, period)
-        reports.cost(period, agent: nil, on: loop) { [weak self] _ in
+        loop.start { [weak self, reports] in
+            _ = try? await reports.cost(period, agent: nil, on: loop)
             self?.isCounting = false
             self?.settle()
         }

@@ -17,11 +17,19 @@ package struct ApprovalKind: WaitingKind {
 
     private unowned let gateway: any GatewayCalls
     private let runs: RunService
-    let term = GrantTerm()
+    /// How long "allow always" holds; nil for ever.
+    private var grantDays: Int?
 
     init(gateway: any GatewayCalls, runs: RunService) {
         self.gateway = gateway
         self.runs = runs
+    }
+
+    /// The same kind, whose "allow always" holds for so many days; nil for ever.
+    func granting(days: Int?) -> ApprovalKind {
+        var kind = self
+        kind.grantDays = days
+        return kind
     }
 
     // MARK: What the gateway says
@@ -102,7 +110,7 @@ package struct ApprovalKind: WaitingKind {
         on loop: isolated EventLoop,
         completion: @escaping (Result<ApprovalRegister.Answer, CallFailure>) -> Void
     ) {
-        let (id, text, days) = (approval.id, decision.rawValue, term.days)
+        let (id, text, days) = (approval.id, decision.rawValue, grantDays)
         switch approval.kind {
         case .exec where days == nil && resolves(.exec):
             gateway.call(ExecApprovalResolve(id: id, decision: text), on: loop) { completion($0.map { .accepted }) }
@@ -180,8 +188,6 @@ extension ApprovalService {
         if let question, let known = item(id, on: loop), known.commandSHA256 != question {
             return completion(.changed(known))
         }
-        kind.term.days = days
-        decide(id, by: sender, on: loop, { _ in decision }, completion: completion)
-        kind.term.days = nil
+        decide(id, by: sender, as: kind.granting(days: days), on: loop, { _ in decision }, completion: completion)
     }
 }

@@ -65,9 +65,3 @@ package final class ApprovalMemory {
         try await gateway.control(ApprovalGrantsRevoke(id: id), needing: .approvalsGrants, on: loop)
     }
 }
-
-/// The end that the next decision gives to "allow always". It holds while the decision is handed to the kind, which takes no more than a
-/// choice.
-final class GrantTerm {
-    var days: Int?
-}

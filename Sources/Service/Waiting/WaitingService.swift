@@ -155,14 +155,17 @@ package final class WaitingService<Kind: WaitingKind> {
     /// Sends a choice at once. `completion` comes when the item's end is known and durable, or the choice failed.
     /// - Parameters:
     ///   - sender: the name of the person or device that decides.
+    ///   - kind: the kind that sends the choice, where a sender wishes more than a choice.
     ///   - choose: makes a choice that fits the item, or throws.
     package func decide<Misfit: Error>(
         _ id: String,
         by sender: String,
+        as kind: Kind? = nil,
         on loop: isolated EventLoop,
         _ choose: (Item) throws(Misfit) -> Item.Choice,
         completion: @escaping (Outcome) -> Void
     ) throws(Misfit) {
+        let kind = kind ?? self.kind
         tick(on: loop)
         guard let item = register[id] else { return completion(.notFound) }
         guard item.isPending else { return completion(Outcome(item, try? choose(item))) }

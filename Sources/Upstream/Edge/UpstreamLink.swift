@@ -39,7 +39,7 @@ package final class UpstreamLink {
     private var timer: (id: TimerID, at: Int64)?
     private var completions: [CallID: (method: String, report: (CallOutcome) -> Void)] = [:]
     /// The names of all that the gateway sent.
-    package private(set) var sightings = LinkSightings()
+    package private(set) var names = GatewayNames()
     private var nextCall: UInt64 = 1
     /// Actions still to perform, in order. Handlers and completions may add actions while the list is worked off.
     private var actions: [LinkAction] = []
@@ -192,7 +192,7 @@ package final class UpstreamLink {
             case .status(let status): handler?.linkChanged(status, on: loop)
             case .hello(let hello): handler?.linkOpened(hello, on: loop)
             case .event(let event):
-                sightings.saw(event)
+                names.saw(event)
                 handler?.linkReceived(event, on: loop)
             case .gap(let expected, let received): handler?.linkLost(events: received - expected, on: loop)
             case .outcome(let id, let outcome): finish(id, outcome)
@@ -208,7 +208,7 @@ package final class UpstreamLink {
 
     private func finish(_ id: CallID, _ outcome: CallOutcome) {
         guard let call = completions.removeValue(forKey: id) else { return }
-        sightings.saw(outcome, of: call.method)
+        names.saw(outcome, of: call.method)
         call.report(outcome)
     }
 

@@ -84,8 +84,8 @@ final class MemoryRequest: ExchangeSink {
     }
 
     func proceed(_ exchange: Exchange, bodyBytes: Int, on loop: isolated EventLoop) { endBody(on: loop) }
-    func outlet(for exchange: Exchange) -> SharedBytesTarget? { nil }
-    func outletWaits(for exchange: Exchange, on loop: isolated EventLoop) {}
+    func directTarget(for exchange: Exchange) -> SharedBytesTarget? { nil }
+    func directTargetWaits(for exchange: Exchange, on loop: isolated EventLoop) {}
     func waitingBytes(of exchange: Exchange) -> Int { 0 }
     func isBehind(_ exchange: Exchange) -> Bool { false }
     func limitWaiting(to bytes: Int, for exchange: Exchange) {}

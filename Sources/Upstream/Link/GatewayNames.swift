@@ -1,7 +1,7 @@
 import Gateway
 
 /// The names of all that the gateway sent since the program started: no text, no key and no id, so that anybody may see it.
-package struct LinkSightings: Sendable {
+package struct GatewayNames: Sendable {
     package struct Answer: Sendable, Hashable, Comparable {
         package let method: String
         /// `ok`, or the code of a refusal and, if there is one, its finer code or reason.

@@ -7,7 +7,7 @@ import TLS
 
 /// A snapshot of the rules and sinks. Used inside an event's transaction: its notifications become durable with it, and
 /// each rule reports each subject once.
-struct NotificationBook: Sendable {
+struct NotificationRuleset: Sendable {
     struct Place: Sendable {
         let id: String
         let kind: NotificationSink.Kind
