@@ -145,8 +145,6 @@ package struct GatewayProfile: Sendable, Equatable {
     package var saysWhenSetUpFails: Bool { generation >= .autumn }
     /// It may acknowledge a message, write the row, and not run it. `init-conflict.v2026.6.11`, `refused-rows-merged`.
     package var mayRefuseStoredMessages: Bool { generation == .june }
-    /// A message that comes during a run waits behind it, and is run under an id of the gateway's own. `busy-sends`. Autumn: read.
-    var hasOwnIDForQueued: Bool { generation != .june }
     /// After a run, a message to its session that arrives within milliseconds is put behind later ones and answered with an empty
     /// text. `busy-sends.v2026.4.26`.
     package var pauseAfterRunMs: Int64 { generation == .april ? 500 : 0 }

@@ -75,11 +75,15 @@ private final class HTTPSending: StreamHandler {
     private var completion: ((HTTPSending, DeliveryMachine.Outcome) -> Void)?
     private var addresses = AddressesToTry()
     private var stream: StreamConnection?
-    private var parser = HTTP1ResponseParser(requestMethod: .post, limits: HTTP1Limits(body: .max))
+    private var parser = HTTPSending.newParser()
     private var hasHead = false
     private var taken = 0
     private var timers: [TimerID] = []
     private var makeSession: () throws(TLSError) -> TLSSession? = { nil }
+
+    private static func newParser() -> HTTP1ResponseParser {
+        HTTP1ResponseParser(requestMethod: .post, limits: HTTP1Limits(body: .max))
+    }
 
     init(
         _ request: SinkRequest,
@@ -121,6 +125,8 @@ private final class HTTPSending: StreamHandler {
     }
 
     private func connectNext(on loop: isolated EventLoop) {
+        // Another address answers anew.
+        (parser, taken) = (Self.newParser(), 0)
         do throws(TLSError) {
             stream = try addresses.next(
                 for: self,

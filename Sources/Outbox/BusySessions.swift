@@ -33,8 +33,8 @@ struct BusySessions: Sendable {
         endedMs[session] = atMs
     }
 
-    /// The gateway says that this run is at work. If the run has ended, the gateway only has not let go of it yet, so the session is busy
-    /// for as long again as it took since, and no end will come.
+    /// The gateway says that this run is at work. If the run ended a while ago, the gateway only has not let go of it yet, and no event
+    /// will end that: the session stays busy for the same while again.
     /// - Parameter patienceMs: how long a silent run keeps its session busy.
     mutating func named(_ run: String, in session: String, atMs: Int64, patienceMs: Int64) {
         guard let ended = last[session], ended.run == run else { return heard(run, in: session, atMs: atMs) }

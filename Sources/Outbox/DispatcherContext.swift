@@ -11,8 +11,8 @@ struct DispatcherContext: Sendable {
     private(set) var process: GatewayProcess?
     /// The newest one that an earlier process of Ladle saw.
     private(set) var earlierProcess: GatewayProcess?
-    /// Added to the time in which a gateway may resume a run: to end a run that was not resumed takes some seconds more and a page
-    /// of the transcript. The session's next message is sent after that end.
+    /// The wait beyond the time in which a gateway may resume a run: Ladle needs some seconds and a page of the transcript to see that it
+    /// did not. The session's next message is sent after that.
     private static let decisionMs: Int64 = 15_000
     /// The number of connections to the gateway so far.
     private(set) var connection = 0

@@ -58,7 +58,7 @@ package enum OutboxCommand: Sendable, Equatable {
         }
         // The run of a message that the gateway has lost was told as ended, so the next one gets an id of its own.
         let isLost = entry.state.isTerminal && entry.firstDispatchAt == nil && entry.runID != nil
-        return OutboxChange(of: entry, now: now) { entry in
+        var change = OutboxChange(of: entry, now: now) { entry in
             entry.state = .queued
             entry.attemptCount = 0
             entry.nextAttemptAt = nil
@@ -68,5 +68,7 @@ package enum OutboxCommand: Sendable, Equatable {
             // After a transient refusal the key was already renewed if necessary.
             if entry.lastClass == .rejectedTerminal || isLost { entry.renewKey() }
         }
+        change.liftsStops = entry.kind.startsRun
+        return change
     }
 }

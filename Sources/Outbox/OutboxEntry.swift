@@ -272,6 +272,8 @@ package struct OutboxChange: Sendable, Equatable {
     package var expectedVersion: Int64
     package var entry: OutboxEntry
     package var attempt: OutboxAttempt?
+    /// A person sends the message again, and so takes back every stop of its run.
+    package var liftsStops = false
 
     package init(expectedVersion: Int64, entry: OutboxEntry, attempt: OutboxAttempt? = nil) {
         self.expectedVersion = expectedVersion

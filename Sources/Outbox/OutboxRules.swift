@@ -186,7 +186,7 @@ package struct OutboxRules: Sendable {
         vary: Double
     ) -> OutboxChange {
         let fault = OutboxFault(code: rejection.code, detail: rejection.message)
-        if rejection.reason == .paused { return held(entry, fault, now: now) }
+        if rejection.reason == .paused { return waitsForPause(entry, fault, now: now) }
         guard rejection.isTransient else {
             let attempt = OutboxAttempt(of: entry, at: now, .rejectedTerminal, fault)
             return OutboxChange(of: entry, now: now, attempt: attempt) { entry in
@@ -212,7 +212,7 @@ package struct OutboxRules: Sendable {
     }
 
     /// The gateway takes nothing for a while. The entry waits for that to end, and the attempt does not count.
-    private func held(_ entry: OutboxEntry, _ fault: OutboxFault, now: Timestamp) -> OutboxChange {
+    private func waitsForPause(_ entry: OutboxEntry, _ fault: OutboxFault, now: Timestamp) -> OutboxChange {
         OutboxChange(of: entry, now: now) { entry in
             entry.state = .queued
             entry.attemptCount = max(0, entry.attemptCount - 1)

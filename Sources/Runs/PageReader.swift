@@ -166,7 +166,14 @@ struct PageReader: Sendable {
         // A page with fewer rows is the whole transcript.
         let beginsInside = pageAt == nil || rows.count >= RunTracker.pageRows
         let before = pageAt == nil ? memory[session: session]?.lastTurn : nil
-        var owners = matching.match(turns, session: session, beginsInside: beginsInside, continued: before, in: memory)
+        var owners = matching.match(
+            turns,
+            session: session,
+            beginsInside: beginsInside,
+            continued: before,
+            areNew: pageAt == nil,
+            in: memory
+        )
         if let pageAt {
             let unseen = matching.answeredUnseen(turns, owned: owners, session: session, in: memory)
             for id in unseen.values { memory[id]?.continuedUnseen(now: pageAt) }

@@ -29,17 +29,27 @@ struct RunMatching: Sendable {
     /// The run of each turn, by the turn's place.
     /// - Parameters:
     ///   - continued: the run of the turn before, if the rows follow it at once.
+    ///   - areNew: the rows came as events.
     ///   - told: the runs with which turns are on the stream, by the turn's place.
     func match(
         _ turns: [TranscriptTurn],
         session: SessionKey,
         beginsInside: Bool = true,
         continued: String? = nil,
+        areNew: Bool = false,
         told: [Int: String] = [:],
         in memory: RunMemory
     ) -> [Int: String] {
-        attribute(turns, session: session, beginsInside: beginsInside, continued: continued, told: told, in: memory)
-            .mapValues(\.turn)
+        attribute(
+            turns,
+            session: session,
+            beginsInside: beginsInside,
+            continued: continued,
+            areNew: areNew,
+            told: told,
+            in: memory
+        )
+        .mapValues(\.turn)
     }
 
     private func attribute(
@@ -47,6 +57,7 @@ struct RunMatching: Sendable {
         session: SessionKey,
         beginsInside: Bool = true,
         continued: String? = nil,
+        areNew: Bool = false,
         told: [Int: String] = [:],
         in memory: RunMemory
     ) -> [Int: (turn: String, tie: Tie)] {
@@ -59,6 +70,10 @@ struct RunMatching: Sendable {
             var claimant = memory[id]?.claimant(aheadMs: clockSkewMs)
             claimant?.run = id
             // A June gateway may write the next message's row before the answer of the run at work.
+            // A run whose start was missed began before it was first seen, and a row that comes now may be older than that.
+            if areNew, claimant?.starts.isEmpty == true, let seen = claimant?.seenAt, let first = turns.first?.time {
+                claimant?.seenAt = min(seen, first)
+            }
             claimant?.isLast = id == continued && memory[id]?.hasBegun == true && memory[id]?.isActive == true
             return claimant
         }

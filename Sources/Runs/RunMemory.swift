@@ -208,14 +208,14 @@ struct RunMemory: Sendable {
 
     // MARK: The link
 
-    /// - Parameters:
-    ///   - startedAt: the start of the gateway's process, by the gateway's clock.
-    ///   - clockSkewMs: how far that clock is ahead of ours.
     /// Another turn may have begun in any session.
     mutating func rowsMissed() {
         for session in sessions.keys { sessions[session]?.lastTurn = nil }
     }
 
+    /// - Parameters:
+    ///   - startedAt: the start of the gateway's process, by the gateway's clock.
+    ///   - clockSkewMs: how far that clock is ahead of ours.
     mutating func reconnected(
         process: Continuity,
         startedAt: Timestamp?,

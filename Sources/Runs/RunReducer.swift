@@ -315,12 +315,6 @@ struct RunReducer: Sendable {
         if !isOld { take(event, triesAgain: false, now: now) }
     }
 
-    /// The gateway told an earlier process of Ladle that it stopped the run; no event of the run had been seen.
-    mutating func wasStoppedBefore(at time: Timestamp) {
-        began(at: time)
-        ending.stopped()
-    }
-
     /// A `sessions.changed` event reported the run's end.
     mutating func sessionEnded(aborted: Bool, now: Timestamp) {
         heard(at: now)
@@ -418,14 +412,14 @@ struct RunReducer: Sendable {
         guard let last = rows.last(where: { $0.role == .assistant }) else { return }
         // Of a stopped run, the model's whole answer says more than the event of its stop.
         if ending.wasStopped, !isOver, last.stopReason == .completed, !last.isAbortNote, !last.isInjected {
-            return answerAfterStop(last)
+            return answerAfterStop(rows)
         }
         // The run's own terminal event says more than its rows.
         guard !isClosed || (isOver && !ending.isProven) else { return }
         if isClosed, last.stopReason == .completed {
             // A row that was written later belongs to another run.
             guard let time = last.time, let overAt, time <= overAt else { return }
-            text.correct(to: ReplyText.clean(last.text))
+            text.correct(to: rows)
         }
         if let time = last.time { times.seen(at: time) }
         if last.isAbortNote { return ending.shown(.aborted) }
@@ -437,12 +431,13 @@ struct RunReducer: Sendable {
         }
     }
 
-    private mutating func answerAfterStop(_ last: TranscriptRow) {
-        guard let time = last.time else { return }
+    private mutating func answerAfterStop(_ rows: [TranscriptRow]) {
+        guard let time = rows.last(where: { $0.role == .assistant })?.time else { return }
         beganAfterStop = false
         times.forgetEnd()
         times.seen(at: time)
-        text.correct(to: ReplyText.clean(last.text))
+        for row in rows { steps.take(row, seen: times.time(of: row)) }
+        text.correct(to: rows)
         ending.answeredAfterStop()
     }
 

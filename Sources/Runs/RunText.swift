@@ -81,7 +81,12 @@ struct RunText: Sendable {
         isFinalCut = text.utf16.count == GatewayLimits.eventText
     }
 
-    mutating func correct(to text: String) { (finalText, isFinalCut) = (Array(text.utf8), false) }
+    /// The rows of the run's turn have the whole answer. What was said before a stop is no part of it.
+    mutating func correct(to rows: [TranscriptRow]) {
+        let start = rows.lastIndex { $0.isAbortNote || $0.stopReason == .aborted || $0.stopReason == .error }
+        let answer = rows[(start.map { $0 + 1 } ?? 0)...].filter { $0.role == .assistant && !$0.isInjected }
+        (finalText, isFinalCut) = (Array(Self.paragraphs(answer.map { Array(ReplyText.clean($0.text).utf8) })), false)
+    }
 
     mutating func aborted(with text: String?) {
         if let text, !text.isEmpty { abortedText = Array(text.utf8) }

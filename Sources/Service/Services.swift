@@ -320,12 +320,13 @@ package final class Services: ServiceEventReceiver {
     /// Loads the state of an earlier process.
     /// - Parameter completion: called when the link may open, after the earlier process's runs and messages are read.
     package func start(on loop: isolated EventLoop, completion: @escaping () -> Void) {
+        // Notifications come first: the other services tell of what they find at their start.
+        notifications.load(on: loop)
         outbox.load(on: loop)
         documents.load(on: loop)
         sessions.load(on: loop)
         readMarks.load(on: loop)
         approvals.load(on: loop)
-        notifications.load(on: loop)
         devicePairing.load(on: loop)
         broker?.start(on: loop)
         runs.load(on: loop) { [messages] in messages.load(on: loop, completion: completion) }

@@ -39,6 +39,24 @@ struct `The outbox on disk` {
         #expect(try table.apply(OutboxChange(expectedVersion: version, entry: entry)))
     }
 
+    /// A gateway that takes nothing for a while puts a message back by itself.
+    @Test(arguments: [false, true])
+    func `lifts the stops of a message's run only when a person sends the message again`(isRetried: Bool) throws {
+        _ = try insert("a")
+        let stop = OutboxEntry.sample("stop", kind: .abort, text: nil, coalescing: OutboxEntry.abortKey(ofRun: "a"))
+        _ = try table.insert(stop, payload: OutboxTable.Payload(text: nil, body: nil))
+        try move("a", to: .failed)
+        if isRetried {
+            let entry = try #require(try table.entry(id: "a"))
+            let change = try #require(try OutboxCommand.retry.change(of: entry, now: time(3_000_000)))
+            #expect(try table.apply(change))
+        } else {
+            try move("a", to: .queued)
+        }
+        #expect(try table.entry(id: "a")?.state == .queued)
+        #expect(try (table.stop(ofRun: "a", in: "main") == nil) == isRetried)
+    }
+
     @Test func `reads back every field`() throws {
         var entry = try insert("a", body: [1, 2, 3])
         entry.state = .retrying

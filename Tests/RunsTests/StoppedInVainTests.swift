@@ -59,6 +59,28 @@ struct StoppedInVainTests {
         #expect(tracker.looks(later(60_000)).isEmpty)
     }
 
+    /// 2026.4.26, seen live.
+    @Test func `the corrected run has all that the agent said and did`() throws {
+        var (tracker, _) = stopped()
+        let call = #"{"type":"toolCall","id":"c1","name":"exec","arguments":{"command":"date"}}"#
+        let thinking =
+            #"{"role":"assistant","content":[{"type":"text","text":"I look first."},\#(call)],"#
+            + #""timestamp":\#(later(5_000).milliseconds),"stopReason":"toolUse","__openclaw":{"id":"a1"}}"#
+        let result =
+            #"{"role":"toolResult","toolCallId":"c1","toolName":"exec","content":[{"type":"text","text":"now"}],"#
+            + #""timestamp":\#(later(6_000).milliseconds),"isError":false,"__openclaw":{"id":"t1"}}"#
+        let rows = [row("user", "tell it", at: 90), thinking, result, answer(at: 13_000)]
+        for row in rows.dropFirst() {
+            _ = tracker.receive(event: "session.message", payload: event(row), now: later(13_001))
+        }
+        let page = json(#"{"messages":[\#(rows.joined(separator: ","))],"hasMore":false}"#)
+        let changes = tracker.receive(history: page, session: main, now: later(13_700))
+        let corrected = changes.compactMap { if case .corrected(let run) = $0 { run } else { nil } }
+        let run = try #require(corrected.first)
+        #expect(run.text == "I look first.\n\nthe whole story")
+        #expect(run.steps.map(\.toolCallID) == ["c1"])
+    }
+
     @Test func `a partial answer leaves it aborted`() {
         var (tracker, _) = stopped()
         let note = row("assistant", "the whole", at: 13_000, #","openclawAbort":{"aborted":true,"runId":"one"}"#)

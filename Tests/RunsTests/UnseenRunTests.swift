@@ -52,6 +52,30 @@ struct UnseenRunTests {
         }
     }
 
+    /// 2026.6.11, seen live: the user's row of another client's message came while the link was away. The answer's row has the time at
+    /// which the model was asked, before the first event of its run that Ladle saw.
+    @Test func `the answer to a message whose row was missed is not that of the turn before`() {
+        var tracker = RunTracker()
+        tracker.profile = GatewayProfile(.june)
+        tracker.sent(own, session: main, text: "hi", now: now)
+        _ = tracker.receive(event: "agent", payload: AgentFrame.start(own, now.milliseconds), now: now)
+        tracker.linkLost()
+        tracker.linkOpened(process: .same, now: now.adding(milliseconds: 2_000))
+        _ = tracker.receive(
+            event: "chat",
+            payload: ChatFrame.delta("x", 4, "Not yo"),
+            now: now.adding(milliseconds: 3_500)
+        )
+        let row = json(
+            #"{"sessionKey":"agent:main:main","messageId":"m9","message":{"role":"assistant","stopReason":"stop","#
+                + #""content":[{"type":"text","text":"Not yours."}],"timestamp":1795000003000,"__openclaw":{"id":"m9"}}}"#
+        )
+        _ = tracker.receive(event: "session.message", payload: row, now: now.adding(milliseconds: 4_000))
+        let rows = turn(own, "Hello.", at: 10) + turn("x", "Not yours.", at: 2_500)
+        let changes = tracker.receive(history: page(rows), session: main, now: now.adding(milliseconds: 5_000))
+        #expect(published(changes).last == "completed Hello.")
+    }
+
     @Test func `a run whose start nobody saw is published whole from history`() {
         var tracker = RunTracker()
         tracker.followUnseen(own, session: main, text: "hi", sentAt: now)

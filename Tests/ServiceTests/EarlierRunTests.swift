@@ -285,6 +285,11 @@ struct EarlierRunTests {
             #expect(said.map { $0["runId"]?.string }.suffix(2) == [id, "run-own"])
             #expect(said.map { $0["state"]?.string }.suffix(2) == ["sent", "sent"])
             #expect(bench.said.count { $0.id == id && $0.state == .sent } == 1, "the session's preview stays")
+            var page: MessagePages.Page?
+            let query = MessagePages.Query(session: Self.main, limit: 9, before: nil, after: nil)
+            loop.start { page = try? await bench.services.messagePages.read(query, refresh: true, on: loop) }
+            try await bench.settle(on: loop)
+            #expect(page?.messages.first?.runID == "run-own", "the list says what the entry and its event say")
         }
     }
 

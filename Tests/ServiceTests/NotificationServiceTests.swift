@@ -83,6 +83,43 @@ struct NotificationServiceTests {
         }
     }
 
+    @Test func `a message whose time ended while Ladle was down is told of at its start`() async throws {
+        let inbox = ScriptedSinks.Inbox()
+        try await withServices(Self.settings(inbox, [try Self.sink()])) { bench, loop in
+            let id = try await bench.accept("hello", ttlMs: Self.hour, on: loop) ?? ""
+            bench.clock.set(forwardMs: 2 * Self.hour)
+            try await bench.kill(on: loop)
+            #expect(try await bench.entry(id).state == .expired)
+            try await bench.advance(1_000, on: loop)
+            #expect(types(inbox) == ["outbox.expired"])
+        }
+    }
+
+    /// It is 12:06 in Berlin, and 11:06 UTC.
+    @Test func `quiet hours that the disk did not take leave the former ones as they were`() async throws {
+        let inbox = ScriptedSinks.Inbox()
+        var settings = Self.settings(inbox, [])
+        let berlin = try #require(FuzzInput.all(of: "TimeZone").first { $0.name.hasSuffix("Berlin") })
+        settings.timeZones = { _, completion in completion(berlin.bytes) }
+        try await withServices(settings) { bench, loop in
+            let preferences = bench.services.notificationPreferences
+            func save(_ zone: String, on loop: isolated EventLoop) async throws {
+                let hours = #"{"enabled":true,"from":"12:00","to":"13:00","timeZone":"\#(zone)"}"#
+                let sink = try Self.sink("webhook", #","quietHours":\#(hours)"#)
+                loop.start { _ = try? await preferences.save(sink, on: loop) }
+                try await bench.settle(on: loop)
+            }
+            try await save("Europe/Berlin", on: loop)
+            bench.journal.failWrites(.storageFull)
+            try await save("UTC", on: loop)
+            bench.journal.failWrites(nil)
+            let note = Notification(id: "n", type: .note, at: loop.wallClock, title: "hi")
+            bench.services.notificationMaker.note(note, sinks: nil, on: loop) { _ in }
+            try await bench.settle(on: loop)
+            #expect(!types(inbox).contains("note"), "it is quiet in Berlin")
+        }
+    }
+
     @Test func `an event that the disk did not take makes nothing`() async throws {
         let inbox = ScriptedSinks.Inbox()
         try await withServices(Self.settings(inbox, [try Self.sink()])) { bench, loop in

@@ -69,6 +69,7 @@ struct AcceptMessage {
         later?.listen(on: loop)
         let outcome = await loop.wait { (done: @escaping (Result<MessageIntake.Outcome, any Error>) -> Void) in
             intake.commit(message, as: entry, on: loop) { result in
+                // At once: behind the `await` an event of the entry might have come already.
                 if case .success(.repeated(let entry)) = result { later?.follow(entry) }
                 done(result)
             }

@@ -122,7 +122,7 @@ struct MessageBuilder {
                 isTruncated: shown != nil && sent?.text == nil,
                 at: time(row),
                 state: sent?.isToBeSent == true ? .sending : sent?.failure == nil ? .sent : .failed,
-                runID: told[row.messageID] ?? runID,
+                runID: sent?.answeredBy ?? told[row.messageID] ?? runID,
                 attachments: own.isEmpty ? attachments(row) : own,
                 error: sent?.failure
             ),

@@ -52,6 +52,9 @@ package struct SentMessage: Sendable {
         words = text.map { Words($0) }
     }
 
+    /// The run that the entry names. The rows behind the message may be those of a run that was interrupted before.
+    var answeredBy: String? { isKept && hasRun ? keys.first : nil }
+
     /// Whether a key is one of this message's. After a refusal the outbox sends the message again with the entry's id, `-r` and a
     /// number as its key.
     func owns(_ key: String) -> Bool { key == id || keys.contains(key) || key.hasPrefix(id + "-r") }

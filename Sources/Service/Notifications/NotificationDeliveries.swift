@@ -24,6 +24,8 @@ package final class NotificationDeliveries {
     private var timer: TimerID?
     private var unwritten: [String: SinkDelivery] = [:]
     private var isWritingAgain = false
+    /// The windows of quiet hours are known, so notifications may be sent.
+    private var hasBegun = false
     /// The results of deliveries since the start, by sink.
     private(set) var results: [String: [SinkDelivery.State: UInt64]] = [:]
 
@@ -66,6 +68,13 @@ package final class NotificationDeliveries {
 
     // MARK: Deliveries
 
+    /// The windows of quiet hours are known.
+    /// - Parameter deliveries: what an earlier process left unsent.
+    func begin(with deliveries: [SinkDelivery], on loop: isolated EventLoop) {
+        hasBegun = true
+        add(deliveries, on: loop)
+    }
+
     func add(_ deliveries: [SinkDelivery], on loop: isolated EventLoop) {
         machine.add(deliveries)
         step(on: loop)
@@ -102,6 +111,7 @@ package final class NotificationDeliveries {
     }
 
     func step(on loop: isolated EventLoop) {
+        guard hasBegun else { return }
         for action in machine.step(now: loop.wallClock) {
             switch action {
             case .send(let sending): send(sending, on: loop)

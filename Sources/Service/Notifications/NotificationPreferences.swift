@@ -89,7 +89,7 @@ package final class NotificationPreferences {
         loop.start { [self] in
             await useZone(on: loop)
             for sink in sinks { await useZone(of: sink, on: loop) }
-            deliveries.add(saved.open, on: loop)
+            deliveries.begin(with: saved.open, on: loop)
         }
     }
 
@@ -129,11 +129,13 @@ package final class NotificationPreferences {
         isEnabledAnew: Bool = false,
         on loop: isolated EventLoop
     ) async throws -> Bool {
+        var zone: TimeZoneTable?
         if let name = sink.ownQuietHours?.timeZone {
-            guard let zone = await timeZones.find(name, on: loop) else { return false }
-            sinkZones[sink.id] = zone
+            zone = await timeZones.find(name, on: loop)
+            guard zone != nil else { return false }
         }
-        let former = sinkTable[sink.id]
+        let (former, formerZone) = (sinkTable[sink.id], sinkZones[sink.id])
+        sinkZones[sink.id] = zone
         let health = isEnabledAnew ? SinkHealth() : deliveries.health(of: sink.id)
         use(sink, health, on: loop)
         defer { deliveries.step(on: loop) }
@@ -149,6 +151,7 @@ package final class NotificationPreferences {
                 )
             }
         } catch {
+            sinkZones[id] = formerZone
             if let former { use(former, health, on: loop) } else { forget(id, on: loop) }
             throw error
         }

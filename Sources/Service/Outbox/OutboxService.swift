@@ -412,7 +412,7 @@ package final class OutboxService {
                 self.overdue[call] = order.attempt
             }
             KillPoint.reach("answer.\("\(result)".prefix { $0 != "(" })")
-            if case .rejected = result { self.events.notify(.messageRefused(key: order.attempt.key), on: loop) }
+            if case .rejected = result { return self.refused(order.attempt, result, on: loop) }
             self.give(.outcome(order.attempt, result), on: loop)
         }
     }
@@ -423,7 +423,12 @@ package final class OutboxService {
         give(.refusesQueueModes, on: loop)
         guard order.entry.mode == .sayNow else { return dispatch(order, on: loop) }
         let rejection = GatewayRejection(code: error.code, message: error.message, reason: .outdated)
-        give(.outcome(order.attempt, .rejected(rejection)), on: loop)
+        refused(order.attempt, .rejected(rejection), on: loop)
+    }
+
+    private func refused(_ attempt: AttemptID, _ result: AttemptOutcome, on loop: isolated EventLoop) {
+        events.notify(.messageRefused(key: attempt.key), on: loop)
+        give(.outcome(attempt, result), on: loop)
     }
 
     /// A message that was interrupted stays in the gateway's list of what waits, until it runs or is dropped.

@@ -151,12 +151,6 @@ package struct NotificationTable {
         ) { row in Timestamp(milliseconds: row.int64(0)) }
     }
 
-    /// Whether the rule has reported this before.
-    package func has(source: String, rule: String) throws(SQLError) -> Bool {
-        try connection.first("SELECT 1 FROM notification WHERE source = ? AND rule = ?", source, rule) { _ in true }
-            ?? false
-    }
-
     package func save(_ delivery: StoredDelivery) throws(SQLError) {
         try connection.run(
             "INSERT INTO notification_delivery(notification, sink, purpose, state, attempts, due_at, started_at, "
@@ -223,7 +217,7 @@ package struct NotificationTable {
         try connection.first("SELECT \(Self.columns) FROM notification WHERE id = ?", id, row: Self.notification)
     }
 
-    /// The newest first, limited to those that `isShown` accepts.
+    /// The newest first, limited to `sessions`; nil for all of them.
     /// - Parameters:
     ///   - state: the state of a delivery.
     ///   - before: the last one of the previous page.

@@ -131,8 +131,7 @@ package struct OutboxTable {
             entry.joinedRun
         )
         guard try connection.changes() == 1 else { return false }
-        // Only a person's retry puts an entry back into `queued`. The retry came after every stop of the run, so it lifts them.
-        if entry.state == .queued, entry.kind.startsRun { try liftStops(of: entry) }
+        if change.liftsStops { try liftStops(of: entry) }
         if isFinal {
             try connection.run("UPDATE outbox_payload SET body = NULL WHERE ordinal = ?", entry.ordinal)
         }
