@@ -68,6 +68,8 @@ struct RunReducer: Sendable {
 
     /// The gateway reported the run's start or some of its work. An acknowledged send alone is no start.
     var hasBegun: Bool { times.hasBegun || text.wasReported }
+    /// The same since the message was sent last: the gateway may have lost it while it worked on it.
+    var hasTryBegun: Bool { times.hasTryBegun || text.wasReported }
     var isActive: Bool { state.isActive }
     /// The run's end was published. Later reports can only correct it.
     var isClosed: Bool { publication.isClosed }
@@ -544,7 +546,7 @@ struct RunReducer: Sendable {
         message.beginAgain()
         steps.abandonOpen()
         text.beginAgain()
-        times.forgetEnd()
+        times.beginAgain()
         (lastStop, hasModelsRow, hasModelsWords) = (nil, false, false)
         (overAt, endHeldUntil, isHandedOver) = (nil, nil, false)
         (wasHeld, hasGap, needsRows) = (false, false, false)

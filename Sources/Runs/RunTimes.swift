@@ -13,6 +13,8 @@ struct RunTimes: Sendable {
     private var endedAt: (sequence: Int64, time: Timestamp)?
     private var chatEndedAt: Timestamp?
     private var lastEvent: Timestamp
+    /// A start or some work was reported since the message was sent last.
+    private(set) var hasTryBegun = false
 
     private static let mostStarts = 8
 
@@ -42,9 +44,13 @@ struct RunTimes: Sendable {
 
     // MARK: Reports
 
-    mutating func began(at time: Timestamp) { firstEvent = firstEvent.map { min($0, time) } ?? time }
+    mutating func began(at time: Timestamp) {
+        hasTryBegun = true
+        firstEvent = firstEvent.map { min($0, time) } ?? time
+    }
 
     mutating func started(at start: Timestamp) {
+        hasTryBegun = true
         startedAt = startedAt.map { min($0, start) } ?? start
         foundStart(at: start)
     }
@@ -61,6 +67,12 @@ struct RunTimes: Sendable {
 
     mutating func chatEnded(at time: Timestamp) { chatEndedAt = chatEndedAt.map { min($0, time) } ?? time }
 
+    /// The message is sent again, so the start of its next try is still to come.
+    mutating func beginAgain() {
+        hasTryBegun = false
+        forgetEnd()
+    }
+
     /// The run is tried again, so its end is still to come.
     mutating func forgetEnd() { (endedAt, chatEndedAt) = (nil, nil) }
 
@@ -69,6 +81,7 @@ struct RunTimes: Sendable {
     /// Takes the times of a published run. The newest step of a run in progress is the last news of it: it may have ended while
     /// Ladle was away.
     mutating func resume(_ run: Run) {
+        hasTryBegun = true
         (startedAt, starts, lastEvent) = (run.startedAt, [run.startedAt], run.endedAt ?? run.startedAt)
         for step in run.steps { seen(at: step.endedAt ?? step.startedAt) }
     }

@@ -331,7 +331,7 @@ package struct RunTracker: Sendable {
             return memory.publish(id, to: &changes)
         }
         // Only a page or the session's state called it begun, and the gateway says so of messages that it then does not run.
-        guard !reducer.hasBegun else {
+        guard !reducer.hasTryBegun else {
             memory[id]?.overUnseen()
             return wantRows(id)
         }

@@ -62,6 +62,35 @@ struct DeferredSendTests {
         case hiddenFirst
     }
 
+    /// 2026.4.26, seen live: the gateway was killed while it worked on a new session's message, of which nothing was on its disk. Sent
+    /// again, the message waited behind another client's.
+    @Test func `a message that was at work before its gateway was killed may wait when it is sent again`() {
+        var tracker = RunTracker()
+        tracker.profile = GatewayProfile(.april)
+        tracker.sent("one", session: main, text: "same", now: now)
+        _ = tracker.receive(event: "agent", payload: AgentFrame.start("one"), now: now)
+        tracker.linkLost()
+        tracker.linkOpened(process: .other, now: after(8_000))
+        _ = tracker.awaitsResend("one")
+        tracker.sent("one", session: main, text: "same", now: after(9_000))
+        let waits = tracker.receive(event: "chat", payload: ChatFrame.final("one", 1, nil), now: after(9_800))
+        #expect(waits.contains(.deferred("one", session: main)))
+        #expect(tracker.run("one")?.state.isActive == true)
+        _ = tracker.receive(event: "agent", payload: start("g", at: 11_000), now: after(11_000))
+        var changes = tracker.receive(
+            event: "session.message",
+            payload: message(row("same", at: 11_000)),
+            now: after(11_010)
+        )
+        changes += tracker.receive(event: "chat", payload: ChatFrame.final("g", 9, "answer"), now: after(12_000))
+        changes += tracker.receive(
+            history: json(#"{"messages":[\#(row("same", at: 11_000))]}"#),
+            session: main,
+            now: after(12_100)
+        )
+        #expect(changes.contains(.reassigned(from: "one", to: "g", isShared: false)))
+    }
+
     /// 2026.4.26, seen live: another client's message with the same words had been put behind a run while the link was away, so that
     /// nothing announced its words. Its run was told as that of our message, which was put behind it.
     @Test(arguments: Waiting.allCases)
