@@ -145,6 +145,7 @@ for columns, rows in ((60, 24), (100, 30), (160, 50), (60, 10)):
 
 # Nothing is asked for while nothing happens.
 top.resize(100, 30)
+until(lambda: top.read() and len(top.screen) == 30, what=lambda: f"30 rows: {top.screen}")
 top.shows("idle")
 before = requests()
 written = top.pause(3)
