@@ -111,6 +111,8 @@ package struct OutboxEntry: Sendable, Equatable {
         return String(bare[..<dash])
     }
 
+    /// The run that people are told: the entry's own, or the one at work that read the message; nil if there is none.
+    package var toldRun: String? { runID ?? joinedRun }
     /// The run that answers the message: its own key, unless the gateway answered under another id.
     package var run: String { runID ?? upstreamKey }
 

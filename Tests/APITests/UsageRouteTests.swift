@@ -160,6 +160,22 @@ struct UsageRouteTests {
         }
     }
 
+    @Test func `an answer that was asked for before a change is given to nobody after it`() async throws {
+        try await withAPI { api, loop in
+            try await open(api, on: loop)
+            api.gateway.silent = ["models.list"]
+            let first = try await api.open("GET", "/v1/models", on: loop)
+            try await api.bench.event("config.changed", "{}", on: loop)
+            api.gateway.answer("models.list", ok(#"{"models":[]}"#))
+            try await api.bench.settle(on: loop)
+            #expect(first.status == 200)
+            api.gateway.silent = []
+            let asked = api.gateway.requests("models.list").count
+            try await api.get("/v1/models", on: loop)
+            #expect(api.gateway.requests("models.list").count == asked + 1)
+        }
+    }
+
     @Test func `models are a list with a tag`() async throws {
         try await withAPI { api, loop in
             #expect(try await api.get("/v1/models", on: loop).status == 503)

@@ -227,6 +227,12 @@ struct NewestGatewayTests {
             let told = try await told(bench)
             #expect(told.filter { $0.hasPrefix("run.started") }.count == 1, "\(told)")
             #expect(told.last { $0.hasPrefix("user in metric units") } == "user in metric units \(first)", "\(told)")
+            var page: MessagePages.Page?
+            let query = MessagePages.Query(session: Self.main, limit: 9, before: nil, after: nil)
+            loop.start { page = try? await bench.services.messagePages.read(query, refresh: true, on: loop) }
+            try await bench.settle(on: loop)
+            let listed = page?.messages.map { "\($0.id) \($0.text) \($0.runID ?? "-")" } ?? []
+            #expect(page?.messages.first { $0.id == id }?.runID == first, "\(listed)")
         }
     }
 

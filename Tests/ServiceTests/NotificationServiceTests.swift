@@ -6,6 +6,7 @@ import Notifications
 import Observability
 import Outbox
 import Store
+import Synchronization
 import TestSupport
 import Testing
 
@@ -92,6 +93,24 @@ struct NotificationServiceTests {
             #expect(try await bench.entry(id).state == .expired)
             try await bench.advance(1_000, on: loop)
             #expect(types(inbox) == ["outbox.expired"])
+        }
+    }
+
+    @Test func `nothing is sent before the windows of quiet hours are known`() async throws {
+        let inbox = ScriptedSinks.Inbox()
+        let hours = #","quietHours":{"enabled":true,"from":"12:00","to":"13:00","timeZone":"Europe/Berlin"}"#
+        var settings = Self.settings(inbox, [try Self.sink("webhook", hours)])
+        let berlin = try #require(FuzzInput.all(of: "TimeZone").first { $0.name.hasSuffix("Berlin") })
+        let asked = Mutex<[@Sendable ([UInt8]?) -> Void]>([])
+        settings.timeZones = { _, completion in asked.withLock { $0.append(completion) } }
+        try await withServices(settings) { bench, loop in
+            let note = Notification(id: "n", type: .note, at: loop.wallClock, title: "hi")
+            bench.services.notificationMaker.note(note, sinks: nil, on: loop) { _ in }
+            try await bench.settle(on: loop)
+            #expect(!types(inbox).contains("note"))
+            for completion in asked.withLock({ $0 }) { completion(berlin.bytes) }
+            try await bench.settle(on: loop)
+            #expect(!types(inbox).contains("note"), "it is quiet in Berlin")
         }
     }
 

@@ -33,6 +33,8 @@ package final class Call {
     var decision: AuditRecord.Decision?
     /// The revision of the tokens when the request was let in.
     var tokenRevision: UInt64 = 0
+    /// The revision of the services' state when the answer was first looked for; nil where answers are not kept.
+    var askedRevision: UInt64?
     /// The audit file, for a request that changes something; nil once its line is written.
     var audit: AuditLog?
 

@@ -17,7 +17,7 @@ final class WarmAnswers {
     private struct Answer {
         let response: Response
         let tag: EntityTag
-        /// The revision of the services' state that the answer shows.
+        /// The revision of the services' state when the answer was asked for: it may lack a change that came while it was made.
         let revision: UInt64
         /// The expiry on the loop's clock.
         let until: UInt64
@@ -57,9 +57,9 @@ final class WarmAnswers {
 extension Call {
     /// - Returns: whether the request was answered from the cache.
     func answersWarm(_ api: HTTPAPI, on loop: isolated EventLoop) -> Bool {
-        guard let (response, tag) = api.warm.find(self, revision: api.services.events.revision, on: loop) else {
-            return false
-        }
+        let revision = api.services.events.revision
+        askedRevision = revision
+        guard let (response, tag) = api.warm.find(self, revision: revision, on: loop) else { return false }
         respond(response, tag: tag, on: loop)
         return true
     }
@@ -67,7 +67,7 @@ extension Call {
     /// Answers, and keeps the answer for equal requests.
     func respondTagged(_ response: Response, tag: EntityTag? = nil, warming api: HTTPAPI, on loop: isolated EventLoop) {
         let tag = tag ?? EntityTag(ofBytes: response.body)
-        api.warm.keep(response, tag, for: self, revision: api.services.events.revision, on: loop)
+        if let askedRevision { api.warm.keep(response, tag, for: self, revision: askedRevision, on: loop) }
         respond(response, tag: tag, on: loop)
     }
 }

@@ -11,6 +11,8 @@ package struct SentMessage: Sendable {
     package var attachments: [MessageAttachment]
     /// The run of a message that may have left no row. A row of another run is not the message's.
     package var run: String?
+    /// The run that the entry names. The rows behind the message may be those of a run that was interrupted before.
+    package var answeredBy: String?
     /// False for a message that the gateway refused to run, though it may have read its row with another one.
     package var hasRun: Bool
     /// The gateway wrote the message's row between these times of its clock; nil for a message that was not sent yet.
@@ -31,6 +33,7 @@ package struct SentMessage: Sendable {
         text: String?,
         attachments: [MessageAttachment] = [],
         run: String? = nil,
+        answeredBy: String? = nil,
         hasRun: Bool = true,
         written: ClockWindow? = nil,
         row: String? = nil,
@@ -43,6 +46,7 @@ package struct SentMessage: Sendable {
         self.text = text
         self.attachments = attachments
         self.run = run
+        self.answeredBy = answeredBy
         self.hasRun = hasRun
         self.written = written
         self.row = row
@@ -51,9 +55,6 @@ package struct SentMessage: Sendable {
         self.isKept = isKept
         words = text.map { Words($0) }
     }
-
-    /// The run that the entry names. The rows behind the message may be those of a run that was interrupted before.
-    var answeredBy: String? { isKept && hasRun ? keys.first : nil }
 
     /// Whether a key is one of this message's. After a refusal the outbox sends the message again with the entry's id, `-r` and a
     /// number as its key.
@@ -87,9 +88,11 @@ extension [SentMessage] {
         let rows = turns.enumerated().map { place, turn in
             // The answer to a gateway's own prompt may be our message's; the prompt is not.
             guard let user = turn.user, !user.resumesUnnamedTurn else { return Attribution.Row(isUser: false, at: nil) }
-            var row = turn.row(names: [user.runKey, runs[place], user.identity].compactMap { $0 } + user.joinedKeys)
+            // A row that a run at work read is not that of the message with which the run began.
+            let run = user.joinedRun == nil ? runs[place] : nil
+            var row = turn.row(names: [user.runKey, run, user.identity].compactMap { $0 } + user.joinedKeys)
             row.isNamed = user.runKey != nil || !user.joinedKeys.isEmpty
-            row.run = runs[place]
+            row.run = run
             return row
         }
         let attribution = Attribution(rows, map(\.claimant))

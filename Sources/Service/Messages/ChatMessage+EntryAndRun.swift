@@ -16,7 +16,7 @@ extension ChatMessage {
             text: text,
             at: entry.createdAt,
             state: state,
-            runID: entry.runID ?? entry.joinedRun,
+            runID: entry.toldRun,
             attachments: attachments,
             error: state == .failed ? entry.fault?.detail : nil
         )

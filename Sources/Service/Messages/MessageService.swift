@@ -83,7 +83,7 @@ package final class MessageService {
     package func entryChanged(_ entry: OutboxEntry, on loop: isolated EventLoop) {
         reader.changed(entry.session, on: loop)
         guard entry.kind == .message, let state = ChatMessage.State(entry.state),
-            !isSaid(entry.id, state, run: entry.runID ?? entry.joinedRun), !runs.isHidden(entry.id)
+            !isSaid(entry.id, state, run: entry.toldRun), !runs.isHidden(entry.id)
         else { return }
         guard early == nil else {
             early?.removeAll { $0.id == entry.id }

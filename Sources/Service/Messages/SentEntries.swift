@@ -73,7 +73,8 @@ struct SentEntries: Sendable {
                 attachments: attachments(of: entry.id),
                 // A run that goes on in another one has the row under its own id.
                 run: rowless.contains(entry.id) && entry.run == entry.upstreamKey ? entry.run : nil,
-                hasRun: entry.runID != nil || entry.joinedRun != nil,
+                answeredBy: entry.toldRun,
+                hasRun: entry.toldRun != nil,
                 written: entry.firstDispatchAt.map { $0 < readAt } ?? true
                     ? Self.written(entry, entry.dispatchSkewMs ?? clockSkewMs) : nil,
                 row: rows[entry.id],
