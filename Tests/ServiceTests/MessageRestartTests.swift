@@ -14,6 +14,7 @@ import Testing
 struct MessageRestartTests {
     private static let main = ServiceBench.main
     private static let start = ManualClock.start.milliseconds
+    private static let starting = refused("UNAVAILABLE", "starting")
 
     /// Releases with keys and ids in their rows, with ids alone, and with neither.
     enum Release: CaseIterable, Sendable {
@@ -386,6 +387,64 @@ struct MessageRestartTests {
             try await bench.advance(1_000, on: loop)
             let messages = try await said(bench)
             #expect(messages.filter { $0.contains("two") } == ["two sent", "answer two sent"])
+        }
+    }
+
+    /// A gateway that has just started refuses for some seconds, and nobody writes in the session again.
+    @Test(arguments: ["chat.history", "sessions.list"])
+    func `missed messages come though the gateway does not answer at once`(refused: String) async throws {
+        try await withLinkedServices { bench, loop in
+            try await foreignTurn("run-1", "one", "answer one", at: 0, .newest, bench, on: loop)
+            try await bench.drop(on: loop)
+            let other = "agent:main:other"
+            bench.gateway.rows[other] = [
+                Release.newest.user("two", at: 15), Release.newest.assistant("answer two", at: 16),
+            ]
+            try await bench.advance(60_000, on: loop)
+            let listed = ok(#"{"sessions":[{"key":"\#(other)","updatedAt":\#(Self.start + 16_000)}]}"#)
+            bench.gateway.responder = { request in
+                switch request.method {
+                case refused: .now(Self.starting)
+                case "sessions.list": .now(listed)
+                default: nil
+                }
+            }
+            try await bench.open(on: loop)
+            try await bench.advance(2_000, on: loop)
+            #expect(try await said(bench) == ["one sent", "answer one sent"])
+            bench.gateway.responder = { $0.method == "sessions.list" ? .now(listed) : nil }
+            try await bench.advance(10_000, on: loop)
+            #expect(try await said(bench) == ["one sent", "answer one sent", "two sent", "answer two sent"])
+            let asked = bench.gateway.requests("chat.history").count
+            try await bench.advance(600_000, on: loop)
+            #expect(bench.gateway.requests("chat.history").count == asked, "nothing is missed any more")
+        }
+    }
+
+    @Test func `what was missed comes before a run that ends before the gateway has told which sessions changed`()
+        async throws
+    {
+        try await withLinkedServices { bench, loop in
+            try await foreignTurn("run-1", "one", "answer one", at: 0, .newest, bench, on: loop)
+            try await bench.drop(on: loop)
+            let (other, newest) = ("agent:main:other", Release.newest)
+            bench.gateway.rows[other] = [newest.user("two", at: 15), newest.assistant("answer two", at: 16)]
+            try await bench.advance(60_000, on: loop)
+            bench.gateway.silent = ["sessions.list"]
+            try await bench.open(on: loop)
+            let at = (loop.wallClock.milliseconds - Self.start) / 1_000
+            try await bench.event("agent", Frame.start("run-3", session: other, at: Self.start + at * 1_000), on: loop)
+            bench.gateway.rows[other]? += [newest.user("three", at: at), newest.assistant("answer three", at: at + 1)]
+            try await bench.event("chat", Frame.final("run-3", 9, "answer three", session: other), on: loop)
+            try await bench.advance(2_000, on: loop)
+            let told = ["two sent", "answer two sent", "three sent", "answer three sent"]
+            #expect(try await said(bench).dropFirst(2) == told[...])
+            bench.gateway.answer(
+                "sessions.list",
+                ok(#"{"sessions":[{"key":"\#(other)","updatedAt":\#(Self.start + at * 1_000)}]}"#)
+            )
+            try await bench.advance(5_000, on: loop)
+            #expect(try await said(bench).dropFirst(2) == told[...])
         }
     }
 

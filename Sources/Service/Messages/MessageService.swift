@@ -13,6 +13,8 @@ import Upstream
 package final class MessageService {
     /// The delay before a second look, since a transcript may lag behind the end of its run.
     private static let secondLookMilliseconds: Int64 = 700
+    /// The longest pause before another look for missed messages; each pause is twice as long as the one before it.
+    private static let longestPauseMilliseconds: Int64 = 60_000
     /// The most sessions of which a gateway is asked whether they changed during a break.
     private static let mostListed = 200
 
@@ -23,6 +25,10 @@ package final class MessageService {
     private let reader: MessageReader
     private var said = PublishedMessages(atLeast: MissedMessages.mostMessages)
     private var missed = MissedMessages()
+    /// The number of breaks. Looks that belong to an earlier one have ended.
+    private var breaks = 0
+    /// Whether missed messages are looked for again and again.
+    private var isLooking = false
     /// Entries that changed before the earlier process's messages were loaded; nil after loading.
     private var early: [OutboxEntry]? = []
     /// The reason why the earlier process's messages could not be read; the link stays closed until they are.
@@ -114,7 +120,11 @@ package final class MessageService {
         let session = run.session.text
         readEnd(of: run.session, on: loop) { [weak self] page in
             guard let self else { return }
-            guard let page else { return self.missed.missEnd(of: run, self.said) }
+            guard let page else {
+                self.missed.missEnd(of: run, self.said)
+                if !self.isLooking { self.lookAgain(after: Self.secondLookMilliseconds, on: loop) }
+                return
+            }
             let found = page.messages.filter { $0.runID.map(self.runs.resolved) == run.id }
             let hasAnswer = found.contains { $0.role != .user }
             if !hasAnswer, !run.text.isEmpty || run.error != nil, !isLast {
@@ -124,6 +134,7 @@ package final class MessageService {
                 return
             }
             // Missed messages come first, in the order of the transcript.
+            self.missed.runEnded(in: run.session, self.said)
             self.publishMissed(page, run.session, on: loop)
             for message in found { self.publish(message, session, on: loop) }
             // The transcript never gets the partial text of an interrupted run, so no list would have that message.
@@ -172,6 +183,12 @@ package final class MessageService {
         guard missed.linkOpened(gatewayTime: time, clockSkewMs: skewMs) else { return }
         let recent = runs.reading { $0.recentSessions(MissedMessages.mostRead) }
         let sessions = missed.toRead(recent: recent, waiting: waiting, said)
+        breaks += 1
+        readMissed(sessions, on: loop)
+        lookAgain(after: Self.secondLookMilliseconds, on: loop)
+    }
+
+    private func readMissed(_ sessions: [SessionKey], on loop: isolated EventLoop) {
         for session in sessions { reload(session, on: loop) }
         reloadChanged(besides: sessions, on: loop)
         let runs = missed.takeUnanswered()
@@ -179,14 +196,34 @@ package final class MessageService {
         for run in runs.ended { lookAfter(run, isLast: false, on: loop) }
     }
 
+    /// Looks for what is still missed, as long as there is any: a gateway that has just started may refuse to show its transcripts, and
+    /// rows may be written late. A run that is followed brings the messages of its session when it ends.
+    private func lookAgain(after pause: Int64, on loop: isolated EventLoop) {
+        isLooking = true
+        let current = breaks
+        loop.after(milliseconds: pause) { [weak self] in
+            guard let self, current == self.breaks else { return }
+            guard pause <= Self.longestPauseMilliseconds, self.missed.isOpen else { return self.isLooking = false }
+            if self.gateway.isOnline {
+                let sessions = self.missed.unread().filter { session in
+                    self.runs.runs(activeOnly: true, session: session.text).isEmpty
+                }
+                self.readMissed(Array(sessions.prefix(MissedMessages.mostRead)), on: loop)
+            }
+            self.lookAgain(after: pause * 2, on: loop)
+        }
+    }
+
     /// Finds the sessions that only others used during the break.
     private func reloadChanged(besides others: [SessionKey], on loop: isolated EventLoop) {
-        guard let minutes = missed.minutesToSearch(gatewayTime: gateway.gatewayTime(on: loop)) else { return }
+        guard let minutes = missed.beginSearch(gatewayTime: gateway.gatewayTime(on: loop)) else { return }
         let call = SessionsList(limit: Self.mostListed, activeMinutes: minutes)
+        let before = said
         gateway.call(call, on: loop) { [weak self] result in
-            guard let self, case .success(let rows) = result else { return }
+            guard let self else { return }
+            guard case .success(let rows) = result else { return self.missed.endSearch() }
             let listed = rows.compactMap { row in row.key.map { (self.runs.canonical($0), row.updatedAt) } }
-            for session in self.missed.found(listed, besides: others, self.said) { self.reload(session, on: loop) }
+            for session in self.missed.found(listed, besides: others, before) { self.reload(session, on: loop) }
         }
     }
 

@@ -40,6 +40,8 @@ struct MissedMessages: Sendable {
     private var start: Timestamp?
     /// Sessions that changed since `start` may not have been found yet.
     private var hasGap = false
+    /// The gateway has been asked which sessions those are.
+    private var isSearching = false
     /// Whether these times are on the gateway's clock; until the first link they are on ours.
     private var isAligned = false
 
@@ -79,6 +81,11 @@ struct MissedMessages: Sendable {
         return !isFirst
     }
 
+    /// Whether something was missed that is still to be read.
+    var isOpen: Bool {
+        hasGap || !places.isEmpty || !unanswered.ofEarlierProcess.isEmpty || !unanswered.ended.isEmpty
+    }
+
     mutating func takeUnanswered() -> Unanswered {
         defer { unanswered = Unanswered() }
         return unanswered
@@ -89,6 +96,11 @@ struct MissedMessages: Sendable {
         miss(run.session, said)
         if unanswered.ended.count == Self.mostRuns { unanswered.ended.removeFirst() }
         unanswered.ended.append(run)
+    }
+
+    /// A run's end is about to be published. Before it is known which sessions changed during the break, its own may be one.
+    mutating func runEnded(in session: SessionKey, _ said: PublishedMessages) {
+        if hasGap { miss(session, said) }
     }
 
     /// The transcript with the answer to a run of the earlier process could not be read.
@@ -123,23 +135,36 @@ struct MissedMessages: Sendable {
     /// The place behind which the session has messages that are not published yet; nil if it has none.
     func place(of session: SessionKey) -> MessageCursor? { places[session] }
 
-    /// The minutes since the break, if the gateway is to be asked which sessions changed during it.
-    func minutesToSearch(gatewayTime: Timestamp) -> Int? {
-        guard hasGap, let start else { return nil }
+    /// The sessions with messages that are still to be published, and of which no page is asked for, those with the newest first.
+    func unread() -> [SessionKey] {
+        places.filter { reading[$0.key] == nil }
+            .sorted { ($1.value.at, $0.key.text) < ($0.value.at, $1.key.text) }
+            .map(\.key)
+    }
+
+    /// Begins to look for the sessions that changed during the break, if that is not done or under way.
+    /// - Returns: the minutes since the break.
+    mutating func beginSearch(gatewayTime: Timestamp) -> Int? {
+        guard hasGap, !isSearching, let start else { return nil }
+        isSearching = true
         return Int(max((gatewayTime.milliseconds - start.milliseconds) / 60_000 + 2, 1))
     }
+
+    /// The gateway did not tell.
+    mutating func endSearch() { isSearching = false }
 
     /// Notes the sessions that changed since the break.
     /// - Parameters:
     ///   - listed: the gateway's sessions, each with the time of its last change.
     ///   - others: the sessions that are read already.
+    ///   - said: what the stream had when the link opened.
     /// - Returns: the sessions to read now, too.
     mutating func found(
         _ listed: [(session: SessionKey, updatedAt: Int64?)],
         besides others: [SessionKey],
         _ said: PublishedMessages
     ) -> [SessionKey] {
-        hasGap = false
+        (hasGap, isSearching) = (false, false)
         guard let start else { return [] }
         var seen = Set(others)
         let changed = listed.filter { $0.updatedAt.map { $0 >= start.milliseconds } ?? false }.map(\.session)
