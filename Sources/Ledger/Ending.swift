@@ -246,7 +246,7 @@ package struct Ending: Sendable {
     }
 
     /// The first reason counts. But a gateway that is busy after its start may go on with a run long after Ladle gave the run up.
-    package mutating func isOver(_ reason: Over) {
+    package mutating func over(_ reason: Over) {
         let isLate = if case .continued = reason { over == .processGone } else { false }
         if over == nil || isLate { over = reason }
         decide()

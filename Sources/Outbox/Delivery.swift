@@ -39,7 +39,7 @@ struct Delivery: Sendable {
     /// Whether a timer for this entry still has a purpose.
     var isAwaited: Bool { dueAtMs != nil || doubt.nextMs != nil || run.awaitedUntilMs != nil }
     /// Whether the dispatcher may forget the entry.
-    var isOver: Bool { writer.isIdle && entry.state.isFinal && run.awaitedUntilMs == nil }
+    var isOver: Bool { writer.isIdle && entry.state.hasEndedForGood && run.awaitedUntilMs == nil }
 
     /// Monotonic time of the next attempt, as it will be once the disk has the change.
     private var nextDueMs: Int64? { writer.isIdle ? dueAtMs : writer.pending?.dueAtMs }
@@ -48,13 +48,13 @@ struct Delivery: Sendable {
 
     mutating func begin(_ context: inout DispatcherContext) {
         remindOfDeadline(&context)
-        guard entry.kind.isKnown || entry.state.isTerminal else {
+        guard entry.kind.isKnown || entry.state.hasEnded else {
             let fault = OutboxFault.unsupported(entry.kind)
             return write(context.rules.failedWithout(attempt: entry, now: context.wall, fault: fault), &context)
         }
         if entry.wasRefused { context.refused.insert(id) }
         enterQueue(&context)
-        doubt.isHeard(at: context.now)
+        doubt.heard(at: context.now)
         if entry.state == .unconfirmed { doubt.want(entry, &context) }
     }
 
@@ -75,7 +75,7 @@ struct Delivery: Sendable {
     /// Puts the entry into its queue, or into the calendar until its `notBefore`. In the queue its order of acceptance
     /// decides its place: an entry for tomorrow does not hold up today's.
     private func enterQueue(_ context: inout DispatcherContext) {
-        guard !current.state.isTerminal else { return }
+        guard !current.state.hasEnded else { return }
         if current.state == .queued, let start = entry.notBefore, start.milliseconds > context.now.wallMs {
             return context.timers.remind(id, atWallMs: start.milliseconds)
         }
@@ -110,7 +110,7 @@ struct Delivery: Sendable {
                 if entry.runID != answer { write(rules.adopted(entry, run: answer, now: now), &context) }
                 return
             }
-            facts.hasRow(entry, .history)
+            facts.rowFound(entry, .history)
             follow(.proof(.history, run: answer), &context)
         case .refusedByRun(let key, let fault):
             guard entry.goes(by: key), [.sending, .accepted, .unconfirmed].contains(entry.state) else { return }
@@ -165,7 +165,7 @@ struct Delivery: Sendable {
         _ context: inout DispatcherContext
     ) {
         guard entry.goes(by: key), entry.mayHaveArrived else { return }
-        facts.hasRow(entry, proof, joined != nil ? .joined : nil)
+        facts.rowFound(entry, proof, joined != nil ? .joined : nil)
         let sign = joined.map { OutboxSign.joined(proof, run: $0) } ?? .proof(proof, run: nil)
         guard follow(sign, &context) else { return }
         if joined != nil {
@@ -234,12 +234,12 @@ struct Delivery: Sendable {
             context.paused(rejection.message, forMs: rejection.retryAfterMs)
             facts.unsent(entry)
         case .notDispatched:
-            doubt.hasNotRepeated()
+            doubt.repeatNotSent()
             facts.unsent(entry)
         case .noAnswer: facts.unanswered()
         case .rejected: facts.answered(entry, .refused)
         }
-        doubt.isHeard(at: context.now)
+        doubt.heard(at: context.now)
     }
 
     /// The gateway showed over the present connection that it has the message.
@@ -247,9 +247,9 @@ struct Delivery: Sendable {
         guard entry.mayHaveArrived else { return }
         if ![.sending, .accepted].contains(entry.state) {
             facts.connected(.same)
-            doubt.isHeard(at: context.now)
+            doubt.heard(at: context.now)
         }
-        facts.isTaken(entry)
+        facts.taken(entry)
     }
 
     /// Whether a dispatch without a connection is not counted: entries that wait for the link are not at fault. Only
@@ -301,7 +301,7 @@ struct Delivery: Sendable {
                     context.queues.takeRoomOnWire(id, queue)
                 else { return }
             }
-            send(isRepeat: false, &context)
+            send(&context)
         case .offline(let detail):
             guard context.policy.offline == .count else { return }
             let (now, vary) = (context.wall, context.vary())
@@ -312,12 +312,12 @@ struct Delivery: Sendable {
     }
 
     /// Writes `sending`; the dispatch follows that write.
-    private mutating func send(isRepeat: Bool, _ context: inout DispatcherContext) {
+    private mutating func send(_ context: inout DispatcherContext) {
         run.dispatching(entry, context)
         let uptime = context.process?.ageMs(atMonotonic: context.now.monotonicMs)
         let skew = context.now.gatewaySkewMs
         let change = context.rules.dispatching(entry, now: context.wall, uptimeMs: uptime, skewMs: skew)
-        write(change, then: .dispatch(isRepeat: isRepeat), &context)
+        write(change, then: .dispatch, &context)
     }
 
     // MARK: Its run
@@ -411,22 +411,22 @@ struct Delivery: Sendable {
         context.pages += 1
         facts.read(report, number: context.pages, knew: knew)
         if doubt.isQuiet(entry, context), !mayRepeat(context) { facts.waited() }
-        if !follow(report.receipt == .queued ? .taken : .facts, &context) { goOn(isWhole: report.isComplete, &context) }
+        if !follow(report.receipt == .queued ? .taken : .facts, &context) { goOn(&context) }
     }
 
     /// Takes the table's next step for an entry that stays as it is after a page of the transcript that does not show it.
-    private mutating func goOn(isWhole: Bool, _ context: inout DispatcherContext) {
+    private mutating func goOn(_ context: inout DispatcherContext) {
         guard [.accepted, .unconfirmed].contains(entry.state) else { return }
         let next = decision(context).next
         // The next search shows whether the gateway has dropped it.
         if next == .discard { context.order(.discard(entry)) }
         guard next == .repeatKey, mayRepeat(context) else {
-            return doubt.foundNothing(entry, isWhole: isWhole, isFresh: facts.hasFreshPage, &context)
+            return doubt.foundNothing(entry, isFresh: facts.hasFreshPage, &context)
         }
         guard !context.writes.isResting, !context.queues.isOnWire(queue) else { return doubt.lookAgain(id, &context) }
         doubt.repeats()
         context.queues.enterWire(id, queue)
-        send(isRepeat: true, &context)
+        send(&context)
     }
 
     private func mayRepeat(_ context: DispatcherContext) -> Bool {
@@ -468,7 +468,7 @@ struct Delivery: Sendable {
         switch failed.then {
         case .dispatch:
             // Nothing was written or sent: the entry is unchanged and gets another turn or search.
-            doubt.hasNotRepeated()
+            doubt.repeatNotSent()
             context.queues.leaveWire(id)
             if entry.state == .unconfirmed { doubt.lookAgain(id, &context) }
             drainDeferred(&context)
@@ -514,13 +514,13 @@ struct Delivery: Sendable {
         if entry.wasRefused { context.refused.insert(id) } else { context.refused.remove(id) }
         switch entry.state {
         case .sending:
-            guard case .dispatch(let isRepeat) = done.then else { return }
+            guard case .dispatch = done.then else { return }
             let attempt = AttemptID(entry: id, number: Int(entry.version), key: entry.upstreamKey)
             self.attempt = attempt
             facts.sent(entry)
-            context.order(.dispatch(DispatchOrder(attempt: attempt, entry: entry, isRepeat: isRepeat)))
+            context.order(.dispatch(DispatchOrder(attempt: attempt, entry: entry)))
         case .queued, .retrying:
-            doubt.isOver()
+            doubt.settled()
             if entry.state == .queued, before != .sending { withdrawal = nil }
             facts.startAnew(entry)
             if entry.firstDispatchAt == nil { context.runs.absent(entry.run, in: entry.session) }
@@ -530,7 +530,7 @@ struct Delivery: Sendable {
             }
             if let due = done.dueAtMs { wait(untilMs: due, &context) }
             enterQueue(&context)
-            if before.isTerminal { remindOfDeadline(&context) }
+            if before.hasEnded { remindOfDeadline(&context) }
         case .accepted:
             remindOfDeadline(&context)
             doubt.wait(doubt.accepted(policy: context.policy), id, &context)

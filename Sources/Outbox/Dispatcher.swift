@@ -157,7 +157,7 @@ package struct Dispatcher: Sendable {
     // MARK: Entries that come and go
 
     private mutating func load(_ entries: [OutboxEntry]) {
-        for entry in entries where !entry.state.isFinal {
+        for entry in entries where !entry.state.hasEndedForGood {
             admit(entry)
             let hasEnded = startup.endedRuns.contains(entry.run)
             with(entry.id) { $0.resume(hasRunEnded: hasEnded, &$1) }
@@ -166,7 +166,7 @@ package struct Dispatcher: Sendable {
     }
 
     private mutating func admit(_ entry: OutboxEntry) {
-        guard deliveries[entry.id] == nil, !entry.state.isFinal else { return }
+        guard deliveries[entry.id] == nil, !entry.state.hasEndedForGood else { return }
         deliveries[entry.id] = Delivery(entry: entry)
         supersede(by: entry)
         with(entry.id) { $0.begin(&$1) }

@@ -89,15 +89,12 @@ package enum DispatcherAction: Sendable, Equatable {
 package struct DispatchOrder: Sendable, Equatable {
     package var attempt: AttemptID
     package var entry: OutboxEntry
-    /// The same key is sent again, so that the gateway's answer shows whether it has the message.
-    package var isRepeat: Bool
 }
 
 package struct SearchOrder: Sendable, Equatable {
     package var id: SearchID
     package var entry: OutboxEntry
-    package var depth: SearchDepth
-    /// The time of the first dispatch; a complete search reads back past it.
+    /// The time of the first dispatch; the search reads back past it.
     package var since: Timestamp
     /// Other entries of the session that may have rows there; set by the part that reads the texts.
     package var others: [OutboxEntry] = []

@@ -11,8 +11,6 @@ struct EntryDoubt: Sendable {
     /// Searches since the entry came into its state. Each finds less than the one before, so they come less and less often.
     private var count = 0
     private var failures = 0
-    /// The newest page did not settle the doubt, so the next search reads back past the dispatch.
-    private var isReadingBack = false
     /// The gateway answered that the key has run, so the row should exist by now.
     private var isRowExpected = false
     /// The pause after a repeat that the gateway refused for the moment.
@@ -36,17 +34,16 @@ struct EntryDoubt: Sendable {
     // MARK: The entry
 
     /// The gateway answers, or is there again: what it has it could show from now on.
-    mutating func isHeard(at now: Moment) { quietSinceMs = now.monotonicMs }
+    mutating func heard(at now: Moment) { quietSinceMs = now.monotonicMs }
 
     mutating func connected(at now: Moment) {
-        isHeard(at: now)
+        heard(at: now)
         hasRepeated = false
     }
 
     /// The current search ends with the link.
     mutating func linkLost() {
         (current, wantsAnother) = (nil, false)
-        isReadingBack = false
     }
 
     mutating func rowShouldBeThere() { isRowExpected = true }
@@ -59,10 +56,10 @@ struct EntryDoubt: Sendable {
     }
 
     /// The entry is in a new state, so its searches are counted anew.
-    mutating func startAnew() { (count, failures, isReadingBack) = (0, 0, false) }
+    mutating func startAnew() { (count, failures) = (0, 0) }
 
     /// The gateway has nothing of the entry, or a person sends it again.
-    mutating func isOver() {
+    mutating func settled() {
         startAnew()
         hasRepeated = false
     }
@@ -82,7 +79,7 @@ struct EntryDoubt: Sendable {
     mutating func repeats() { hasRepeated = true }
 
     /// The repeat was not written, or not sent.
-    mutating func hasNotRepeated() { hasRepeated = false }
+    mutating func repeatNotSent() { hasRepeated = false }
 
     /// - Parameter pauseMs: how long the gateway is to be left alone.
     mutating func repeatRefused(pauseMs: Int64?) {
@@ -120,10 +117,7 @@ struct EntryDoubt: Sendable {
         let id = context.searches.begin(entry)
         current = Search(id: id, knew: knew)
         let since = entry.firstDispatchAt ?? entry.createdAt
-        // An entry in doubt is first looked for on the newest page. The search for an accepted entry reads back at once, because
-        // events have not shown its row for some time.
-        let depth = isReadingBack || entry.state != .unconfirmed ? SearchDepth.complete : .recent
-        context.order(.search(SearchOrder(id: id, entry: entry, depth: depth, since: since)))
+        context.order(.search(SearchOrder(id: id, entry: entry, since: since)))
     }
 
     /// Ends the search under way.
@@ -136,13 +130,6 @@ struct EntryDoubt: Sendable {
 
     // MARK: The next search
 
-    /// The newest page does not show enough: the next search reads back at once.
-    /// - Returns: false if the last one did already.
-    mutating func readBack() -> Bool {
-        defer { isReadingBack = true }
-        return !isReadingBack
-    }
-
     /// A step could not be carried out, so the next search follows soon.
     mutating func lookAgain(_ id: String, _ context: inout DispatcherContext) {
         wait(context.policy.failedSearchesMs.first, id, &context)
@@ -154,16 +141,12 @@ struct EntryDoubt: Sendable {
     }
 
     /// The page does not show the entry, which stays as it is.
-    /// - Parameters:
-    ///   - isWhole: the page reaches back past the dispatch.
-    ///   - isFresh: once the gateway was quiet for long enough, such a page decides.
+    /// - Parameter isFresh: once the gateway was quiet for long enough, such a page decides.
     mutating func foundNothing(
         _ entry: OutboxEntry,
-        isWhole: Bool,
         isFresh: Bool,
         _ context: inout DispatcherContext
     ) {
-        if !isWhole, readBack() { return context.searches.want(entry.id) }
         let (pause, left) = (pauseAfterNothing(entry.state, context.policy), untilQuietMs(context))
         wait(isFresh && left > 0 ? pause.map { min($0, left) } : pause, entry.id, &context)
     }
@@ -188,7 +171,6 @@ struct EntryDoubt: Sendable {
 
     /// The pause before the first search for an accepted entry, and after each search that found nothing.
     mutating func pauseAfterNothing(_ state: OutboxState, _ policy: OutboxPolicy) -> Int64? {
-        isReadingBack = false
         let waits = state == .accepted ? policy.proofChecksMs : policy.emptySearchesMs
         defer { count += 1 }
         return waits.isEmpty ? nil : waits[min(count, waits.count - 1)]

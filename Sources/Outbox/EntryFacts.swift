@@ -49,13 +49,13 @@ struct EntryFacts: Sendable {
     }
 
     /// The gateway showed over the present connection that it has the message.
-    mutating func isTaken(_ entry: OutboxEntry) {
+    mutating func taken(_ entry: OutboxEntry) {
         wasSent(entry)
         answered(entry, .taken)
     }
 
     /// The transcript has the message's row. Where the gateway had refused to run the message, the row was found with its answer.
-    mutating func hasRow(_ entry: OutboxEntry, _ proof: OutboxProof, _ end: Fact.End? = nil) {
+    mutating func rowFound(_ entry: OutboxEntry, _ proof: OutboxProof, _ end: Fact.End? = nil) {
         wasSent(entry)
         // A row with the words of a message whose run was seen is no other client's.
         let isByWords = proof == .textMatch && !turn.verdict.marks.contains(.begun)

@@ -2,7 +2,7 @@
 struct EntryWriter: Sendable {
     enum Continuation: Equatable {
         case nothing
-        case dispatch(isRepeat: Bool)
+        case dispatch
         case answer(CommandToken)
     }
 

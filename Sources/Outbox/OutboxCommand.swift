@@ -57,7 +57,7 @@ package enum OutboxCommand: Sendable, Equatable {
             throw .alreadyDispatched(entry.state)
         }
         // The run of a message that the gateway has lost was told as ended, so the next one gets an id of its own.
-        let isLost = entry.state.isTerminal && entry.firstDispatchAt == nil && entry.runID != nil
+        let isLost = entry.state.hasEnded && entry.firstDispatchAt == nil && entry.runID != nil
         var change = OutboxChange(of: entry, now: now) { entry in
             entry.state = .queued
             entry.attemptCount = 0

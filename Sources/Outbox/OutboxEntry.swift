@@ -227,7 +227,7 @@ package enum MessageMode: String, Sendable, CaseIterable {
 package enum OutboxState: String, Sendable, CaseIterable {
     case queued, sending, retrying, accepted, unconfirmed, delivered, failed, cancelled, expired
 
-    package var isTerminal: Bool {
+    package var hasEnded: Bool {
         switch self {
         case .delivered, .failed, .cancelled, .expired: true
         case .queued, .sending, .retrying, .accepted, .unconfirmed: false
@@ -235,7 +235,7 @@ package enum OutboxState: String, Sendable, CaseIterable {
     }
 
     /// Whether nothing but retention can change the entry any more.
-    package var isFinal: Bool { self == .delivered || self == .cancelled }
+    package var hasEndedForGood: Bool { self == .delivered || self == .cancelled }
 
     /// Whether the entry is not dispatched at this moment, so that it can safely be cancelled.
     package var isWaiting: Bool { self == .queued || self == .retrying }

@@ -253,7 +253,7 @@ package struct OutboxRules: Sendable {
 
     /// The change that a restart makes to an entry found on disk; nil if the entry continues unchanged.
     package func resumed(_ entry: OutboxEntry, now: Timestamp) -> OutboxChange? {
-        guard entry.kind.isKnown || entry.state.isTerminal else {
+        guard entry.kind.isKnown || entry.state.hasEnded else {
             return failedWithout(attempt: entry, now: now, fault: .unsupported(entry.kind))
         }
         switch entry.state {

@@ -95,14 +95,6 @@ package struct OwnRow: Sendable, Equatable {
     package var joinedRun: String?
 }
 
-/// The range of a search in the transcript.
-package enum SearchDepth: Sendable, Equatable {
-    /// Only the newest page.
-    case recent
-    /// Back past the first dispatch, page by page.
-    case complete
-}
-
 /// The result of a search in the transcript.
 package struct SearchReport: Sendable, Equatable {
     package var proof: OutboxProof?

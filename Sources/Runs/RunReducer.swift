@@ -493,7 +493,7 @@ struct RunReducer: Sendable {
         if overAt == nil { overAt = now }
         if lastStop == .completed { ending.shown(.completed) }
         let wasUnseen = reason == .conversationReset && contact.isUncertain
-        ending.isOver(wasUnseen ? .replacedUnseen : reason)
+        ending.over(wasUnseen ? .replacedUnseen : reason)
         contact.isUncertain = false
     }
 

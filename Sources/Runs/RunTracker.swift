@@ -140,7 +140,7 @@ package struct RunTracker: Sendable {
     }
 
     /// The message left no trace at the gateway and is not sent again. Ends its run if the run had begun, and forgets it otherwise.
-    package mutating func isLost(_ id: String, now: Timestamp) -> [RunChange] {
+    package mutating func lost(_ id: String, now: Timestamp) -> [RunChange] {
         let id = resolved(id)
         var changes: [RunChange] = []
         guard let reducer = memory[id], reducer.isActive else { return [] }

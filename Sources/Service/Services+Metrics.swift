@@ -113,7 +113,7 @@ extension Services {
         page.counters(
             "ladle_outbox_ended",
             "Entries by the state they ended in.",
-            OutboxState.allCases.filter(\.isTerminal).map { (["state": $0.rawValue], outbox.ended[$0] ?? 0) }
+            OutboxState.allCases.filter(\.hasEnded).map { (["state": $0.rawValue], outbox.ended[$0] ?? 0) }
         )
     }
 

@@ -136,7 +136,7 @@ struct Salvage {
         do throws(SQLError) {
             while let entry = try table.next(after: place, descending: descending) {
                 place = entry.ordinal
-                guard !entry.state.isFinal, found[entry.id] == nil,
+                guard !entry.state.hasEndedForGood, found[entry.id] == nil,
                     let payload = try? table.payload(id: entry.id)
                 else { continue }
                 found[entry.id] = Item(

@@ -27,11 +27,11 @@ import Testing
     private static let aMinuteLater: Report = { _ = $0.settle(now: after(60_000)) }
     private static let shown: Report = { $0.shown(.completed) }
     private static let shownError: Report = { $0.shown(.failed, error: "overloaded") }
-    private static let gone: Report = { $0.isOver(.processGone) }
-    private static let continued: Report = { $0.isOver(.continued(as: "g")) }
-    private static let reset: Report = { $0.isOver(.conversationReset) }
-    private static let calledOver: Report = { $0.isOver(.reported(nil)) }
-    private static let calledAborted: Report = { $0.isOver(.reported(.aborted)) }
+    private static let gone: Report = { $0.over(.processGone) }
+    private static let continued: Report = { $0.over(.continued(as: "g")) }
+    private static let reset: Report = { $0.over(.conversationReset) }
+    private static let calledOver: Report = { $0.over(.reported(nil)) }
+    private static let calledAborted: Report = { $0.over(.reported(.aborted)) }
 
     private struct Case: Sendable {
         let row: String

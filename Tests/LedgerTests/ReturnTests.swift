@@ -47,13 +47,13 @@ import Testing
     }
 
     private static let cases = [
-        Case("goes on as another run") { $0.isOver(.continued(as: "g")) },
+        Case("goes on as another run") { $0.over(.continued(as: "g")) },
         Case("goes on as another run") {
             $0.stopped()
-            $0.isOver(.continued(as: "g"))
+            $0.over(.continued(as: "g"))
         },
-        Case("its process is gone", resumesRuns) { $0.isOver(.processGone) },
-        Case("its process is gone", resumesRuns, isOurs: false, hasOutput: true) { $0.isOver(.processGone) },
+        Case("its process is gone", resumesRuns) { $0.over(.processGone) },
+        Case("its process is gone", resumesRuns, isOurs: false, hasOutput: true) { $0.over(.processGone) },
         Case("of another client", isOurs: false) { $0.stopped() },
         Case("of another client", isOurs: false, failed),
         Case("failed, and no answer stands behind its message", everywhere, failed),
@@ -67,12 +67,12 @@ import Testing
             hasModelsWords: true,
             failed
         ),
-        Case("unknown, and not run", readsRefusedRows) { $0.isOver(.reported(nil)) },
+        Case("unknown, and not run", readsRefusedRows) { $0.over(.reported(nil)) },
         Case("stopped at work", readsStoppedRows, wasSeen: true, hasOutput: true) { $0.stopped() },
         Case("stopped before it had output", leavesEarlyRow, wasSeen: true) { $0.stopped() },
         Case("over for good", wasSeen: true, hasModelsWords: true, failed),
         Case("over for good") { $0.finished() },
-        Case("over for good") { $0.isOver(.conversationReset) },
+        Case("over for good") { $0.over(.conversationReset) },
     ]
 
     @Test func `each row of the table decides as it says`() {

@@ -24,13 +24,6 @@ struct EntryDoubtTests {
         #expect(doubt.accepted(policy: policy) == 30_000)
     }
 
-    @Test func `the newest page is read first, then the whole history, once each`() {
-        var doubt = EntryDoubt()
-        let steps = [doubt.readBack(), doubt.readBack()]
-        _ = doubt.pauseAfterNothing(.unconfirmed, policy)
-        #expect(steps + [doubt.readBack()] == [true, false, true])
-    }
-
     @Test func `a lost link ends the search under way and leaves the calendar`() {
         var doubt = EntryDoubt()
         #expect(doubt.rest(1_000, from: now) == 51_000)

@@ -83,6 +83,7 @@ struct InnerRestartTests {
         world.online(uptimeMs: 1_005_000)
         world.report(SearchReport(isComplete: false))
         #expect(world.sent == ["a"])
+        world.pass(1_000)
         world.report(Self.nothing)
         #expect(world.dispatches.map(\.attempt.key) == ["a", "a"])
     }

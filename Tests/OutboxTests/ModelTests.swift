@@ -191,10 +191,10 @@ struct `Random operations` {
                 world.send(.searched(order.id, SearchReport(proof: proof, isComplete: true)))
             }
             if before == (handled, handledSearches) { world.pass(60_000) }
-            if world.disk.values.allSatisfy({ $0.state.isTerminal }) { break }
+            if world.disk.values.allSatisfy({ $0.state.hasEnded }) { break }
         }
         for entry in world.disk.values {
-            #expect(entry.state.isTerminal, "\(entry.id) is \(entry.state), seed \(seed)")
+            #expect(entry.state.hasEnded, "\(entry.id) is \(entry.state), seed \(seed)")
         }
     }
 }

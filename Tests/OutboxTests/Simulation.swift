@@ -105,7 +105,7 @@ struct Simulation {
         case .load where chance(20):
             tell(.loadFailed(detail: "the disk"))
             soon(1...1_000, .load)
-        case .load: tell(.loaded(disk.values.filter { !$0.state.isFinal }.sorted { $0.ordinal < $1.ordinal }))
+        case .load: tell(.loaded(disk.values.filter { !$0.state.hasEndedForGood }.sorted { $0.ordinal < $1.ordinal }))
         case .connect: connect()
         case .commit: commit()
         case .frame(let line, let order): if line == connection { arrive(order) }
@@ -171,7 +171,7 @@ struct Simulation {
                 violations.append("\(order.entry.id) goes out while \(other.key.entry) is")
             }
             let isOverCap = out.count >= dispatcher.rules.policy.parallelSessions
-            if isOverCap, !order.isRepeat { violations.append("too many are out") }
+            if isOverCap, !order.entry.isRepeatInDoubt { violations.append("too many are out") }
             outstanding[order.attempt] = order.entry.session
         }
         soon(1...80, .frame(connection: connection, order))

@@ -15,13 +15,13 @@ struct `A simulated world` {
         world.isPeace = true
         while world.advance(until: start + 4_800_000) {}
         world.forgetDoubts()
-        while world.disk.values.contains(where: { !$0.state.isTerminal }), world.advance(until: start + 12_000_000) {}
+        while world.disk.values.contains(where: { !$0.state.hasEnded }), world.advance(until: start + 12_000_000) {}
 
         #expect(world.violations == [], "seed \(seed)")
         #expect(world.accepted.count > 100, "seed \(seed)")
         for id in world.accepted {
             let entry = world.disk[id]
-            #expect(entry?.state.isTerminal == true, "\(id) is \(entry?.state as Any), seed \(seed)")
+            #expect(entry?.state.hasEnded == true, "\(id) is \(entry?.state as Any), seed \(seed)")
         }
         for (id, rows) in world.gateway.stored where !world.touched.contains(id) {
             #expect(rows == 1, "\(id) is in the transcript \(rows) times, seed \(seed)")

@@ -105,7 +105,7 @@ struct World {
         guard current?.version == change.expectedVersion else {
             return .persistFailed(id, .moved(current: current))
         }
-        if let before = current?.state, before.isFinal, before != change.entry.state {
+        if let before = current?.state, before.hasEndedForGood, before != change.entry.state {
             violations.append("\(change.entry.id) left \(before)")
         }
         check(change.entry)
@@ -225,7 +225,7 @@ struct World {
     var sent: [String] { dispatches.map(\.entry.id) }
 
     /// The entries read at a start.
-    var open: [OutboxEntry] { disk.values.filter { !$0.state.isFinal }.sorted { $0.ordinal < $1.ordinal } }
+    var open: [OutboxEntry] { disk.values.filter { !$0.state.hasEndedForGood }.sorted { $0.ordinal < $1.ordinal } }
 
     /// Ends this program and starts it again on the same disk; `early` happens before the saved entries are read.
     mutating func restart(early: (inout World) -> Void = { _ in }) {

@@ -118,7 +118,7 @@ struct NewConversationTests: EvidenceScene {
         tracker.linkLost()
         tracker.linkOpened(process: .other, now: after(9_000))
         #expect(ends(tracker.receive(history: page([], id: "c2"), session: main, now: after(9_100))).isEmpty)
-        let run = ends(tracker.isLost("k", now: after(9_200))).first
+        let run = ends(tracker.lost("k", now: after(9_200))).first
         #expect(run?.state == .failed && run?.code == .interrupted)
     }
 
@@ -127,7 +127,7 @@ struct NewConversationTests: EvidenceScene {
         tracker.sent("k", session: main, text: "four", now: now)
         tracker.relink(process: .other, now: after(9_000))
         #expect(tracker.run("k")?.state == .queued)
-        #expect(tracker.isLost("k", now: after(9_200)) == [.dropped("k", session: main)])
+        #expect(tracker.lost("k", now: after(9_200)) == [.dropped("k", session: main)])
         #expect(tracker.run("k") == nil)
     }
 

@@ -432,7 +432,7 @@ struct NewestGatewayTests {
             #expect(Set(bench.gateway.sentKeys) == [id], "\(bench.gateway.sentKeys)")
             #expect(bench.gateway.requests("chat.abort").isEmpty)
             let state = try await entry(id, bench)?.state
-            #expect(state.map { !$0.isTerminal } == true, "\(String(describing: state))")
+            #expect(state.map { !$0.hasEnded } == true, "\(String(describing: state))")
             #expect(try await told(bench).allSatisfy { !$0.hasPrefix("run.ended") })
         }
     }

@@ -226,7 +226,7 @@ private final class SimulatedQueue {
 
     func isOver() async throws -> Bool {
         guard active == nil, waiting.isEmpty else { return false }
-        for id in accepted where try await bench.entry(id).state.isTerminal == false { return false }
+        for id in accepted where try await bench.entry(id).state.hasEnded == false { return false }
         return accepted.allSatisfy { bench.services.runs.run($0).map { !$0.state.isActive } ?? false }
     }
 

@@ -38,7 +38,7 @@ protocol EventSource: AnyObject {
     /// The link as JSON.
     func link(shownTo caller: Caller) -> [UInt8]
     /// A stream begins that shows events which the gateway is asked for only while somebody waits for them.
-    func isWaitedFor(_ filter: EventFilter, by caller: Caller, on loop: isolated EventLoop)
+    func follow(_ filter: EventFilter, by caller: Caller, on loop: isolated EventLoop)
 }
 
 /// The one who wants to know the present state.
@@ -112,7 +112,7 @@ final class OwnEvents: EventSource {
         return writer.bytes
     }
 
-    func isWaitedFor(_ filter: EventFilter, by caller: Caller, on loop: isolated EventLoop) {
+    func follow(_ filter: EventFilter, by caller: Caller, on loop: isolated EventLoop) {
         guard caller.sessions == nil else { return }
         if filter.names("usage") { services.usage.follow(on: loop) }
         if filter.admits(type: "node", session: nil, run: nil) { services.nodes.follow(on: loop) }

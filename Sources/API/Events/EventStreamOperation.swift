@@ -52,7 +52,7 @@ enum EventStreamOperation {
     static func handle(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
         let request = try request(of: call, api)
         try api.follower?.checkLeader(on: loop)
-        api.source.isWaitedFor(request.filter, by: call.caller, on: loop)
+        api.source.follow(request.filter, by: call.caller, on: loop)
         if let seconds = request.pollSeconds {
             try LongPoll(api, call, request, seconds: seconds).start(on: loop)
         } else {

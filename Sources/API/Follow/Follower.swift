@@ -138,7 +138,7 @@ package final class Follower: EventSource, FollowReceiver, MetricsSource {
     }
 
     /// The leader hears of it from the filter of the feed.
-    func isWaitedFor(_ filter: EventFilter, by caller: Caller, on loop: isolated EventLoop) {}
+    func follow(_ filter: EventFilter, by caller: Caller, on loop: isolated EventLoop) {}
 
     // MARK: Metrics
 

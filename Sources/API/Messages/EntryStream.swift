@@ -78,7 +78,7 @@ final class EntryStream: OpenRequest, ExchangeOwner, EntryListener, LaterAnswer 
     /// The entry as it is, with the reason why it waits.
     private func tell(_ reason: String, on loop: isolated EventLoop) {
         api.services.outboxReader.read(entry.id, on: loop) { [weak self] result in
-            guard let self, self.isOpen, case .success((let entry, _)?) = result, !entry.state.isTerminal else {
+            guard let self, self.isOpen, case .success((let entry, _)?) = result, !entry.state.hasEnded else {
                 return
             }
             let event = StreamEvent(transient: "outbox", at: loop.wallClock, session: entry.session, run: entry.runID) {

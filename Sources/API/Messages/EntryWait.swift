@@ -84,7 +84,7 @@ final class EntryWait: OpenRequest, ExchangeOwner, LaterAnswer {
         entry.text = changed.text ?? text
         guard isOpen else { return }
         if let problem = EntryAnswer.failure(of: entry) { return fail(problem, on: loop) }
-        if let ended, entry.state.isTerminal { return take(ended, on: loop) }
+        if let ended, entry.state.hasEnded { return take(ended, on: loop) }
         if isObeyed { return obeyed(on: loop) }
         // Another run may answer the entry now, and may already be over.
         if ended == nil, let run = api.runs.run(runID), !run.state.isActive { take(run, on: loop) }
@@ -125,7 +125,7 @@ final class EntryWait: OpenRequest, ExchangeOwner, LaterAnswer {
         }
         // A client that has the answer finds the run's end among the events: `runEnded` follows.
         guard !api.runs.isEnding(run.id) else { return }
-        if entry.state.isTerminal { return finish(EntryAnswer.ended(run, entry, call, fields), on: loop) }
+        if entry.state.hasEnded { return finish(EntryAnswer.ended(run, entry, call, fields), on: loop) }
         ended = run
         if let timer { loop.cancel(timer) }
         timer = loop.after(milliseconds: Self.settleMilliseconds) { [weak self] in

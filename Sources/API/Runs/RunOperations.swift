@@ -71,7 +71,7 @@ enum RunOperations {
             if call.wantsText { return call.respond(.text(.ok, Printable.document(run.text) + "\n"), on: loop) }
             call.respondTagged(.json(.ok, run), on: loop)
         case .waiting(let entry):
-            let detail = "The message is \(entry.state.rawValue) and has no run\(entry.state.isTerminal ? "" : " yet")."
+            let detail = "The message is \(entry.state.rawValue) and has no run\(entry.state.hasEnded ? "" : " yet")."
             throw Problem(.runNotFound, detail, hint: "GET /v1/outbox/\(entry.id)")
         }
     }

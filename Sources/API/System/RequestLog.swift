@@ -99,7 +99,7 @@ final class RequestLog {
 
     /// Logs an entry that reached its final state or needs a person.
     func changed(_ entry: OutboxEntry) {
-        guard entry.state.isTerminal || entry.state == .unconfirmed else { return }
+        guard entry.state.hasEnded || entry.state == .unconfirmed else { return }
         let isDone = entry.state == .delivered || entry.state == .cancelled
         log.write(
             isDone ? .info : .warning,

@@ -14,7 +14,7 @@ protocol BrokerContactOwner: AnyObject {
     func acknowledged(_ token: UInt64, _ reason: MQTTReason, on loop: isolated EventLoop)
     func received(_ delivery: MQTTDelivery, on loop: isolated EventLoop)
     /// More may be published.
-    func hasRoom(on loop: isolated EventLoop)
+    func roomMade(on loop: isolated EventLoop)
 }
 
 /// Keeps the connection to the broker open: when to try again, with which version of MQTT, and what people are told.
@@ -213,7 +213,7 @@ final class BrokerContact: BrokerConnectionHandler {
         case .acknowledged(let token, let reason):
             if condition.code == Self.stalledCode { recover(on: loop) }
             owner?.acknowledged(token, reason, on: loop)
-            owner?.hasRoom(on: loop)
+            owner?.roomMade(on: loop)
         case .received(let delivery): owner?.received(delivery, on: loop)
         case .stalled:
             degrade(
@@ -246,7 +246,7 @@ final class BrokerContact: BrokerConnectionHandler {
         failed(BrokerFault(failure), on: loop)
     }
 
-    func brokerHasRoom(on loop: isolated EventLoop) { owner?.hasRoom(on: loop) }
+    func brokerHasRoom(on loop: isolated EventLoop) { owner?.roomMade(on: loop) }
 
     private func ended(_ end: MQTTEnd, on loop: isolated EventLoop) {
         connection = nil

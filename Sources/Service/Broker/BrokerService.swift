@@ -119,9 +119,9 @@ package final class BrokerService: ServiceEventReceiver, BrokerContactOwner {
         return sender.unlinked()
     }
 
-    func hasRoom(on loop: isolated EventLoop) {
+    func roomMade(on loop: isolated EventLoop) {
         sender.flush(on: loop)
-        shelf.hasRoom(on: loop)
+        shelf.roomMade(on: loop)
         publisher?.proceed(on: loop)
     }
 

@@ -74,7 +74,7 @@ final class BrokerShelf {
         showAgain(on: loop)
     }
 
-    func hasRoom(on loop: isolated EventLoop) {
+    func roomMade(on loop: isolated EventLoop) {
         if isOpen { show(on: loop) }
     }
 

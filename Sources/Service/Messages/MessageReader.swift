@@ -87,7 +87,7 @@ final class MessageReader {
             return try await join(output, session, rows: rows, on: loop)
         }
         let question = transcripts.ask(session)
-        let answer = await ask(session, rows: rows, longTexts: longTexts, on: loop)
+        let answer = await transcript.read(session, rows: rows, longTexts: longTexts, on: loop)
         transcripts.keep(
             try? answer.get(),
             of: session,
@@ -107,17 +107,8 @@ final class MessageReader {
         longTexts: Bool,
         on loop: isolated EventLoop
     ) async throws(Fault) -> Page {
-        let answer = await ask(session, rows: rows, longTexts: longTexts, on: loop)
+        let answer = await transcript.read(session, rows: rows, longTexts: longTexts, on: loop)
         return try await join(answer, session, rows: rows, on: loop)
-    }
-
-    private func ask(
-        _ session: String,
-        rows: Int,
-        longTexts: Bool,
-        on loop: isolated EventLoop
-    ) async -> TranscriptReader.Page {
-        await loop.wait { transcript.read(session, rows: rows, longTexts: longTexts, on: loop, completion: $0) }
     }
 
     private func join(

@@ -30,7 +30,7 @@ struct MissingEntries {
     ) {
         for entry in sent.entries.reversed() where entry.kind == .message && !known.contains(entry.id) {
             let mayLackRow = sent.rowless.contains(entry.id)
-            if let begun, entry.state.isTerminal, (mayLackRow ? entry.createdAt : entry.updatedAt) < begun { continue }
+            if let begun, entry.state.hasEnded, (mayLackRow ? entry.createdAt : entry.updatedAt) < begun { continue }
             if entry.state == .delivered {
                 // Commands and hidden prompts are delivered, but never appear in a transcript.
                 guard !entry.isSlashCommand, let text = entry.text, !StopWords.matches(text) else { continue }

@@ -61,6 +61,16 @@ package final class TranscriptReader {
         if underWay.insert(SessionKey(canonical: session)).inserted { askNext(session, on: loop) }
     }
 
+    package func read(
+        _ session: String,
+        rows: Int,
+        longTexts: Bool = false,
+        input: String? = nil,
+        on loop: isolated EventLoop
+    ) async -> Page {
+        await loop.wait { read(session, rows: rows, longTexts: longTexts, input: input, on: loop, completion: $0) }
+    }
+
     private func askNext(_ session: String, on loop: isolated EventLoop) {
         guard let questions = waiting.removeValue(forKey: session) else {
             underWay.remove(SessionKey(canonical: session))

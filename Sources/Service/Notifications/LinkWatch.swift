@@ -47,7 +47,7 @@ final class LinkWatch {
             stop(on: loop)
             told = []
             restartEnd = 0
-            isBack(on: loop)
+            cameBack(on: loop)
         case .waitingForApproval, .refused:
             stop(on: loop)
             let text = [status.detail, status.hint].compactMap(\.self).joined(separator: "\n")
@@ -85,7 +85,7 @@ final class LinkWatch {
         }
     }
 
-    private func isBack(on loop: isolated EventLoop) {
+    private func cameBack(on loop: isolated EventLoop) {
         let now = loop.wallClock
         let back = Occasion(.linkOnline, source: "link/\(now.milliseconds)/online", at: now)
         maker.change(on: loop) { ruleset, transaction, changes in

@@ -57,7 +57,7 @@ package final class NotificationService {
 
     /// Reports that the database failed to write.
     func storeFailed(_ fault: StoreError, on loop: isolated EventLoop) {
-        if fault == .storageFull { storage.isFull(on: loop) }
+        if fault == .storageFull { storage.writeFailed(on: loop) }
     }
 
     func published(_ event: StreamEvent, on loop: isolated EventLoop) {

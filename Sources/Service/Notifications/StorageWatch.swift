@@ -85,7 +85,7 @@ package final class StorageWatch {
     }
 
     /// Called when a write found no space.
-    func isFull(on loop: isolated EventLoop) {
+    func writeFailed(on loop: isolated EventLoop) {
         tell("The disk of the database is full: no message is taken.", on: loop)
     }
 

@@ -27,7 +27,7 @@ struct OpenEntries {
             if before.createdAt == oldest { oldest = nil }
             count(before, -1)
         }
-        guard !entry.state.isFinal else {
+        guard !entry.state.hasEndedForGood else {
             open[entry.id] = nil
             return before?.state
         }
@@ -84,7 +84,7 @@ struct OpenEntries {
 
     func oldestTroubled(of sessions: SessionSet?) -> String? {
         guard counts.failed + counts.unconfirmed > 0 else { return nil }
-        let troubled = open.lazy.filter { $0.value.state.isTerminal || $0.value.state == .unconfirmed }
+        let troubled = open.lazy.filter { $0.value.state.hasEnded || $0.value.state == .unconfirmed }
             .filter { sessions?.contains($0.value.session) ?? true }
         return troubled.min { ($0.value.createdAt, $0.key) < ($1.value.createdAt, $1.key) }?.key
     }
@@ -98,5 +98,5 @@ struct OpenEntries {
         return newest.sorted { ($1.value, $0.key) < ($0.value, $1.key) }.map { SessionKey(canonical: $0.key) }
     }
 
-    private static func waits(_ state: OutboxState) -> Bool { !state.isTerminal }
+    private static func waits(_ state: OutboxState) -> Bool { !state.hasEnded }
 }

@@ -66,16 +66,15 @@ package final class OutboxReader {
         on loop: isolated EventLoop,
         completion: @escaping (Result<OutboxEntry?, any Error>) -> Void
     ) {
-        feed.read(on: loop) { tables -> OutboxEntry? in
+        let newest = { @Sendable (tables: StoreTables) throws -> OutboxEntry? in
             var query = OutboxTable.Query()
             query.session = message.session
             query.limit = Self.mostRepeated
             return try tables.outbox.list(query).first { entry in
                 entry.kind == .message && entry.owner == message.owner && entry.text == message.text
             }
-        } completion: { result in
-            completion(result)
         }
+        feed.read(on: loop, newest, completion: completion)
     }
 
     /// One entry with its attempts; nil if it does not exist.
@@ -84,12 +83,11 @@ package final class OutboxReader {
         on loop: isolated EventLoop,
         completion: @escaping (Result<(OutboxEntry, [OutboxAttempt])?, any Error>) -> Void
     ) {
-        feed.read(on: loop) { tables -> (OutboxEntry, [OutboxAttempt])? in
+        let entry = { @Sendable (tables: StoreTables) throws -> (OutboxEntry, [OutboxAttempt])? in
             let table = tables.outbox
             return try table.entry(id: id).map { ($0, try table.attempts(id: id)) }
-        } completion: { result in
-            completion(result)
         }
+        feed.read(on: loop, entry, completion: completion)
     }
 }
 

@@ -266,7 +266,7 @@ package final class OutboxService {
         case .load: load(on: loop)
         case .persist(let id, let change): persist(id, change, on: loop)
         case .dispatch(let order): dispatch(order, on: loop)
-        case .search(let order): search(order, on: loop)
+        case .search(let order): loop.start { [weak self] in await self?.search(order, on: loop) }
         case .discard(let entry): discard(entry, on: loop)
         case .answer(let token, let result): answers.removeValue(forKey: token)?(result)
         case .arm(let time): arm(time, on: loop)
@@ -293,47 +293,28 @@ package final class OutboxService {
         }
     }
 
-    /// Completes the order with the entry's text, which only the database has. A gateway whose transcripts show no keys can be
-    /// searched only by text.
-    private func search(_ order: SearchOrder, on loop: isolated EventLoop) {
+    /// Looks for an entry's message. Its text is in the database alone, and a gateway whose transcripts show no keys can be searched only
+    /// by text.
+    private func search(_ order: SearchOrder, on loop: isolated EventLoop) async {
         // The row has the gateway's time of the dispatch. If a clock was set since, that time is uncertain, and the search
         // begins at the earliest: an overlooked row would make the message run twice.
         let skewMs = gateway.clockSkewMs(on: loop)
         let dispatchSkewMs = order.entry.dispatchSkewMs ?? skewMs
-        let written = order.since.adding(milliseconds: min(skewMs, dispatchSkewMs))
-        let uncertainMs = abs(skewMs - dispatchSkewMs)
-        feed.read(on: loop) { tables -> SearchOrder? in
-            var order = order
-            guard let payload = try tables.outbox.payload(id: order.entry.id) else { return nil }
-            order.entry.text = payload.text ?? ""
-            let earliest = order.since.adding(milliseconds: -uncertainMs - ClockWindow.longestRunMs)
-            order.others = try tables.outbox.others(in: order.entry.session, besides: order.entry.id, since: earliest)
-            let words = Words(order.entry.text ?? "")
-            for other in order.others where Words(other.text ?? "") == words {
-                order.starts[other.id] = try tables.runs.start(id: other.run)
-            }
-            return order
-        } completion: { [weak self] result in
-            guard let self else { return }
-            // Without its text an existing row would not be recognized.
-            guard let filled = try? result.get() else { return self.give(.searched(order.id, .failed), on: loop) }
-            let search = RowSearch(
-                key: filled.entry.upstreamKey,
-                words: Words(filled.entry.text ?? ""),
-                since: written,
-                others: filled.others,
-                starts: filled.starts,
-                aheadMs: min(skewMs, dispatchSkewMs)...max(skewMs, dispatchSkewMs)
-            )
-            TranscriptSearch(search, for: filled.entry, transcript: self.transcript, gateway: self.gateway)
-                .start(on: loop) { [weak self] finding in
-                    KillPoint.reach("search.reported")
-                    self?.found(finding, order, on: loop)
-                }
-        }
-    }
-
-    private func found(_ finding: TranscriptSearch.Finding, _ order: SearchOrder, on loop: isolated EventLoop) {
+        let earliest = order.since.adding(milliseconds: -abs(skewMs - dispatchSkewMs) - ClockWindow.longestRunMs)
+        let filled = try? await feed.read(on: loop) { try order.filled(from: $0, since: earliest) }
+        // Without its text an existing row would not be recognized.
+        guard let filled = filled ?? nil else { return give(.searched(order.id, .failed), on: loop) }
+        let search = RowSearch(
+            key: filled.entry.upstreamKey,
+            words: Words(filled.entry.text ?? ""),
+            since: order.since.adding(milliseconds: min(skewMs, dispatchSkewMs)),
+            others: filled.others,
+            starts: filled.starts,
+            aheadMs: min(skewMs, dispatchSkewMs)...max(skewMs, dispatchSkewMs)
+        )
+        let asked = TranscriptSearch(search: search, entry: filled.entry, transcript: transcript, gateway: gateway)
+        let finding = await asked.find(on: loop)
+        KillPoint.reach("search.reported")
         switch finding {
         case .report(let report): give(.searched(order.id, report), on: loop)
         case .refused(let reason):
@@ -347,7 +328,7 @@ package final class OutboxService {
         let before = open.note(change.entry)
         if let attempt = change.attempt { attempts[attempt.outcome, default: 0] += 1 }
         // A delivered entry that changes its run id had ended before.
-        guard before != nil, change.entry.state.isTerminal else { return }
+        guard before != nil, change.entry.state.hasEnded else { return }
         ended[change.entry.state, default: 0] += 1
     }
 
@@ -447,5 +428,20 @@ package final class OutboxService {
             self.timer = nil
             self.give(.tick, on: loop)
         }
+    }
+}
+
+extension SearchOrder {
+    /// The order with the entry's text and the messages whose rows may be near its own; nil if the entry is gone.
+    fileprivate func filled(from tables: StoreTables, since earliest: Timestamp) throws -> SearchOrder? {
+        var order = self
+        guard let payload = try tables.outbox.payload(id: entry.id) else { return nil }
+        order.entry.text = payload.text ?? ""
+        order.others = try tables.outbox.others(in: entry.session, besides: entry.id, since: earliest)
+        let words = Words(order.entry.text ?? "")
+        for other in order.others where Words(other.text ?? "") == words {
+            order.starts[other.id] = try tables.runs.start(id: other.run)
+        }
+        return order
     }
 }

@@ -6,7 +6,7 @@ import Outbox
 import Upstream
 
 /// Looks for one entry in a session's transcript: ever larger pages, since only newer gateways can page back.
-final class TranscriptSearch {
+struct TranscriptSearch {
     private static let pages = [50, 200, 1000]
     /// Gateways drop old rows from a page of more than 6 MiB.
     private static let wholeBytes = 4 << 20
@@ -18,42 +18,33 @@ final class TranscriptSearch {
         case refused(reason: String)
     }
 
-    private let entry: OutboxEntry
-    private unowned let gateway: any GatewayCalls
-    private let transcript: TranscriptReader
-    private let search: RowSearch
-    private var step = 0
-    private var rowsBefore: Int?
+    let search: RowSearch
+    let entry: OutboxEntry
+    let transcript: TranscriptReader
+    unowned let gateway: any GatewayCalls
 
-    init(_ search: RowSearch, for entry: OutboxEntry, transcript: TranscriptReader, gateway: any GatewayCalls) {
-        self.search = search
-        self.entry = entry
-        self.transcript = transcript
-        self.gateway = gateway
-    }
-
-    func start(on loop: isolated EventLoop, then answer: @escaping (Finding) -> Void) {
-        ask(on: loop, then: answer)
-    }
-
-    private func ask(on loop: isolated EventLoop, then answer: @escaping (Finding) -> Void) {
+    func find(on loop: isolated EventLoop) async -> Finding {
         let key = entry.upstreamKey
-        transcript.read(entry.session, rows: Self.pages[step], input: key, on: loop) { [self] result in
-            guard case .success(let page) = result else { return answer(.report(.failed)) }
-            var found = search.report(
+        var rowsBefore: Int?
+        var found = SearchReport.failed
+        for rows in Self.pages {
+            guard case .success(let page) = await transcript.read(entry.session, rows: rows, input: key, on: loop)
+            else {
+                return .report(.failed)
+            }
+            found = search.report(
                 on: Self.rows(page.rows),
                 isWhole: Self.isWhole(page, rowsBefore: rowsBefore),
                 hasActiveRun: page.inFlightRunId != nil || page.hasActiveRun == true
             )
             if let row = found.row, !entry.isSlashCommand, gateway.profile?.mayRefuseStoredMessages != false {
-                return judge(row, found, page, on: loop, then: answer)
+                return await judge(row, found, page, on: loop)
             }
             found.note(page.receipts[key].map { Fact.Receipt($0) })
+            if found.isComplete || found.isSettled { break }
             rowsBefore = page.messageCount
-            step += 1
-            if found.isComplete || found.isSettled || step == Self.pages.count { return answer(.report(found)) }
-            ask(on: loop, then: answer)
         }
+        return .report(found)
     }
 
     /// Asks the gateway what became of the message whose row was found. A gateway process that does not know the key
@@ -62,24 +53,24 @@ final class TranscriptSearch {
         _ row: OwnRow,
         _ found: SearchReport,
         _ page: ChatHistory.Output,
-        on loop: isolated EventLoop,
-        then answer: @escaping (Finding) -> Void
-    ) {
+        on loop: isolated EventLoop
+    ) async -> Finding {
         if entry.wasRefused, gateway.profile?.readsRefusedRows == true, Self.isRead(entry.upstreamKey, in: page.rows) {
-            return answer(.report(found))
+            return .report(found)
         }
-        gateway.call(AgentWait(runId: entry.upstreamKey), on: loop) { result in
-            switch result {
-            case .success(.failed(let reason?)) where GatewayError.isSessionConflict(reason):
-                answer(.refused(reason: reason))
-            // A run that will be refused is shown as running for a moment.
-            case .success(.draining) where Self.isUnrun(row, page):
-                answer(.report(SearchReport(isComplete: false, hasActiveRun: true)))
-            case .success(.ended), .success(.failed), .success(.draining), .success(.queued): answer(.report(found))
-            case .success(.unknown): answer(Self.finding(row, found, page))
-            case .failure(.gateway(let error, _)) where error.retryable != true: answer(Self.finding(row, found, page))
-            case .failure: answer(.report(.failed))
-            }
+        let answer = await Result { () async throws(CallFailure) in
+            try await gateway.call(AgentWait(runId: entry.upstreamKey), on: loop)
+        }
+        switch answer {
+        case .success(.failed(let reason?)) where GatewayError.isSessionConflict(reason):
+            return .refused(reason: reason)
+        // A run that will be refused is shown as running for a moment.
+        case .success(.draining) where Self.isUnrun(row, page):
+            return .report(SearchReport(isComplete: false, hasActiveRun: true))
+        case .success(.ended), .success(.failed), .success(.draining), .success(.queued): return .report(found)
+        case .success(.unknown): return Self.finding(row, found, page)
+        case .failure(.gateway(let error, _)) where error.retryable != true: return Self.finding(row, found, page)
+        case .failure: return .report(.failed)
         }
     }
 

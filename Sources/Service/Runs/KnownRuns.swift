@@ -153,7 +153,7 @@ extension KnownRun.Message {
     fileprivate init(_ entry: OutboxEntry, _ text: String) {
         let delivery: Delivery =
             entry.isDeliveredThoughRefused
-            ? .refused : entry.state == .retrying ? .lost : entry.state.isTerminal ? .over : .open
+            ? .refused : entry.state == .retrying ? .lost : entry.state.hasEnded ? .over : .open
         let sentAt = entry.firstDispatchAt ?? entry.createdAt
         self.init(
             text,

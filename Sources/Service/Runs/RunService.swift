@@ -377,9 +377,9 @@ package final class RunService {
     package func entryChanged(_ entry: OutboxEntry, on loop: isolated EventLoop) {
         guard entry.kind == .message else { return }
         tracker.entryChanged(key: entry.upstreamKey)
-        if entry.state.isTerminal { tracker.deliveryIsOver(entry.run) }
+        if entry.state.hasEnded { tracker.deliveryIsOver(entry.run) }
         if entry.isCancelledUnsent || entry.joinedRun != nil || entry.letsOthersGo {
-            publish(tracker.isLost(entry.run, now: loop.wallClock), on: loop)
+            publish(tracker.lost(entry.run, now: loop.wallClock), on: loop)
         }
         if entry.state == .retrying { publish(tracker.awaitsResend(entry.run), on: loop) }
         guard entry.state == .delivered, entry.joinedRun == nil, isUnseen(entry) else { return }

@@ -45,7 +45,9 @@ package struct OutboxTable {
                 let names = OutboxState.allCases.filter(states.contains).map { "'\($0.rawValue)'" }
                 conditions.append("o.state IN (\(names.joined(separator: ", ")))")
                 // Lets the index of open entries be used.
-                if !states.contains(where: \.isFinal) { conditions.append("o.state NOT IN ('delivered', 'cancelled')") }
+                if !states.contains(where: \.hasEndedForGood) {
+                    conditions.append("o.state NOT IN ('delivered', 'cancelled')")
+                }
             }
             return "SELECT \(OutboxRow.columns), p.text FROM outbox o LEFT JOIN outbox_payload p USING(ordinal) "
                 + (conditions.isEmpty ? "" : "WHERE \(conditions.joined(separator: " AND ")) ")
@@ -97,7 +99,7 @@ package struct OutboxTable {
     /// Writes a change if the entry still has the expected version; false if it changed.
     package func apply(_ change: OutboxChange) throws(SQLError) -> Bool {
         let entry = change.entry
-        let isFinal = entry.state.isFinal
+        let isFinal = entry.state.hasEndedForGood
         try connection.run(
             """
             UPDATE outbox SET state = ?3, updated_at = ?4, attempt_count = ?5, next_attempt_at = ?6,
