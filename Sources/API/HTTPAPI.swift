@@ -225,7 +225,7 @@ package final class HTTPAPI: Responder, ServiceEventReceiver {
             if caller == .nobody { throw Problem(.notPaired(credentialSent: false)).closing() }
             AccessMemo.keep(caller, for: exchange)
         }
-        let result = try prepare(exchange, by: caller, match, mayHaveBody: true, on: loop)
+        let result = try call(for: exchange, by: caller, match, mayHaveBody: true, on: loop)
         if case .ready(let call) = result {
             if case .refused(let refusal) = browsers.checkSimpleBody(
                 head,
@@ -248,14 +248,14 @@ package final class HTTPAPI: Responder, ServiceEventReceiver {
         guard memo.covers(exchange.head) else { return nil }
         let match = router.match(exchange.method, exchange.head.path)
         guard let caller = match.isOpen ? .nobody : memo.caller else { return nil }
-        let result = try prepare(exchange, by: caller, match, mayHaveBody: false, on: loop)
+        let result = try call(for: exchange, by: caller, match, mayHaveBody: false, on: loop)
         if case .ready(let call) = result { memo.keep(call.request) }
         return result
     }
 
     /// The caller is known; the route decides.
-    private func prepare(
-        _ exchange: Exchange,
+    private func call(
+        for exchange: Exchange,
         by caller: Caller,
         _ match: Router.Match,
         mayHaveBody: Bool,
@@ -296,7 +296,7 @@ package final class HTTPAPI: Responder, ServiceEventReceiver {
     func perform(_ exchange: Exchange, by caller: Caller, on loop: isolated EventLoop) {
         do throws(Problem) {
             let match = router.match(exchange.method, exchange.head.path)
-            guard case .ready = try prepare(exchange, by: caller, match, mayHaveBody: true, on: loop) else { return }
+            guard case .ready = try call(for: exchange, by: caller, match, mayHaveBody: true, on: loop) else { return }
             respond(to: exchange, on: loop)
         } catch {
             exchange.respond(error, on: loop)

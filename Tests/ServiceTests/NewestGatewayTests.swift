@@ -265,6 +265,7 @@ struct NewestGatewayTests {
             let id = try await bench.accept("in metric units", mode: .sayNow, on: loop) ?? ""
             try await bench.advance(10_000, on: loop)
             #expect(bench.gateway.sentKeys == [id], "the run is at work")
+            #expect(bench.services.runs.run(id) == nil, "nothing of it has begun")
             try await bench.event("chat", Frame.final("theirs", 9, "Done"), on: loop)
             try await bench.advance(5_000, on: loop)
             #expect(bench.gateway.sentKeys == [id, id])

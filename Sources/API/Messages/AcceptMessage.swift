@@ -42,10 +42,11 @@ struct AcceptMessage {
         message = request.message(from: call)
     }
 
-    /// A large body of JSON; nil for one that takes so little time that the loop reads it.
+    /// A body of JSON; nil for one of another type. A large one takes long, so it is not read on the loop.
     private static func read(_ call: Call, _ rules: AttachmentRules) async throws(Problem) -> MessageBody? {
         let body = call.exchange.body
-        guard body.count > MessageBody.mostOnLoop, (try? call.bodyType())?.isJSON == true else { return nil }
+        guard (try? call.bodyType())?.isJSON == true else { return nil }
+        if body.count <= MessageBody.mostOnLoop { return try MessageBody(body, rules) }
         return try await MessageBody.reading(body, rules).get()
     }
 

@@ -32,7 +32,7 @@ struct MessageRequest: Sendable {
     static let longestText = 256 << 10
     static let longestWait = 600
 
-    /// - Parameter body: the body, if it was already read.
+    /// - Parameter body: the body, if it is JSON.
     init(_ call: Call, _ api: HTTPAPI, _ body: MessageBody?, now: Timestamp) throws(Problem) {
         session = call.text("session") ?? session
         thinking = call.text("thinking")
@@ -51,7 +51,7 @@ struct MessageRequest: Sendable {
             wasPreferred = true
         }
         key = try Self.key(of: call)
-        try readBody(call, body, AttachmentRules(api.services.attachmentLimits), now: now)
+        if let body { try take(body, now: now) } else { try readBody(call, now: now) }
         try check(call, api)
     }
 
@@ -182,17 +182,9 @@ extension MessageRequest {
     /// The longest time that any entry is kept waiting.
     fileprivate static let longestTTLSeconds: Int64 = 30 * 86_400
 
-    mutating func readBody(
-        _ call: Call,
-        _ body: MessageBody?,
-        _ rules: AttachmentRules,
-        now: Timestamp
-    ) throws(Problem) {
+    mutating func readBody(_ call: Call, now: Timestamp) throws(Problem) {
         let type = try call.bodyType()
-        if type.isJSON {
-            let read = if let body { body } else { try MessageBody(call.exchange.body, rules) }
-            try take(read, now: now)
-        } else if type.isSameEssence(as: .form) {
+        if type.isSameEssence(as: .form) {
             try readForm(call, now: now)
         } else if type.isSameEssence(as: .plain) {
             if let charset = type.parameter("charset")?.lowercased(), charset != "utf-8", charset != "us-ascii" {

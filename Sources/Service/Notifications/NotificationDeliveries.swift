@@ -114,7 +114,7 @@ package final class NotificationDeliveries {
         guard hasBegun else { return }
         for action in machine.step(now: loop.wallClock) {
             switch action {
-            case .send(let sending): send(sending, on: loop)
+            case .send(let sending): begin(sending, on: loop)
             case .write(let deliveries): write(deliveries, on: loop)
             case .health(let sink, let health): keep(health, of: sink, on: loop)
             case .disabled(let id, let reason):
@@ -131,7 +131,7 @@ package final class NotificationDeliveries {
         }
     }
 
-    private func send(_ sending: DeliveryMachine.Sending, on loop: isolated EventLoop) {
+    private func begin(_ sending: DeliveryMachine.Sending, on loop: isolated EventLoop) {
         let ids = [sending.delivery.notification] + sending.others.map(\.notification)
         feed.read(on: loop) { tables in
             try ids.map { id in try tables.notifications.notification(id: id).flatMap { Notification(kept: $0.body) } }
@@ -174,7 +174,7 @@ package final class NotificationDeliveries {
         tested.insert(sink.id)
         let id = UUIDv7.make(milliseconds: loop.wallClock.milliseconds, random: SecureRandom.bytes(10))
         let one = Notification(id: id, type: .test, at: loop.wallClock, title: "Ladle", text: "This is a test.")
-        sender.send(one, to: sink, on: loop) { [self] outcome in
+        sender.sendAlone(one, to: sink, on: loop) { [self] outcome in
             tested.remove(sink.id)
             completion(outcome)
         }
@@ -183,7 +183,7 @@ package final class NotificationDeliveries {
     /// Sends a notification that the disk did not store, once, to these sinks.
     func sendUnkept(_ one: Notification, to ids: Set<String>, on loop: isolated EventLoop) {
         for sink in sinks.values.sorted(by: { $0.id < $1.id }) where ids.contains(sink.id) {
-            sender.send(one, to: sink, on: loop) { _ in }
+            sender.sendAlone(one, to: sink, on: loop) { _ in }
         }
     }
 

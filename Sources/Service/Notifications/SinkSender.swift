@@ -44,14 +44,14 @@ final class SinkSender {
     }
 
     /// Sends one notification, past the delivery machine.
-    func send(
+    func sendAlone(
         _ one: Notification,
         to sink: NotificationSink,
         on loop: isolated EventLoop,
         completion: @escaping (DeliveryMachine.Outcome) -> Void
     ) {
         let message = SinkMessage(one, for: sink, sessionTitle: nil, base: settings.publicURL)
-        send(message, to: sink, on: loop, completion)
+        handOver(message, to: sink, on: loop, completion)
     }
 
     /// - Parameters:
@@ -77,17 +77,17 @@ final class SinkSender {
         message.lostCount = sending.lostCount
         if sending.delivery.purpose == .remove { return remove(message, on: loop, completion) }
         let approval = one.subject.flatMap { $0.kind == .approval ? approvals.item($0.id, on: loop) : nil }
-        guard let approval, approval.isPending else { return send(message, to: sink, on: loop, completion) }
+        guard let approval, approval.isPending else { return handOver(message, to: sink, on: loop, completion) }
         message.question = approval.question
         let plain = message
         loop.start { [self] in
             var message = plain
             message.buttons = await makeButtons(one, approval, for: sink, on: loop)
-            send(message, to: sink, on: loop, completion)
+            handOver(message, to: sink, on: loop, completion)
         }
     }
 
-    private func send(
+    private func handOver(
         _ message: SinkMessage,
         to sink: NotificationSink,
         on loop: isolated EventLoop,
