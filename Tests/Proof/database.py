@@ -16,11 +16,14 @@ import traceback
 
 from follower import Follower, place
 from harness import EventStream, FaultyGateway, NotStarted, Serve, Tally, json_lines, later, options, run_ladle, scratch, until
-from postgres_server import PostgresServer, Relay, available
+from postgres_server import Distance, PostgresServer, Relay, available
 
 OPTIONS = options(cuts=(60, 500), restarts=(3, 20), large=(0, 1000), seed=(0, 0), only=("", ""))
 SEED = OPTIONS.seed or random.SystemRandom().randrange(1, 1 << 32)
 AWAY = "ws://127.0.0.1:9"
+FAR = 200
+# To begin, to read what it repeats, to write it, to commit.
+MOST_TURNS = 4
 tally = Tally()
 check = tally.check
 
@@ -431,15 +434,20 @@ def moves():
 
 
 def fill(ladle, count, word):
+    """Posts so many messages, one after another: how long each took, in seconds."""
     connection = http.client.HTTPConnection("127.0.0.1", ladle.port, timeout=30)
+    took = []
     for number in range(count):
+        began = time.monotonic()
         body = json.dumps({"text": f"{word} {number}", "session": f"s{number % 50}"})
         connection.request("POST", "/v1/messages", body, {"Content-Type": "application/json"})
         answer = connection.getresponse()
         said = answer.read()
         if answer.status != 202:
             raise RuntimeError(f"message {number}: {answer.status} {said}")
+        took.append(time.monotonic() - began)
     connection.close()
+    return took
 
 
 def large():
@@ -469,6 +477,33 @@ def large():
     ladle.kill()
     server.remove()
     return f"{place(last)} events, {2 * OPTIONS.large} messages: there in {seconds[0]:.1f} s, back in {seconds[1]:.1f} s"
+
+
+def far():
+    """A server half a millisecond away: what a message costs is turns, and so many a message takes and no more."""
+    server = PostgresServer()
+    times, turns = {}, {}
+    for name, port, relay in ((name, relay.port if relay else server.port, relay) for name, relay in
+                              (("beside it", None), ("far", Distance(server.port, 0.0005)))):
+        ladle = on(server.url(port=port))
+        fill(ladle, 20, "first")
+        before = relay.turns if relay else 0
+        took = fill(ladle, FAR, f"one after another, {name}")
+        if relay:
+            turns["one"] = (relay.turns - before) / FAR
+            before, seconds = relay.turns, time.monotonic()
+            with concurrent.futures.ThreadPoolExecutor(64) as posters:
+                list(posters.map(lambda number: fill(ladle, 8, f"together {number}"), range(64)))
+            times["512"] = time.monotonic() - seconds
+            turns["512"] = (relay.turns - before) / 512
+        times[name] = sorted(took)[FAR // 2] * 1000
+        ladle.stop()
+    # Ladle has a few of its own meanwhile.
+    check(turns["one"] < MOST_TURNS + 0.2, f"far: a message takes {turns['one']:.2f} turns, not more than {MOST_TURNS}")
+    check(turns["512"] < MOST_TURNS - 1, f"far: those of one commit share its beginning and its end: {turns['512']:.2f} turns each")
+    server.remove()
+    return (f"a message in {turns['one']:.2f} turns and {times['far']:.1f} ms ({times['beside it']:.1f} beside the server); "
+            f"512 of 64 senders in {times['512'] * 1000:.0f} ms, {turns['512']:.2f} turns each")
 
 
 def passwords():
@@ -579,7 +614,7 @@ if not available():
     check(True, "")
     tally.end()
 print(f"database: seed {SEED}", flush=True)
-SCENES = [doubts, moves, crashes, absent, hangs, two, passwords, encrypted, deposed, unsafe] + [large] * bool(OPTIONS.large)
+SCENES = [doubts, moves, far, crashes, absent, hangs, two, passwords, encrypted, deposed, unsafe] + [large] * bool(OPTIONS.large)
 # They mostly wait.
 with concurrent.futures.ThreadPoolExecutor(3) as pool:
     list(pool.map(scene, [act for act in SCENES if OPTIONS.only in ("", act.__name__)]))

@@ -4,12 +4,14 @@ import atexit
 import os
 import pathlib
 import pwd
+import queue
 import shutil
 import socket
 import struct
 import subprocess
 import tempfile
 import threading
+import time
 
 from harness import free_port
 
@@ -255,3 +257,52 @@ class Passage:
             self.client.shutdown(socket.SHUT_RDWR)
         except OSError:
             pass
+
+
+class Distance:
+    """A server that is so many seconds away, there and back together: what one side says reaches the other half of that later, in its
+    order. It counts the turns, the times that a client says something after it has heard something."""
+
+    def __init__(self, port, seconds):
+        self.target, self.half = port, seconds / 2
+        self.turns = 0
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            client, _ = self.listener.accept()
+            server = socket.create_connection(("127.0.0.1", self.target))
+            heard = threading.Event()
+            for source, sink, is_client in ((client, server, True), (server, client, False)):
+                source.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                pieces = queue.SimpleQueue()
+                threading.Thread(target=self.take, args=(source, pieces, heard, is_client), daemon=True).start()
+                threading.Thread(target=self.give, args=(sink, pieces), daemon=True).start()
+
+    def take(self, source, pieces, heard, is_client):
+        piece = b"-"
+        while piece:
+            try:
+                piece = source.recv(1 << 18)
+            except OSError:
+                piece = b""
+            if not is_client:
+                heard.set()
+            elif piece and heard.is_set():
+                heard.clear()
+                self.turns += 1
+            pieces.put((time.monotonic() + self.half, piece))
+
+    def give(self, sink, pieces):
+        while True:
+            due, piece = pieces.get()
+            time.sleep(max(0, due - time.monotonic()))
+            try:
+                if not piece:
+                    sink.shutdown(socket.SHUT_RDWR)
+                    return sink.close()
+                sink.sendall(piece)
+            except OSError:
+                return
