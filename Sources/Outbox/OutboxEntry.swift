@@ -154,6 +154,9 @@ package struct OutboxEntry: Sendable, Equatable {
     /// Whether people were told that nothing shows what became of the message.
     var isUnknown: Bool { fault?.code == OutboxFault.unknownCode }
 
+    /// The gateway acknowledged the message.
+    var wasTaken: Bool { state == .accepted || lastClass == .accepted }
+
     /// Nothing shows what became of the message, so later ones of its session do not wait for it.
     package var letsOthersGo: Bool { state == .unconfirmed && isUnknown }
 
@@ -162,10 +165,9 @@ package struct OutboxEntry: Sendable, Equatable {
     var facts: [Fact] {
         guard firstDispatchAt != nil else { return [] }
         var facts: [Fact] = [.sent(key: keyGeneration, contact: 0)]
-        let isAnswered = state == .accepted || lastClass == .accepted
-        if isAnswered { facts.append(.answered(key: keyGeneration, contact: 0, .taken)) }
+        if wasTaken { facts.append(.answered(key: keyGeneration, contact: 0, .taken)) }
         // An acknowledged message is in doubt because another process of the gateway came.
-        if state == .unconfirmed { facts.append(.contact(1, isAnswered && !isUnknown ? .other : .same)) }
+        if state == .unconfirmed { facts.append(.contact(1, wasTaken && !isUnknown ? .other : .same)) }
         if wasRefused { facts.append(.ended(.key(keyGeneration), .refused)) }
         if isUnknown { facts.append(.told(Statement(.unknown), number: 1)) }
         return facts

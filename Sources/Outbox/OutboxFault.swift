@@ -82,12 +82,16 @@ extension OutboxFault {
     }
     static let unknownCode = "UNKNOWN"
     /// Later messages of the session go.
-    static let unknown = OutboxFault(
-        code: unknownCode,
-        detail:
-            "Nothing at the gateway shows whether the message arrived, so it is not sent again by itself and later ones go. If no answer "
-            + "comes, cancel the message and send it anew."
-    )
+    /// - Parameter wasTaken: the gateway had acknowledged the message.
+    static func unknown(wasTaken: Bool) -> OutboxFault {
+        let what =
+            wasTaken
+            ? "The gateway took the message and does not show what became of it. It may have run, or been read with another message. So it"
+            : "Nothing at the gateway shows whether the message arrived, so it"
+        let cure =
+            " is not sent again by itself and later ones go. If no answer comes, cancel the message and send it anew."
+        return OutboxFault(code: unknownCode, detail: what + cure)
+    }
     static let lost = OutboxFault(
         code: "LOST",
         detail:

@@ -391,7 +391,7 @@ package struct OutboxRules: Sendable {
 
     /// Nothing shows what became of the message, and a gateway at rest would have shown it by now.
     func unknown(_ entry: OutboxEntry, now: Timestamp) -> OutboxChange {
-        unconfirmed(entry, now: now, fault: .unknown, attempted: false)
+        unconfirmed(entry, now: now, fault: .unknown(wasTaken: entry.wasTaken), attempted: false)
     }
 
     /// The message turned out not to have arrived, but later ones were sent meanwhile, so a person decides whether it goes again.

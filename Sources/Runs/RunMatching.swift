@@ -132,6 +132,8 @@ struct RunMatching: Sendable {
         to changes: inout [RunChange]
     ) {
         memory[answer]?.message.goesOn(with: run.message)
+        // It had begun under its own id, in a process that is gone.
+        if run.hasBegun, !run.hasTryBegun { memory[answer]?.beganBefore() }
         // This change comes before the end, so that a client that waits for the answer does not take that end for it.
         changes.append(.reassigned(from: run.id, to: answer, isShared: isShared))
         if run.publication.isStartPublished {

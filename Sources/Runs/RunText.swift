@@ -290,6 +290,10 @@ struct RunText: Sendable {
         if let rest = Self.rest(of: last, behind: ended) {
             return ended.count > 1 || !rest.isEmpty ? Self.paragraphs(ended + [Array(rest)]) : last
         }
+        // The messages before these rows were missed too.
+        if let start = Self.start(of: first, in: last), let rest = Self.rest(of: last[start...], behind: ended) {
+            return Self.paragraphs([Array(last[..<start])] + ended + [Array(rest)])
+        }
         // A text that begins as the first row has all messages, with repeated words left out.
         let isWhole = Self.rest(of: last, behind: [Array(first.prefix(Self.beginning))]) != nil
         return isWhole ? last : Self.paragraphs(ended + [Array(last)])
@@ -309,6 +313,13 @@ struct RunText: Sendable {
             rest = rest.dropFirst()
         }
         return others.isEmpty ? text : rest.drop { !isInk($0) }
+    }
+
+    /// Where one text begins in another, which may have other blanks. A short one may stand anywhere.
+    private static func start(of text: [UInt8], in other: ArraySlice<UInt8>) -> Int? {
+        let beginning = Array(text.lazy.filter(isInk).prefix(compared))
+        guard beginning.count >= Self.beginning else { return nil }
+        return other.indices.first { other[$0] == beginning[0] && rest(of: other[$0...], behind: [beginning]) != nil }
     }
 
     /// Two texts with this many equal characters at the beginning are the same.

@@ -541,6 +541,8 @@ package struct RunTracker: Sendable {
         // The run is in the gateway's memory. Its row is no proof yet: the gateway may still refuse the message.
         case _ where profile.isInHand(answer): memory[id]?.heard(at: now)
         case .queued, .draining: break
+        // A message that the gateway ended before its run began was not run. Its row is looked for.
+        case .ended where profile.pagesTellRuns && !reducer.hasBegun: break
         case _ where profile.pagesTellRuns && answer != .unknown:
             if reducer.message.isStored { memory.prove(id, byRow: .row, mayBeOfRefused: false, to: &changes) }
         // The gateway gives the same answer about a message that still waits.

@@ -58,6 +58,33 @@ struct ContinuedRunTests {
         }
     }
 
+    /// 2026.3.1, seen live: sent again after the gateway was killed, the message waited behind another client's.
+    @Test func `a listed run can be asked for, though another one answers its message`() async throws {
+        try await withAPI(.away) { api, loop in
+            let bench = api.bench
+            try await bench.open(version: 3, methods: [], on: loop)
+            let id = try #require(try await bench.accept("hello", on: loop))
+            try await bench.event("agent", Frame.start(id, at: loop.wallClock.milliseconds), on: loop)
+            try await bench.drop(on: loop)
+            try await api.advance(10_000, on: loop)
+            try await bench.open(version: 3, uptimeMs: 4_000, methods: [], on: loop)
+            try await api.advance(5_000, on: loop)
+            #expect(bench.gateway.sentKeys == [id, id])
+            try await bench.event("chat", Frame.final(id, 1, nil), on: loop)
+            let at = loop.wallClock.milliseconds + 1_000
+            try await api.advance(1_000, on: loop)
+            try await bench.event("agent", Frame.start("own", at: at), on: loop)
+            bench.gateway.rows[Self.main] = [Row.user("hello", at: at), Row.assistant("Hi.", at: at + 900)]
+            try await bench.event("chat", Frame.final("own", 9, "Hi."), on: loop)
+            try await api.advance(10_000, on: loop)
+            let runs = try await api.get("/v1/runs", on: loop).json["runs"]
+            #expect(runs?.elements.compactMap { $0["id"]?.string } == ["own", id])
+            for run in ["own", id] {
+                #expect(try await api.get("/v1/runs/\(run)", on: loop).json["id"]?.string == run)
+            }
+        }
+    }
+
     /// On a busy disk the message was known as delivered while its run's end was still being written.
     @Test func `whoever has the answer finds the end of its run among the events`() async throws {
         try await withAPI(.away) { api, loop in

@@ -89,6 +89,7 @@ struct DeferredSendTests {
             now: after(12_100)
         )
         #expect(changes.contains(.reassigned(from: "one", to: "g", isShared: false)))
+        #expect(tracker.run("g")?.executedAgain == true)
     }
 
     /// 2026.4.26, seen live: another client's message with the same words had been put behind a run while the link was away, so that

@@ -43,6 +43,13 @@ import Testing
         }
     }
 
+    /// 2026.4.26, seen live: the link was opened in the middle of another client's run.
+    @Test func `its rows may lack the first messages, which a final text has`() throws {
+        let second = try row("Then I read it all.", "toolUse")
+        let told = told("First I look.Then I read it all.Last words.", [second], wasAborted: false)
+        #expect(told == "First I look.\n\nThen I read it all.\n\nLast words.")
+    }
+
     /// 2026.3.1, seen live after a kill of Ladle, and after a break of the link.
     @Test func `its rows come before a final text that is the last message alone`() throws {
         let first = try row("Let me look. ", "toolUse")

@@ -4,6 +4,7 @@ import Gateway
 import JSONBytes
 import Observability
 import Outbox
+import Runs
 import Store
 import Testing
 import Upstream
@@ -351,6 +352,42 @@ struct OutboxDoubtTests {
                 // Its words may come with the next message, which the gateway does not refuse.
                 #expect(entry.fault?.code == "NOT_RUN" && entry.fault?.mayReturn == true)
                 #expect(bench.services.outbox.blockedReason(session: Self.main) == nil)
+            }
+        }
+    }
+
+    /// 2026.6.11, seen live: another client wrote in the same moment. The gateway wrote the message's row, told its end and began no run.
+    @Test func `a message that the gateway ended before a run of it began was not run`() async throws {
+        for (after, state) in [(Int64(-9_000), OutboxState.failed), (600, .delivered)] {
+            try await withLinkedServices { bench, loop in
+                let id = try await bench.accept("hello", on: loop)
+                try await bench.event("chat", Frame.final(id ?? "", 1, nil), on: loop)
+                try await bench.drop(on: loop)
+                showAlone(id, lastRunAfterMs: after, bench)
+                bench.gateway.responder = { $0.method == "agent.wait" ? .now(wait("ok", #""endedAt":1"#)) : nil }
+                try await bench.open(on: loop)
+                try await bench.advance(5_000, on: loop)
+                let entry = try await bench.entry(id)
+                #expect(entry.state == state, "last run \(after) ms after the message")
+                #expect(state != .failed || entry.fault?.code == "NOT_RUN" && entry.fault?.mayReturn == true)
+                #expect(bench.services.runs.run(id ?? "")?.state.isActive != true)
+            }
+        }
+    }
+
+    @Test func `a message of which nothing shows what became of it says whether the gateway took it`() async throws {
+        for isTaken in [true, false] {
+            try await withLinkedServices { bench, loop in
+                let id = isTaken ? try await bench.accept("hello", on: loop) : try await loseAnswer(bench, on: loop)
+                try await bench.drop(on: loop)
+                bench.gateway.historyMembers = #","hasMore":false,"sessionInfo":{"hasActiveRun":false}"#
+                bench.gateway.responder = { $0.method == "chat.send" ? .now(.ambiguous(.timedOut)) : nil }
+                try await bench.open(on: loop)
+                try await bench.advance(600_000, on: loop)
+                let entry = try await bench.entry(id)
+                #expect(entry.fault?.code == "UNKNOWN")
+                let detail = isTaken ? "The gateway took the message" : "Nothing at the gateway shows whether"
+                #expect(entry.fault?.detail.hasPrefix(detail) == true, "\(entry.fault?.detail ?? "")")
             }
         }
     }

@@ -83,7 +83,7 @@ enum RunOperations {
         on loop: isolated EventLoop
     ) async throws(Problem) -> RunArchive.Found {
         let found: RunArchive.Found?
-        do { found = try await api.services.runArchive.find(call.pathID, on: loop) } catch { throw .storage(error) }
+        do { found = try await api.services.runArchive.listed(call.pathID, on: loop) } catch { throw .storage(error) }
         guard let found, call.caller.mayUse(session: found.session) else {
             throw Problem(.runNotFound, "There is no such run.")
         }

@@ -64,6 +64,7 @@ struct TranscriptSearch {
         switch answer {
         case .success(.failed(let reason?)) where GatewayError.isSessionConflict(reason):
             return .refused(reason: reason)
+        case .success(.ended) where Self.isUnrun(row, page): return await ended(beyond: page, on: loop)
         // A run that will be refused is shown as running for a moment.
         case .success(.draining) where Self.isUnrun(row, page):
             return .report(SearchReport(isComplete: false, hasActiveRun: true))
@@ -72,6 +73,16 @@ struct TranscriptSearch {
         case .failure(.gateway(let error, _)) where error.retryable != true: return Self.finding(row, found, page)
         case .failure: return .report(.failed)
         }
+    }
+
+    /// The gateway is through with the message, and no run seems to have begun for it. A page that was asked for later decides: the run may
+    /// have come after the first one.
+    private func ended(beyond first: ChatHistory.Output, on loop: isolated EventLoop) async -> Finding {
+        let answer = await transcript.read(entry.session, rows: max(first.messageCount, Self.pages[0]), on: loop)
+        guard case .success(let page) = answer else { return .report(.failed) }
+        let found = search.report(on: Self.rows(page.rows), isWhole: false, hasActiveRun: page.hasActiveRun == true)
+        guard let row = found.row, Self.isUnrun(row, page) else { return .report(found) }
+        return Self.finding(row, found, page)
     }
 
     /// Whether the model read the refused message, with later ones: only messages stand between its row and what the model said.

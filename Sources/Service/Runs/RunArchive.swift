@@ -47,6 +47,14 @@ package final class RunArchive {
         return run.map { .run($0) } ?? entry.map { .waiting($0) }
     }
 
+    /// Finds a run as lists show it: one with whose message another run goes on is still a run of its own.
+    package func listed(_ id: String, on loop: isolated EventLoop) async throws -> Found? {
+        if runs.resolved(id) != id, let run = try await feed.read(on: loop, { try Self.run(id, in: $0) }) {
+            return .run(run)
+        }
+        return try await find(id, on: loop)
+    }
+
     /// The run in progress that answers this run's message instead of it; nil if there is none.
     package func successor(of run: String, on loop: isolated EventLoop) async throws -> String? {
         let found = try await feed.read(on: loop) { try $0.outbox.entry(answeredBy: run)?.runID }
