@@ -60,6 +60,7 @@ extension OwnRow {
         let next = later.firstIndex(where: \.isUser)
         self.init(
             isAnswered: answer.map { $0 < next ?? .max } ?? false,
+            at: row.at,
             newestAt: answer == nil ? later.last(where: \.isUser).map(\.at) ?? row.at : nil,
             joinedRun: row.joinedRun
         )
@@ -89,6 +90,7 @@ extension Attribution.Claimant {
 package struct OwnRow: Sendable, Equatable {
     /// Rows of an answer follow it.
     package var isAnswered: Bool
+    package var at: Timestamp?
     /// The time of the newest message; nil if an answer follows this row.
     package var newestAt: Timestamp?
     /// The run at work that read the message.

@@ -315,11 +315,12 @@ struct RunText: Sendable {
         return others.isEmpty ? text : rest.drop { !isInk($0) }
     }
 
-    /// Where one text begins in another, which may have other blanks. A short one may stand anywhere.
+    /// Where one text begins in another that has it without a break behind what came before, as the texts of joined messages do. A quote
+    /// stands behind a blank, and a short text may stand anywhere.
     private static func start(of text: [UInt8], in other: ArraySlice<UInt8>) -> Int? {
-        let beginning = Array(text.lazy.filter(isInk).prefix(compared))
-        guard beginning.count >= Self.beginning else { return nil }
-        return other.indices.first { other[$0] == beginning[0] && rest(of: other[$0...], behind: [beginning]) != nil }
+        let beginning = text.prefix(compared)
+        guard beginning.count(where: isInk) >= Self.beginning else { return nil }
+        return other.indices.dropFirst().first { isInk(other[$0 - 1]) && other[$0...].starts(with: beginning) }
     }
 
     /// Two texts with this many equal characters at the beginning are the same.

@@ -306,6 +306,8 @@ package struct RunTracker: Sendable {
 
     /// The outbox learned that the gateway did not run our message.
     package mutating func refused(_ id: String, reason: String, now: Timestamp) -> [RunChange] {
+        // The agent was seen at work on it meanwhile.
+        guard memory[resolved(id)]?.message.wasSeenAtWork != true else { return [] }
         var changes: [RunChange] = []
         refuse(resolved(id), reason, now: now, to: &changes)
         return changes + memory.takeEvictedEnds()

@@ -48,6 +48,9 @@ import Testing
         let second = try row("Then I read it all.", "toolUse")
         let told = told("First I look.Then I read it all.Last words.", [second], wasAborted: false)
         #expect(told == "First I look.\n\nThen I read it all.\n\nLast words.")
+        // The last message alone, which repeats an earlier one.
+        let quote = self.told("As I said: Then I read it all. Done.", [second], wasAborted: false)
+        #expect(quote == "Then I read it all.\n\nAs I said: Then I read it all. Done.")
     }
 
     /// 2026.3.1, seen live after a kill of Ladle, and after a break of the link.

@@ -336,7 +336,7 @@ struct MessageRestartTests {
         }
     }
 
-    /// Ladle reads so many sessions at once, and the others when their messages have been answered.
+    /// Ladle reads so many sessions at once, and the others after them.
     @Test func `what others said before waiting messages comes in however many sessions they wait`() async throws {
         try await withLinkedServices { bench, loop in
             try await bench.drop(on: loop)
@@ -351,7 +351,7 @@ struct MessageRestartTests {
             }
             try await bench.advance(60_000, on: loop)
             try await bench.open(on: loop)
-            try await bench.advance(1_000, on: loop)
+            try await bench.advance(500, on: loop)
             let atOnce = try await said(bench).filter { $0 == "answer two sent" }.count
             #expect(atOnce == 15, "the main session is one of 16")
             for (id, session) in waiting {
@@ -418,6 +418,20 @@ struct MessageRestartTests {
             let asked = bench.gateway.requests("chat.history").count
             try await bench.advance(600_000, on: loop)
             #expect(bench.gateway.requests("chat.history").count == asked, "nothing is missed any more")
+        }
+    }
+
+    @Test func `the messages of a run come though its transcript is refused when it ends`() async throws {
+        try await withLinkedServices { bench, loop in
+            try await bench.drop(on: loop)
+            try await bench.open(on: loop)
+            try await bench.advance(100_000, on: loop)
+            bench.gateway.responder = { $0.method == "chat.history" ? .now(Self.starting) : nil }
+            try await foreignTurn("run-1", "one", "answer one", at: 100, .newest, bench, on: loop)
+            #expect(try await said(bench) == ["one sent"])
+            bench.gateway.responder = nil
+            try await bench.advance(10_000, on: loop)
+            #expect(try await said(bench) == ["one sent", "answer one sent"])
         }
     }
 

@@ -66,7 +66,7 @@ enum RunOperations {
     }
 
     static func get(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) async throws(Problem) {
-        switch try await find(api, call, on: loop) {
+        switch try await find(api, call, isListed: true, on: loop) {
         case .run(let run):
             if call.wantsText { return call.respond(.text(.ok, Printable.document(run.text) + "\n"), on: loop) }
             call.respondTagged(.json(.ok, run), on: loop)
@@ -77,13 +77,20 @@ enum RunOperations {
     }
 
     /// Finds the run named in the path. A caller that may not see it gets the same answer as for a missing one.
+    /// - Parameter isListed: the run as lists show it is meant, and not the one that goes on with its message.
     static func find(
         _ api: HTTPAPI,
         _ call: Call,
+        isListed: Bool = false,
         on loop: isolated EventLoop
     ) async throws(Problem) -> RunArchive.Found {
+        let (archive, id) = (api.services.runArchive, call.pathID)
         let found: RunArchive.Found?
-        do { found = try await api.services.runArchive.listed(call.pathID, on: loop) } catch { throw .storage(error) }
+        do {
+            found = isListed ? try await archive.listed(id, on: loop) : try await archive.find(id, on: loop)
+        } catch {
+            throw .storage(error)
+        }
         guard let found, call.caller.mayUse(session: found.session) else {
             throw Problem(.runNotFound, "There is no such run.")
         }

@@ -25,10 +25,8 @@ package final class MessageService {
     private let reader: MessageReader
     private var said = PublishedMessages(atLeast: MissedMessages.mostMessages)
     private var missed = MissedMessages()
-    /// The number of breaks. Looks that belong to an earlier one have ended.
-    private var breaks = 0
-    /// Whether missed messages are looked for again and again.
-    private var isLooking = false
+    /// The number of series of looks for missed messages. A new one ends the one before.
+    private var series = 0
     /// Entries that changed before the earlier process's messages were loaded; nil after loading.
     private var early: [OutboxEntry]? = []
     /// The reason why the earlier process's messages could not be read; the link stays closed until they are.
@@ -113,23 +111,26 @@ package final class MessageService {
 
     /// Publishes a run's messages under the ids in its transcript.
     package func runEnded(_ run: Run, on loop: isolated EventLoop) {
-        lookAfter(run, isLast: false, on: loop)
+        lookAfter(run, isLast: false, isNew: true, on: loop)
     }
 
-    private func lookAfter(_ run: Run, isLast: Bool, on loop: isolated EventLoop) {
+    /// - Parameters:
+    ///   - isLast: the transcript had time to show the answer.
+    ///   - isNew: the run has just ended.
+    private func lookAfter(_ run: Run, isLast: Bool, isNew: Bool, on loop: isolated EventLoop) {
         let session = run.session.text
         readEnd(of: run.session, on: loop) { [weak self] page in
             guard let self else { return }
             guard let page else {
                 self.missed.missEnd(of: run, self.said)
-                if !self.isLooking { self.lookAgain(after: Self.secondLookMilliseconds, on: loop) }
+                if isNew { self.beginLooking(on: loop) }
                 return
             }
             let found = page.messages.filter { $0.runID.map(self.runs.resolved) == run.id }
             let hasAnswer = found.contains { $0.role != .user }
             if !hasAnswer, !run.text.isEmpty || run.error != nil, !isLast {
                 loop.after(milliseconds: Self.secondLookMilliseconds) { [weak self] in
-                    self?.lookAfter(run, isLast: true, on: loop)
+                    self?.lookAfter(run, isLast: true, isNew: isNew, on: loop)
                 }
                 return
             }
@@ -183,34 +184,33 @@ package final class MessageService {
         guard missed.linkOpened(gatewayTime: time, clockSkewMs: skewMs) else { return }
         let recent = runs.reading { $0.recentSessions(MissedMessages.mostRead) }
         let sessions = missed.toRead(recent: recent, waiting: waiting, said)
-        breaks += 1
         readMissed(sessions, on: loop)
-        lookAgain(after: Self.secondLookMilliseconds, on: loop)
+        beginLooking(on: loop)
     }
 
     private func readMissed(_ sessions: [SessionKey], on loop: isolated EventLoop) {
         for session in sessions { reload(session, on: loop) }
         reloadChanged(besides: sessions, on: loop)
         let runs = missed.takeUnanswered()
-        for run in runs.ofEarlierProcess { lookForAnswer(to: run, on: loop) }
-        for run in runs.ended { lookAfter(run, isLast: false, on: loop) }
+        for missed in runs.ofEarlierProcess { lookForAnswer(to: missed.run, behind: missed.place, on: loop) }
+        for run in runs.ended { lookAfter(run, isLast: false, isNew: false, on: loop) }
     }
 
-    /// Looks for what is still missed, as long as there is any: a gateway that has just started may refuse to show its transcripts, and
-    /// rows may be written late. A run that is followed brings the messages of its session when it ends.
-    private func lookAgain(after pause: Int64, on loop: isolated EventLoop) {
-        isLooking = true
-        let current = breaks
+    /// Looks for what is missed with growing pauses, as long as there is any: a gateway that has just started may refuse to show its
+    /// transcripts, and rows may be written late.
+    private func beginLooking(on loop: isolated EventLoop) {
+        series += 1
+        lookAgain(after: Self.secondLookMilliseconds, series, on: loop)
+    }
+
+    private func lookAgain(after pause: Int64, _ series: Int, on loop: isolated EventLoop) {
+        guard pause <= Self.longestPauseMilliseconds else { return }
         loop.after(milliseconds: pause) { [weak self] in
-            guard let self, current == self.breaks else { return }
-            guard pause <= Self.longestPauseMilliseconds, self.missed.isOpen else { return self.isLooking = false }
+            guard let self, series == self.series, self.missed.isOpen else { return }
             if self.gateway.isOnline {
-                let sessions = self.missed.unread().filter { session in
-                    self.runs.runs(activeOnly: true, session: session.text).isEmpty
-                }
-                self.readMissed(Array(sessions.prefix(MissedMessages.mostRead)), on: loop)
+                self.readMissed(Array(self.missed.unread().prefix(MissedMessages.mostRead)), on: loop)
             }
-            self.lookAgain(after: pause * 2, on: loop)
+            self.lookAgain(after: pause * 2, series, on: loop)
         }
     }
 
@@ -228,20 +228,31 @@ package final class MessageService {
     }
 
     /// The tracker does not know the run, so its answer is found by its text behind the last answer on the stream.
-    /// - Parameter firstPlace: the last answer on the stream at the first look; nil for the first look.
-    private func lookForAnswer(to run: Run, firstPlace: MessageCursor? = nil, on loop: isolated EventLoop) {
+    /// - Parameters:
+    ///   - place: the last answer on the stream at the first look; nil for the first look.
+    ///   - isLast: the transcript had time to show the answer.
+    private func lookForAnswer(
+        to run: Run,
+        behind place: MessageCursor?,
+        isLast: Bool = false,
+        on loop: isolated EventLoop
+    ) {
         let session = run.session
         missed.miss(session, said)
-        guard let place = firstPlace ?? missed.place(of: session) else { return }
+        guard let place = place ?? missed.place(of: session) else { return }
         readEnd(of: session, on: loop) { [weak self] page in
             guard let self else { return }
-            guard let page else { return self.missed.missAnswer(to: run) }
+            guard let page else {
+                self.missed.missAnswer(to: run, behind: place)
+                if isLast { self.beginLooking(on: loop) }
+                return
+            }
             self.publishMissed(page, session, on: loop)
             let behind = MissedMessages.messages(page.messages[...], after: place)
             if behind.contains(where: { $0.mayAnswer(run.text) }) { return }
-            if firstPlace != nil { return self.publish(ChatMessage(run), session.text, on: loop) }
+            if isLast { return self.publish(ChatMessage(run), session.text, on: loop) }
             loop.after(milliseconds: Self.secondLookMilliseconds) { [weak self] in
-                self?.lookForAnswer(to: run, firstPlace: place, on: loop)
+                self?.lookForAnswer(to: run, behind: place, isLast: true, on: loop)
             }
         }
     }

@@ -20,8 +20,9 @@ struct MissedMessages: Sendable {
 
     /// Runs whose answers are to be looked for.
     struct Unanswered: Sendable {
-        /// Runs that ended shortly before the earlier process, without an answer in their session since, oldest first.
-        var ofEarlierProcess: [Run] = []
+        /// Runs that ended shortly before the earlier process, without an answer in their session since, oldest first. Each with the
+        /// last answer on the stream when it was looked for first.
+        var ofEarlierProcess: [(run: Run, place: MessageCursor?)] = []
         /// Runs that ended while no transcript could be read, oldest first.
         var ended: [Run] = []
     }
@@ -42,6 +43,8 @@ struct MissedMessages: Sendable {
     private var hasGap = false
     /// The gateway has been asked which sessions those are.
     private var isSearching = false
+    /// There was another break since.
+    private var searchesAgain = false
     /// Whether these times are on the gateway's clock; until the first link they are on ours.
     private var isAligned = false
 
@@ -56,14 +59,14 @@ struct MissedMessages: Sendable {
         hasGap = true
         begun = try tables.events.time(from: first)
         sessions = try tables.events.sessions(from: first, limit: Self.mostMessages)
-        unanswered.ofEarlierProcess = try tables.runs.unanswered(
-            since: end.adding(milliseconds: -Self.lookMilliseconds)
-        )
+        let ended = try tables.runs.unanswered(since: end.adding(milliseconds: -Self.lookMilliseconds))
+        unanswered.ofEarlierProcess = ended.map { ($0, nil) }
     }
 
     // MARK: The break
 
     mutating func linkLost(gatewayTime: Timestamp) {
+        searchesAgain = isSearching
         guard !hasGap, let start else { return }
         self.start = max(start, gatewayTime.adding(milliseconds: -Self.silenceMilliseconds))
         hasGap = true
@@ -104,7 +107,9 @@ struct MissedMessages: Sendable {
     }
 
     /// The transcript with the answer to a run of the earlier process could not be read.
-    mutating func missAnswer(to run: Run) { unanswered.ofEarlierProcess.append(run) }
+    mutating func missAnswer(to run: Run, behind place: MessageCursor) {
+        unanswered.ofEarlierProcess.append((run, place))
+    }
 
     // MARK: Sessions
 
@@ -151,7 +156,7 @@ struct MissedMessages: Sendable {
     }
 
     /// The gateway did not tell.
-    mutating func endSearch() { isSearching = false }
+    mutating func endSearch() { (isSearching, searchesAgain) = (false, false) }
 
     /// Notes the sessions that changed since the break.
     /// - Parameters:
@@ -164,7 +169,8 @@ struct MissedMessages: Sendable {
         besides others: [SessionKey],
         _ said: PublishedMessages
     ) -> [SessionKey] {
-        (hasGap, isSearching) = (false, false)
+        hasGap = searchesAgain
+        endSearch()
         guard let start else { return [] }
         var seen = Set(others)
         let changed = listed.filter { $0.updatedAt.map { $0 >= start.milliseconds } ?? false }.map(\.session)
@@ -202,6 +208,8 @@ struct MissedMessages: Sendable {
         let ready = unsaid.prefix { !isUnderWay($0) }
         if unsaid.dropFirst(ready.count).allSatisfy(isUnderWay), said.unsaid(open).allSatisfy(isUnderWay) {
             places[session] = nil
+        } else if let last = ready.last {
+            places[session] = MessageCursor(last)
         }
         return ready
     }

@@ -64,7 +64,7 @@ struct TranscriptSearch {
         switch answer {
         case .success(.failed(let reason?)) where GatewayError.isSessionConflict(reason):
             return .refused(reason: reason)
-        case .success(.ended) where Self.isUnrun(row, page): return await ended(beyond: page, on: loop)
+        case .success(.ended) where Self.neverBegan(row, page): return await ended(beyond: page, on: loop)
         // A run that will be refused is shown as running for a moment.
         case .success(.draining) where Self.isUnrun(row, page):
             return .report(SearchReport(isComplete: false, hasActiveRun: true))
@@ -81,8 +81,13 @@ struct TranscriptSearch {
         let answer = await transcript.read(entry.session, rows: max(first.messageCount, Self.pages[0]), on: loop)
         guard case .success(let page) = answer else { return .report(.failed) }
         let found = search.report(on: Self.rows(page.rows), isWhole: false, hasActiveRun: page.hasActiveRun == true)
-        guard let row = found.row, Self.isUnrun(row, page) else { return .report(found) }
+        guard let row = found.row, Self.neverBegan(row, page) else { return .report(found) }
         return Self.finding(row, found, page)
+    }
+
+    /// The same for the message's own row, whatever others have said since.
+    private static func neverBegan(_ row: OwnRow, _ page: ChatHistory.Output) -> Bool {
+        isUnrun(row, page) && row.at.map { at in page.lastRunStart.map { $0 <= at } ?? false } ?? false
     }
 
     /// Whether the model read the refused message, with later ones: only messages stand between its row and what the model said.
