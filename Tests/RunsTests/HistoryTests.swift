@@ -53,6 +53,17 @@ struct HistoryTests {
         #expect(page(rows).map(\.text) == ["slow story", "tick0 tick1 tick2", "slow story", "tick0 tick1 tick2"])
     }
 
+    /// 2026.6.11, seen live: the next message had been accepted before the stop, and its row stands behind the note.
+    @Test func `the note of an abort stays before the next question`() {
+        let rows = #"""
+            {"role":"user","content":"one","timestamp":1796039554524,"idempotencyKey":"k1:user","__openclaw":{"id":"r1"}},
+            {"role":"assistant","content":[{"type":"text","text":"First I l"}],"timestamp":1796039561340,"stopReason":"stop","model":"gateway-injected","idempotencyKey":"k1:assistant","openclawAbort":{"aborted":true,"runId":"k1"},"__openclaw":{"id":"r2"}},
+            {"role":"user","content":"two","timestamp":1796039561160,"idempotencyKey":"k2:user","__openclaw":{"id":"r3"}},
+            {"role":"assistant","content":[{"type":"text","text":"Reply"}],"timestamp":1796039565411,"stopReason":"stop","__openclaw":{"id":"r4"}}
+            """#
+        #expect(page(rows).map(\.text) == ["one", "First I l", "two", "Reply"])
+    }
+
     // MARK: Retries
 
     @Test func `a context overflow is one question, one notice and one error`() {

@@ -30,6 +30,8 @@ enum AbortNotes {
 
     private static func isBeforeItsQuestion(_ note: TranscriptRow, _ next: TranscriptRow?) -> Bool {
         guard let next, next.role == .user, let asked = next.time, let noted = note.time else { return false }
+        // Where rows have keys, they tell whose question it is. The next one may have come before the stop.
+        if let own = note.runKey, let key = next.runKey { return own == key }
         return asked < noted
     }
 
