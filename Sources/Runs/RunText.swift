@@ -123,7 +123,17 @@ struct RunText: Sendable {
                 rowTexts.append((row.identity, text, row.stopReason == .toolUse))
             }
         }
+        sort(as: rows)
         if mayLackMessages { takeEndedRows() }
+    }
+
+    /// Puts the known rows into the order of a page: a row may have come as an event before those in front of it were read.
+    private mutating func sort(as rows: [TranscriptRow]) {
+        guard rows.count > 1, rowTexts.count > 1 else { return }
+        let order = Dictionary(rows.enumerated().map { ($1.identity, $0) }, uniquingKeysWith: { first, _ in first })
+        let places = rowTexts.indices.filter { order[rowTexts[$0].row] != nil }
+        let sorted = places.map { rowTexts[$0] }.sorted { order[$0.row, default: 0] < order[$1.row, default: 0] }
+        for (place, row) in zip(places, sorted) { rowTexts[place] = row }
     }
 
     /// Puts the messages of the rows before the message that still grows, where events of them were missed.

@@ -53,6 +53,16 @@ import Testing
         #expect(quote == "Then I read it all.\n\nAs I said: Then I read it all. Done.")
     }
 
+    /// 2026.6.11, seen live: the second row came as an event, and the page with both came later.
+    @Test func `its rows are known in the order of a page, whichever came first`() throws {
+        let (first, second) = (try row("First I look at it.", "toolUse"), try row("Then I read it all.", "toolUse"))
+        var text = RunText()
+        for rows in [[second], [first, second]] { text.take(rows) }
+        text.ended(with: "First I look at it.Then I read it all.Last words.")
+        text.settle(wasAborted: false)
+        #expect(text.published == "First I look at it.\n\nThen I read it all.\n\nLast words.")
+    }
+
     /// 2026.3.1, seen live after a kill of Ladle, and after a break of the link.
     @Test func `its rows come before a final text that is the last message alone`() throws {
         let first = try row("Let me look. ", "toolUse")
