@@ -65,7 +65,8 @@ struct RunMatching: Sendable {
         let claimants = (runs?.all ?? []).compactMap { id -> Attribution.Claimant? in
             // Another run answers a deferred message; only a key makes a row its own.
             if runs?.deferred.contains(id) == true || runs?.putAside.contains(id) == true {
-                return Attribution.Claimant(id)
+                guard !areNew, let run = memory[id], run.mayHaveRunUnseen else { return Attribution.Claimant(id) }
+                return Attribution.Claimant(id, words: run.message.words, written: waitingSince(run))
             }
             var claimant = memory[id]?.claimant(aheadMs: clockSkewMs)
             claimant?.run = id
@@ -84,7 +85,12 @@ struct RunMatching: Sendable {
             if let run = row.run { row.names.append(run) }
             return row
         }
-        return Attribution(rows, claimants, beginsInside: beginsInside).owners
+        let owners = Attribution(rows, claimants, beginsInside: beginsInside).owners
+        guard let runs, !runs.deferred.isEmpty else { return owners }
+        // A run that is still at work tells its name.
+        return owners.filter { place, owner in
+            owner.tie == .certain || turns[place].answeredAt != nil || !runs.deferred.contains(owner.turn)
+        }
     }
 
     /// The run that wrote rows which come alone, if it is known or must be another one than that of the turn before.

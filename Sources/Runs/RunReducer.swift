@@ -125,6 +125,10 @@ struct RunReducer: Sendable {
         time.adding(milliseconds: message.clockSkewMs ?? aheadMs)
     }
 
+    /// The gateway said that the message waits, and the link was away since: the run that answers it may have come and gone unseen. Then its
+    /// rows are all there is of it.
+    var mayHaveRunUnseen: Bool { message.deferredAt != nil && isActive && contact.isUncertain }
+
     /// Some of the run's work was seen: an event of its own, text, a step or a row of the model.
     var wasSeenAtWork: Bool { message.wasSeenAtWork || text.wasReported || steps.haveWork || hasModelsRow }
 

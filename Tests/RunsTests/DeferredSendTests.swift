@@ -264,6 +264,28 @@ struct DeferredSendTests {
         #expect(changes.contains(.reassigned(from: "one", to: "g", isShared: true)) != hasOwnRow, "\(changes)")
     }
 
+    /// 2026.4.26, seen live: the gateway answered a message that had waited, under an id of its own, while the link was held. Its run was
+    /// shown as queued for ever, and no event had its answer.
+    @Test(arguments: [true, false])
+    func `a message that waited and was answered while the link was away has the run of its rows`(isAnswered: Bool) {
+        var tracker = RunTracker()
+        tracker.profile = GatewayProfile(.april)
+        _ = tracker.receive(event: "agent", payload: AgentFrame.start("g0"), now: now)
+        tracker.sent("one", session: main, text: "tell it", now: after(1_000))
+        let waits = tracker.receive(event: "chat", payload: ChatFrame.final("one", 1, nil), now: after(1_500))
+        #expect(waits.contains(.deferred("one", session: main)))
+        tracker.linkLost()
+        tracker.linkOpened(process: .same, now: after(15_000))
+        let answer =
+            #"{"role":"assistant","content":"Told.","stopReason":"stop","timestamp":\#(now.milliseconds + 8_200)}"#
+        let rows = [row("tell it", at: 8_000)] + (isAnswered ? [answer] : [])
+        let page = json(#"{"messages":[\#(rows.joined(separator: ","))]}"#)
+        let changes = tracker.receive(history: page, session: main, now: after(15_100))
+        let ended = changes.compactMap { if case .ended(let run) = $0, run.id == "one" { run.text } else { nil } }
+        #expect(ended == (isAnswered ? ["Told."] : []), "\(changes)")
+        #expect((tracker.run("one")?.state == .completed) == isAnswered)
+    }
+
     /// The page that would show our message's own row is still to come.
     @Test func `a row that comes as an event after a break ties no message that may have run in it`() {
         var tracker = RunTracker()
