@@ -18,7 +18,7 @@ from follower import Follower, place
 from harness import EventStream, FaultyGateway, NotStarted, Serve, Tally, json_lines, later, options, run_ladle, scratch, until
 from postgres_server import Distance, PostgresServer, Relay, available
 
-OPTIONS = options(cuts=(60, 500), restarts=(3, 20), large=(0, 1000), seed=(0, 0), only=("", ""))
+OPTIONS = options(cuts=(60, 500), restarts=(3, 20), large=(0, 1000), far=(0, 1), seed=(0, 0), only=("", ""))
 SEED = OPTIONS.seed or random.SystemRandom().randrange(1, 1 << 32)
 AWAY = "ws://127.0.0.1:9"
 FAR = 200
@@ -616,7 +616,7 @@ if not available():
     check(True, "")
     tally.end()
 print(f"database: seed {SEED}", flush=True)
-SCENES = [doubts, moves, far, crashes, absent, hangs, two, passwords, encrypted, deposed, unsafe] + [large] * bool(OPTIONS.large)
+SCENES = [doubts, moves, crashes, absent, hangs, two, passwords, encrypted, deposed, unsafe] + [large] * bool(OPTIONS.large) + [far] * bool(OPTIONS.far)
 # They mostly wait.
 with concurrent.futures.ThreadPoolExecutor(3) as pool:
     list(pool.map(scene, [act for act in SCENES if OPTIONS.only in ("", act.__name__)]))
