@@ -40,11 +40,11 @@ extension OutboxFault {
                 + "sessions after a restart, until a message to a new session: \(sessionConflictCure)"
         )
     }
-    /// The gateway wrote the message's row, and was restarted before a run began.
+    /// The gateway wrote the message's row and began no run: it was restarted before, or ended the message at once.
     package static let notRun = OutboxFault(
         code: notRunCode,
         detail:
-            "The gateway has the message and did not run it before it was restarted. It may still read its words with the session's next "
+            "The gateway wrote the message into its transcript and did not run it. It may still read its words with the session's next "
             + "message, so retry this one only if it did not."
     )
     /// The message was given up before the gateway had taken it, so nothing of it ran.

@@ -1,6 +1,7 @@
 import Access
 import DemoGateway
 import EventLoops
+import Gateway
 import JSONBytes
 import TestSupport
 import Testing
@@ -42,6 +43,33 @@ struct OpenAIRepeatTests {
             #expect(try await api.post(path, Field.json + other, "{}", on: loop).status == 404)
             let entries = try await api.get("/v1/outbox", on: loop).json["entries"]?.elements
             #expect(entries?.contains { $0["kind"]?.string == "abort" } == false)
+        }
+    }
+
+    /// A client that waits is told what the outbox tells of the message.
+    @Test func `a message that the gateway took and of which nothing shows is told as that`() async throws {
+        var setup = APIBench.Setup.away
+        setup.api = { $0.openAI.isEnabled = true }
+        try await withAPI(setup) { api, loop in
+            let bench = api.bench
+            try await bench.open(on: loop)
+            let waiting = try await api.open(
+                "POST",
+                Self.chat,
+                Field.json,
+                body: Self.body(("user", "hello")),
+                on: loop
+            )
+            #expect(bench.gateway.sentTexts == ["hello"])
+            try await bench.drop(on: loop)
+            bench.gateway.historyMembers = #","hasMore":false,"sessionInfo":{"hasActiveRun":false}"#
+            bench.gateway.responder = { $0.method == "chat.send" ? .now(.ambiguous(.timedOut)) : nil }
+            try await bench.open(on: loop)
+            try await api.advance(120_000, on: loop)
+            let entry = try await api.get("/v1/outbox", on: loop).json["entries"]?[0]
+            let detail = try #require(entry?["error"]?["detail"]?.string ?? entry?["fault"]?["detail"]?.string)
+            #expect(detail.hasPrefix("The gateway took the message"))
+            #expect(waiting.text.contains(detail), "\(waiting.text)")
         }
     }
 

@@ -132,14 +132,11 @@ class PostgresServer:
         return self.psql(sql, database)[0][0]
 
 
-class Relay:
-    """Passes connections on to a server, and reads what the client says, so that it knows which message commits. `choose` is asked at
-    each commit of the connection that writes, the one that asked for the lock, and answers with the name of a cut or None:
-    `before` the message is passed on, `during` it (passed on, and nothing waited for), `after` (the server has answered, and the
-    client does not hear it)."""
+class Passing:
+    """Listens in front of a server and hands each client to `meet`, on a thread of its own."""
 
-    def __init__(self, port, choose):
-        self.target, self.choose = port, choose
+    def __init__(self, port):
+        self.target = port
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
         threading.Thread(target=self.accept, daemon=True).start()
@@ -147,7 +144,21 @@ class Relay:
     def accept(self):
         while True:
             client, _ = self.listener.accept()
-            threading.Thread(target=Passage(self, client).run, daemon=True).start()
+            threading.Thread(target=self.meet, args=(client,), daemon=True).start()
+
+
+class Relay(Passing):
+    """Passes connections on to a server, and reads what the client says, so that it knows which message commits. `choose` is asked at
+    each commit of the connection that writes, the one that asked for the lock, and answers with the name of a cut or None:
+    `before` the message is passed on, `during` it (passed on, and nothing waited for), `after` (the server has answered, and the
+    client does not hear it)."""
+
+    def __init__(self, port, choose):
+        self.choose = choose
+        super().__init__(port)
+
+    def meet(self, client):
+        Passage(self, client).run()
 
 
 class Passage:
@@ -259,27 +270,22 @@ class Passage:
             pass
 
 
-class Distance:
+class Distance(Passing):
     """A server that is so many seconds away, there and back together: what one side says reaches the other half of that later, in its
     order. It counts the turns, the times that a client says something after it has heard something."""
 
     def __init__(self, port, seconds):
-        self.target, self.half = port, seconds / 2
-        self.turns = 0
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.port = self.listener.getsockname()[1]
-        threading.Thread(target=self.accept, daemon=True).start()
+        self.half, self.turns = seconds / 2, 0
+        super().__init__(port)
 
-    def accept(self):
-        while True:
-            client, _ = self.listener.accept()
-            server = socket.create_connection(("127.0.0.1", self.target))
-            heard = threading.Event()
-            for source, sink, is_client in ((client, server, True), (server, client, False)):
-                source.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                pieces = queue.SimpleQueue()
-                threading.Thread(target=self.take, args=(source, pieces, heard, is_client), daemon=True).start()
-                threading.Thread(target=self.give, args=(sink, pieces), daemon=True).start()
+    def meet(self, client):
+        server = socket.create_connection(("127.0.0.1", self.target))
+        heard = threading.Event()
+        for source, sink, is_client in ((client, server, True), (server, client, False)):
+            source.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            pieces = queue.SimpleQueue()
+            threading.Thread(target=self.take, args=(source, pieces, heard, is_client), daemon=True).start()
+            threading.Thread(target=self.give, args=(sink, pieces), daemon=True).start()
 
     def take(self, source, pieces, heard, is_client):
         piece = b"-"

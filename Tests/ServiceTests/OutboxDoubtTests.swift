@@ -370,6 +370,7 @@ struct OutboxDoubtTests {
                 let entry = try await bench.entry(id)
                 #expect(entry.state == state, "last run \(after) ms after the message")
                 #expect(state != .failed || entry.fault?.code == "NOT_RUN" && entry.fault?.mayReturn == true)
+                #expect(entry.fault?.detail.contains("restart") != true, "the gateway was not restarted")
                 #expect(bench.services.runs.run(id ?? "")?.state.isActive != true)
             }
         }

@@ -197,15 +197,12 @@ final class DoorAnswer: EntryListener {
     // MARK: A message that waits
 
     private func entryChanged(_ event: StreamEvent, on loop: isolated EventLoop) {
-        let code = (event.matter as? OutboxEntry)?.fault?.code
-        guard entry.state == .unconfirmed, code == "UNKNOWN", record?.isBackground != true else { return }
+        guard entry.state == .unconfirmed, record?.isBackground != true,
+            let fault = (event.matter as? OutboxEntry)?.fault, fault.code == "UNKNOWN"
+        else { return }
         finish(
             .failed(
-                .final(
-                    "unconfirmed",
-                    "Nothing at the gateway shows whether it has the message, so it is not sent again by itself: "
-                        + "ladle outbox show \(entry.id)"
-                )
+                .final("unconfirmed", "\(fault.detail) It is shown by: ladle outbox show \(entry.id)")
             ),
             at: loop.wallClock,
             on: loop

@@ -221,7 +221,7 @@ package final class MessageService {
         let before = said
         gateway.call(call, on: loop) { [weak self] result in
             guard let self else { return }
-            guard case .success(let rows) = result else { return self.missed.endSearch() }
+            guard case .success(let rows) = result else { return self.missed.searchFailed() }
             let listed = rows.compactMap { row in row.key.map { (self.runs.canonical($0), row.updatedAt) } }
             for session in self.missed.found(listed, besides: others, before) { self.reload(session, on: loop) }
         }

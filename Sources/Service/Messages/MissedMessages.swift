@@ -41,10 +41,8 @@ struct MissedMessages: Sendable {
     private var start: Timestamp?
     /// Sessions that changed since `start` may not have been found yet.
     private var hasGap = false
-    /// The gateway has been asked which sessions those are.
+    /// The gateway has been asked which sessions changed since `start`. A break meanwhile is a gap of its own.
     private var isSearching = false
-    /// There was another break since.
-    private var searchesAgain = false
     /// Whether these times are on the gateway's clock; until the first link they are on ours.
     private var isAligned = false
 
@@ -66,9 +64,8 @@ struct MissedMessages: Sendable {
     // MARK: The break
 
     mutating func linkLost(gatewayTime: Timestamp) {
-        searchesAgain = isSearching
-        guard !hasGap, let start else { return }
-        self.start = max(start, gatewayTime.adding(milliseconds: -Self.silenceMilliseconds))
+        guard let start else { return }
+        if !isOpenGap { self.start = max(start, gatewayTime.adding(milliseconds: -Self.silenceMilliseconds)) }
         hasGap = true
     }
 
@@ -84,9 +81,12 @@ struct MissedMessages: Sendable {
         return !isFirst
     }
 
+    /// Whether sessions that changed during a break are still to be found.
+    private var isOpenGap: Bool { hasGap || isSearching }
+
     /// Whether something was missed that is still to be read.
     var isOpen: Bool {
-        hasGap || !places.isEmpty || !unanswered.ofEarlierProcess.isEmpty || !unanswered.ended.isEmpty
+        isOpenGap || !places.isEmpty || !unanswered.ofEarlierProcess.isEmpty || !unanswered.ended.isEmpty
     }
 
     mutating func takeUnanswered() -> Unanswered {
@@ -103,7 +103,7 @@ struct MissedMessages: Sendable {
 
     /// A run's end is about to be published. Before it is known which sessions changed during the break, its own may be one.
     mutating func runEnded(in session: SessionKey, _ said: PublishedMessages) {
-        if hasGap { miss(session, said) }
+        if isOpenGap { miss(session, said) }
     }
 
     /// The transcript with the answer to a run of the earlier process could not be read.
@@ -151,12 +151,12 @@ struct MissedMessages: Sendable {
     /// - Returns: the minutes since the break.
     mutating func beginSearch(gatewayTime: Timestamp) -> Int? {
         guard hasGap, !isSearching, let start else { return nil }
-        isSearching = true
+        (hasGap, isSearching) = (false, true)
         return Int(max((gatewayTime.milliseconds - start.milliseconds) / 60_000 + 2, 1))
     }
 
     /// The gateway did not tell.
-    mutating func endSearch() { (isSearching, searchesAgain) = (false, false) }
+    mutating func searchFailed() { (hasGap, isSearching) = (true, false) }
 
     /// Notes the sessions that changed since the break.
     /// - Parameters:
@@ -169,8 +169,7 @@ struct MissedMessages: Sendable {
         besides others: [SessionKey],
         _ said: PublishedMessages
     ) -> [SessionKey] {
-        hasGap = searchesAgain
-        endSearch()
+        isSearching = false
         guard let start else { return [] }
         var seen = Set(others)
         let changed = listed.filter { $0.updatedAt.map { $0 >= start.milliseconds } ?? false }.map(\.session)
