@@ -89,7 +89,7 @@ struct RunMatching: Sendable {
         guard let runs, !runs.deferred.isEmpty else { return owners }
         // A run that is still at work tells its name.
         return owners.filter { place, owner in
-            owner.tie == .certain || turns[place].answeredAt != nil || !runs.deferred.contains(owner.turn)
+            owner.tie == .certain || turns[place].showsEnd || !runs.deferred.contains(owner.turn)
         }
     }
 

@@ -431,7 +431,11 @@ struct RunReducer: Sendable {
         if last.isAbortNote { return ending.shown(.aborted) }
         switch last.stopReason {
         case .completed: ending.shown(.completed)
-        case .error: ending.shown(.failed, error: last.errorMessage)
+        case .error:
+            ending.shown(.failed, error: last.errorMessage)
+            // No event will report the end of a run that came and went unseen.
+            guard message.deferredAt != nil, !hasBegun else { break }
+            ending.failed(last.errorMessage, sequence: .min, mayBeTriedAgain: true, now: times.time(of: last))
         case .aborted: ending.shown(.aborted)
         case .toolUse, .other, nil: break
         }

@@ -27,6 +27,14 @@ struct TranscriptTurn: Sendable {
     /// When the turn had its whole answer.
     var answeredAt: Timestamp? { rows.last { !isNote($0) && $0.stopReason == .completed }?.time }
 
+    /// Whether its last row is that of an answer, an error or a stop.
+    var showsEnd: Bool {
+        switch rows.last(where: { !isNote($0) })?.stopReason {
+        case .completed, .error, .aborted: true
+        case .toolUse, .other, nil: false
+        }
+    }
+
     var callIDs: [String] {
         rows.flatMap { row in
             let own = row.toolCallId.map { [$0] } ?? []

@@ -286,6 +286,29 @@ struct DeferredSendTests {
         #expect((tracker.run("one")?.state == .completed) == isAnswered)
     }
 
+    /// The same of a run that failed or was stopped: the run was shown as queued for ever.
+    @Test(arguments: [(#"error","errorMessage":"500 oops"#, Run.State.failed), ("aborted", .aborted)])
+    func `a message that waited and failed while the link was away has the run of its rows`(
+        reason: String,
+        state: Run.State
+    ) {
+        var tracker = RunTracker()
+        tracker.profile = GatewayProfile(.april)
+        _ = tracker.receive(event: "agent", payload: AgentFrame.start("g0"), now: now)
+        tracker.sent("one", session: main, text: "tell it", now: after(1_000))
+        _ = tracker.receive(event: "chat", payload: ChatFrame.final("one", 1, nil), now: after(1_500))
+        tracker.linkLost()
+        tracker.linkOpened(process: .same, now: after(15_000))
+        let end =
+            #"{"role":"assistant","content":[],"stopReason":"\#(reason)","timestamp":\#(now.milliseconds + 8_200)}"#
+        let page = json(#"{"messages":[\#(row("tell it", at: 8_000)),\#(end)],"hasActiveRun":false}"#)
+        for seconds in [15, 30, 60, 120, 300] {
+            let at = after(Int64(seconds) * 1_000)
+            _ = tracker.receive(history: page, session: main, now: at) + tracker.tick(now: at)
+        }
+        #expect(tracker.run("one")?.state == state)
+    }
+
     /// The page that would show our message's own row is still to come.
     @Test func `a row that comes as an event after a break ties no message that may have run in it`() {
         var tracker = RunTracker()
