@@ -17,7 +17,8 @@ package import Gateway
 /// | `toolCall` | certain | 2026.3.1, which writes no keys: recording gateway-kill-in-tool |
 /// | `start` | certain | 2026.3.1 and 2026.4.26: a user's row has the time of its run's start |
 /// | `words` | likely | 2026.3.1 (gateway-kill-after-ack, two-lines), 2026.4.26, seen live also of a message that waited and was answered while the link was away; 2026.6.11 where it goes on with a turn and takes its key |
-/// | `seenAtWork` | likely | recording client-restart-midrun: a run that was first seen at work has the last message before |
+/// | `triedAgain` | likely | 2026.4.26, seen live: a link opens between the tries of another client's run, and the next try has a start of its own |
+/// | `seenAtWork` | likely | recording client-restart-midrun: a run that was first seen at work has the last message before; 2026.3.1, seen live: so has one that an earlier process of Ladle saw at work, if the answer has the text that was seen |
 /// | `openTurn` | likely | client-restart-longtool: rows that come alone belong to the run that was at work, above all to that of the transcript's last turn; 2026.6.11, seen live: a row that comes as an event may be older than the first event of a run whose start was missed |
 /// | `mayBe` | shared | cut and omitted texts (long-answer), masked keys and words, rows without a time |
 package struct Attribution: Sendable {
@@ -35,8 +36,12 @@ package struct Attribution: Sendable {
             guard row.shows(turn), turn.mayHaveWritten(row), row.mayLackKey || !page.showsKeys else { return nil }
             return turn.sent(before: row)
         },
+        Rule("triedAgain", .likely, of: .usersRows, unless: .hasRow) { turn, row, _ in
+            turn.words == nil && turn.starts.contains(where: row.hasTry(at:)) ? .once : nil
+        },
         Rule("seenAtWork", .likely, of: .usersRows, unless: .hasRow) { turn, row, page in
-            guard let seen = turn.seenAt, turn.words == nil else { return nil }
+            guard let seen = turn.seenAt, turn.words == nil, turn.said.map(row.says) ?? true
+            else { return nil }
             return page.lastUsersRow(in: .row(seenAt: seen)) == row.place ? .once : nil
         },
         Rule("openTurn", .likely, of: .beginning) { turn, row, _ in
@@ -74,6 +79,10 @@ package struct Attribution: Sendable {
         package var isResumption: Bool
         /// The run at work that read the row's message, which has none of its own.
         package var joinedRun: String?
+        /// Whether the rows behind a user's row begin with this text.
+        package var says: @Sendable (String) -> Bool = { _ in false }
+        /// The time of the first error behind a user's row, and of the last row.
+        package var tries: ClosedRange<Timestamp>?
         /// The run of the row, if it is known: the stream told it, or its events were seen.
         package var run: String?
         fileprivate var place = 0
@@ -119,6 +128,11 @@ package struct Attribution: Sendable {
             joinedRun = row.joinedRun
         }
 
+        /// Whether a run that began at this time is one more try of the turn: the gateway had written an error of it, and wrote more after it.
+        fileprivate func hasTry(at start: Timestamp) -> Bool {
+            tries.map { $0.lowerBound < start && start <= $0.upperBound } ?? false
+        }
+
         fileprivate func shows(_ turn: Claimant) -> Bool {
             turn.words.map { own in words.contains { $0.show(own) } } ?? false
         }
@@ -149,6 +163,8 @@ package struct Attribution: Sendable {
         package var starts: [Timestamp] = []
         /// When the run was first seen, if its start was missed.
         package var seenAt: Timestamp?
+        /// The text that the run was seen to write, where it is not known whether its start was missed.
+        package var said: String?
         package var sentAt: Timestamp?
         package var endedAt: Timestamp?
         /// The run is at work, and the last user's row before these rows is its.

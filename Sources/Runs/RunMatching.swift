@@ -75,7 +75,9 @@ struct RunMatching: Sendable {
             if areNew, claimant?.starts.isEmpty == true, let seen = claimant?.seenAt, let first = turns.first?.time {
                 claimant?.seenAt = min(seen, first)
             }
-            claimant?.isLast = id == continued && memory[id]?.hasBegun == true && memory[id]?.isActive == true
+            // A process that is gone writes no further rows of its run.
+            let isAtWork = memory[id].map { $0.hasBegun && $0.isActive && !$0.contact.isProcessGone } ?? false
+            claimant?.isLast = id == continued && isAtWork
             return claimant
         }
         let rows = turns.enumerated().map { place, turn in

@@ -105,13 +105,19 @@ struct RunReducer: Sendable {
             claimant.written = .row(sentAt: sent)
         } else if ending.wasStopped, times.starts.isEmpty {
             claimant.written = .row(sentAt: sent, stoppedAt: times.lastSeen)
-        } else if publication.isFromDisk, message.words != nil, !ending.wasStopped, !ending.wasGivenUp {
-            // The first event that was seen of it may have come long after its start.
+        } else if publication.isFromDisk || times.starts.isEmpty, message.words != nil, !ending.wasStopped,
+            !ending.wasGivenUp
+        {
+            // Its start was not seen, or the first event that was seen of it may have come long after it.
             claimant.written = .row(dispatchedAt: sent, knownAt: times.lastSeen)
         }
         // The next process of the gateway goes on with the run in another one, to which its prompt belongs.
         if hasBegun, contact.isProcessGone { claimant.resumed = .never }
         if times.starts.isEmpty, !publication.isFromDisk, !wasTurnedAway { claimant.seenAt = times.firstEvent }
+        if publication.isFromDisk, isActive, message.words == nil, !text.published.isEmpty {
+            // Perhaps the earlier process saw its first event only.
+            (claimant.seenAt, claimant.said) = (times.start, text.published)
+        }
         claimant.endedAt = isActive || beganAfterStop ? contact.followedAt : times.lastSeen
         claimant.calls = { steps.contains(call: $0) }
         return claimant

@@ -289,7 +289,9 @@ package struct RunTracker: Sendable {
         {
             memory[session: defaults.tolerant(key)]?.othersWait()
         }
-        let opens = state == .delta || (state == .final && event.message != nil)
+        // After an early stop this release says the previous answer once more: that is no work of the stopped run.
+        let isRepeat = profile.saysAnswersAgain && event.message?.isByGateway == true && event.message?.failure == nil
+        let opens = state == .delta || (state == .final && event.message != nil && !isRepeat)
         guard let id = known(event) ?? adopt(event, opens: opens, now: now) else { return }
         memory[id]?.take(event, triesAgain: profile.triesAgainAfterError, now: now)
         if state == .final, let session = memory[id]?.session { memory[session: session]?.hasTranscript = true }
@@ -327,7 +329,8 @@ package struct RunTracker: Sendable {
     /// The gateway sends an empty final event for a message that it defers, because a run is at work or has just ended. It answers
     /// the message later in a run with another id. It also sends one where it does not run a message of which it knows the key.
     private mutating func deferred(_ id: String, now: Timestamp, to changes: inout [RunChange]) {
-        guard let reducer = memory[id] else { return }
+        // A message that was stopped waits no more.
+        guard let reducer = memory[id], !reducer.isClosed else { return }
         if reducer.message.words?.text.hasPrefix("/") == true {
             memory[id]?.finishCommand(at: now)
             return memory.publish(id, to: &changes)

@@ -54,7 +54,7 @@ struct TranscriptTurn: Sendable {
 
     /// The turn as something that a run may own.
     func row(names: [String] = []) -> Attribution.Row {
-        Attribution.Row(
+        var row = Attribution.Row(
             names: names,
             isNamed: !keys.isEmpty || !names.isEmpty,
             mask: user?.idempotencyKey.flatMap { MaskedKey($0) },
@@ -64,6 +64,22 @@ struct TranscriptTurn: Sendable {
             calls: callIDs,
             isResumption: user?.resumesTurn ?? false
         )
+        row.tries = tries
+        let written = rows.filter { !isNote($0) }
+        row.says = { text in
+            let answer = written.filter { $0.role == .assistant && $0.stopReason != .error }.map {
+                ReplyText.clean($0.text)
+            }
+            return answer.joined(separator: "\n\n").hasPrefix(text)
+        }
+        return row
+    }
+
+    private var tries: ClosedRange<Timestamp>? {
+        let written = rows.filter { !isNote($0) }
+        guard let first = written.first(where: { $0.stopReason == .error })?.time, let last = written.last?.time
+        else { return nil }
+        return first <= last ? first...last : nil
     }
 
     func isWritten(in window: ClockWindow) -> Bool { time.map { window.contains($0) } ?? false }

@@ -133,6 +133,25 @@ struct AttributionTests {
         #expect(owners([said("a", at: 1), said("b", at: 9, key: "x"), said("c", at: 11)], [late]).isEmpty)
     }
 
+    @Test func `a run that begins between two rows of a turn is one more try of it`() {
+        var tried = said("a", at: 1)
+        tried.tries = time(2)...time(9)
+        #expect(owners([tried, said("b", at: 20)], [stranger("late", start: 5)]) == [0: "late"])
+        #expect(owners([tried], [stranger("late", start: 2)]).isEmpty)
+        #expect(owners([tried], [stranger("later", start: 12)]).isEmpty)
+        #expect(owners([tried], [stranger("own", start: 1), stranger("late", start: 5)]) == [0: "own"])
+    }
+
+    @Test func `a run that may have been seen late has the last message before if the answer has its text`() {
+        var late = Claimant("late")
+        (late.seenAt, late.said) = (time(10), "One two")
+        var answered = said("a", at: 1)
+        answered.says = { "One two three".hasPrefix($0) }
+        #expect(owners([answered], [late]) == [0: "late"])
+        late.said = "Two"
+        #expect(owners([answered], [late]).isEmpty)
+    }
+
     @Test func `rows that come alone belong to the newest run that was at work`() {
         let row = Row(isUser: false, at: time(10))
         var ended = stranger("ended", start: 8)

@@ -391,6 +391,35 @@ struct MessageRestartTests {
     }
 
     /// A gateway that has just started refuses for some seconds, and nobody writes in the session again.
+    /// 2026.3.1, seen live: a run of another client was stopped, or tried again, just after the link had opened. Nothing else told of the run,
+    /// and its answer was in the list of messages alone. After a try has failed, that release does not say in which session it was.
+    @Test(arguments: Release.allCases, [true, false])
+    func `the answer of a run of which only the end was seen comes all the same`(
+        release: Release,
+        namesSession: Bool
+    ) async throws {
+        try await withServices { bench, loop in
+            try await release.open(bench, on: loop)
+            try await foreignTurn("run-1", "one", "answer one", at: 0, release, bench, on: loop)
+            try await bench.drop(on: loop)
+            bench.gateway.rows[Self.main]?.append(release.user("two", at: 5))
+            let updated = Self.start + 7_000
+            let listed = ok(#"{"sessions":[{"key":"agent:main:main","updatedAt":\#(updated)}]}"#)
+            bench.gateway.responder = { $0.method == "sessions.list" ? .now(listed) : nil }
+            try await release.open(bench, on: loop)
+            try await bench.advance(2_000, on: loop)
+            bench.gateway.rows[Self.main]?.append(release.assistant("answer two", at: 6))
+            if namesSession {
+                try await bench.event("chat", Frame.end("run-2", "aborted"), on: loop)
+            } else {
+                let end = #"{"runId":"run-2","seq":9,"stream":"lifecycle","ts":1795000000000,"data":{"phase":"end"}}"#
+                try await bench.event("agent", end, on: loop)
+            }
+            try await bench.advance(5_000, on: loop)
+            #expect(try await said(bench) == ["one sent", "answer one sent", "two sent", "answer two sent"])
+        }
+    }
+
     @Test(arguments: ["chat.history", "sessions.list"])
     func `missed messages come though the gateway does not answer at once`(refused: String) async throws {
         try await withLinkedServices { bench, loop in

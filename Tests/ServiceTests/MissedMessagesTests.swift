@@ -56,6 +56,15 @@ struct MissedMessagesTests {
         #expect(missed.place(in: Self.session, said)?.id == "m6")
     }
 
+    /// 2026.4.26, seen live: a message was told with its own run, the gateway answered it in another one, and no event said so.
+    @Test func `a message of ours is told again when another run answers it`() {
+        var said = PublishedMessages(atLeast: 10)
+        said.add(message("m1", .user, at: 1, run: "own"), in: Self.session)
+        #expect(said.shows("m1", .sent, run: "own"))
+        #expect(!said.shows("m1", .sent, run: "gateway's"))
+        #expect(!said.shows("m1", .failed, run: "own"))
+    }
+
     @Test func `a session in which a message of ours waits counts as missed even if others are read first`() {
         let said = PublishedMessages(atLeast: 10)
         var missed = MissedMessages()

@@ -50,6 +50,12 @@ package struct AgentEvent: RunEvent {
         }
     }
 
+    /// Whether the run, or one of its tries, is over.
+    package var isEnd: Bool {
+        guard stream == .lifecycle, let phase = payload["data"]?["phase"] else { return false }
+        return phase.equals("end") || phase.equals("error")
+    }
+
     /// Nil if the stream or its data is missing.
     package var content: Content? {
         guard let stream, let data = payload["data"] else { return nil }

@@ -31,6 +31,14 @@ package struct ChatEvent: RunEvent {
     package var replaces: Bool { payload["replace"]?.bool ?? false }
     /// The newest gateways: the agent has handed its work over, and goes on with it outside of this run.
     package var isHandedOver: Bool { payload["yielded"]?.bool ?? false }
+    /// The run is over. An end without a message may be that of a message which only waits.
+    package var isEnd: Bool {
+        switch state {
+        case .final: message != nil
+        case .aborted, .error: true
+        case .delta, .other, nil: false
+        }
+    }
     package var errorMessage: String? { payload["errorMessage"]?.string }
     package var usage: TokenUsage? { TokenUsage(payload["usage"]) ?? message?.usage }
 
@@ -53,6 +61,9 @@ package struct ChatEventMessage: Sendable {
 
     var time: Timestamp? { GatewayTime.read(value["timestamp"]) }
     var usage: TokenUsage? { TokenUsage(value["usage"]) }
+
+    /// The gateway says it, and not the model.
+    package var isByGateway: Bool { value["model"]?.equals(TranscriptRow.gatewayModel) == true }
 
     /// Why the run failed before the model was called, if the message says so in the place of an answer.
     package var failure: String? { TranscriptRow.failure(value, text) }

@@ -159,13 +159,32 @@ package final class MessageService {
         if let session = event.changedTranscript {
             reader.changed(session.map { runs.canonical($0).text }, on: loop)
         }
-        guard case .sessionMessage(let event) = event.payload, event.isStored, let row = event.row, row.role == .user,
-            let key = event.sessionKey
-        else { return }
-        let session = runs.canonical(key)
-        reader.read(row, of: session, on: loop) { [weak self] message in
-            self?.publish(message, session.text, on: loop)
+        switch event.payload {
+        case .sessionMessage(let event):
+            guard event.isStored, let row = event.row, row.role == .user, let key = event.sessionKey else { return }
+            let session = runs.canonical(key)
+            reader.read(row, of: session, on: loop) { [weak self] message in
+                self?.publish(message, session.text, on: loop)
+            }
+        case .chat(let event) where event.isEnd && !event.isHeartbeat:
+            ended(event.runId, event.sessionKey, on: loop)
+        case .agent(let event) where event.isEnd && event.sessionKey == nil:
+            ended(event.runId, nil, on: loop)
+        default: break
         }
+    }
+
+    /// A run that began before the link opened may end before anything else shows it. Its messages are in the transcript alone.
+    /// - Parameter key: nil if the gateway does not say in which session the run was.
+    private func ended(_ run: String?, _ key: String?, on loop: isolated EventLoop) {
+        guard let run, !runs.isKnown(run) else { return }
+        if let session = key.map(runs.canonical) {
+            missed.miss(session, said)
+            reload(session, on: loop)
+        } else {
+            missed.missSomewhere()
+        }
+        beginLooking(on: loop)
     }
 
     // MARK: After a break
@@ -295,12 +314,13 @@ package final class MessageService {
     }
 
     private func publishEntry(_ message: ChatMessage?, _ session: String, on loop: isolated EventLoop) {
-        guard let message, !isSaid(message.id, message.state, run: message.runID) else { return }
+        guard var message, !isSaid(message.id, message.state, run: message.runID) else { return }
+        message.runID = message.runID.map(runs.resolved)
         say(message, session, on: loop)
     }
 
     private func isSaid(_ id: String, _ state: ChatMessage.State, run: String?) -> Bool {
-        said.shows(id, state, run: run, name: runs.resolved)
+        said.shows(id, state, run: run.map(runs.resolved))
     }
 
     private func say(_ message: ChatMessage, _ session: String, on loop: isolated EventLoop) {

@@ -126,6 +126,9 @@ struct MissedMessages: Sendable {
         return Array(first)
     }
 
+    /// Notes that messages of some session may have been missed.
+    mutating func missSomewhere() { hasGap = start != nil }
+
     /// Notes that messages of the session may have been missed, from the last one on the stream on.
     mutating func miss(_ session: SessionKey, _ said: PublishedMessages) {
         places[session] = places[session] ?? place(in: session, said)

@@ -24,11 +24,11 @@ struct PublishedMessages: Sendable {
     subscript(id: String) -> ChatMessage.State? { told[id]?.state }
 
     /// Whether our message is on the stream in this state and, once it is sent, with this run.
-    /// - Parameter name: the id by which a run goes now.
-    func shows(_ id: String, _ state: ChatMessage.State, run: String?, name: (String) -> String) -> Bool {
+    /// - Parameter run: the id by which the run goes now.
+    func shows(_ id: String, _ state: ChatMessage.State, run: String?) -> Bool {
         guard let last = told[id], last.state == state else { return false }
         guard state == .sent, let run else { return true }
-        return last.run.map(name) == name(run)
+        return last.run == run
     }
 
     func answer(in session: SessionKey) -> MessageCursor? { answers[session] }

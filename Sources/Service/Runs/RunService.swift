@@ -73,6 +73,8 @@ package final class RunService {
     package func session(named text: String) -> String? { (try? defaults.canonical(text))?.text }
     package func resolved(_ run: String) -> String { tracker.resolved(run) }
     package func run(_ id: String) -> Run? { tracker.run(id) }
+    /// Whether the run is followed, or hidden from people.
+    package func isKnown(_ id: String) -> Bool { tracker.session(ofRun: id) != nil || isHidden(id) }
     /// Runs in progress, in the order in which they began.
     package var active: [Run] { tracker.shown.compactMap { tracker.run($0) } }
     /// Runs whose end is on its way to the streams.
