@@ -100,8 +100,9 @@ struct RunReducer: Sendable {
         // Without a reported start this is the time at which we sent the message, by our clock.
         let sent = times.starts.isEmpty ? onGatewayClock(times.sentAt, aheadMs: aheadMs) : times.sentAt
         claimant.sentAt = sent
-        // The start of a run that an earlier process of Ladle followed may be the time of its first event.
-        if isActive, times.starts.isEmpty || publication.isFromDisk {
+        // The start of a run that an earlier process of Ladle followed may be the time of its first event. A message that was sent again may
+        // have begun again unseen.
+        if isActive, times.starts.isEmpty || publication.isFromDisk || !hasTryBegun {
             claimant.written = .row(sentAt: sent)
         } else if ending.wasStopped, times.starts.isEmpty {
             claimant.written = .row(sentAt: sent, stoppedAt: times.lastSeen)

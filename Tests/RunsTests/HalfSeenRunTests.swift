@@ -135,6 +135,22 @@ struct HalfSeenRunTests {
         #expect(shown.messages.map(\.runID) == ["one", "one", "two", "two"])
     }
 
+    /// 2026.3.1, seen live: a message at work was sent again after the gateway's restart and was answered while the link was away. Its run was
+    /// told as failed.
+    @Test func `a message that was sent again has the answer of its new row`() {
+        var tracker = RunTracker()
+        tracker.profile = GatewayProfile(.march)
+        tracker.sent("one", session: main, text: "say it", now: now)
+        _ = tracker.receive(event: "agent", payload: start("one", at: 500), now: after(500))
+        tracker.relink(process: .other, startedAt: after(10_000), now: after(15_000))
+        _ = tracker.awaitsResend("one")
+        tracker.sent("one", session: main, text: "say it", now: after(16_000))
+        tracker.relink(now: after(30_000))
+        let rows = [row("user", "say it", at: 16_500), row("assistant", "Said.", at: 16_600, #","stopReason":"stop""#)]
+        let changes = tracker.receive(history: page(rows), session: main, now: after(30_100))
+        #expect(ends(changes) == ["one completed: Said."], "\(changes)")
+    }
+
     /// 2026.6.11, seen live: the empty end that follows a confirmed stop was taken for that of a message that waits, and the session's
     /// next messages waited for it.
     @Test func `a message that was stopped before its work waits for no run`() {

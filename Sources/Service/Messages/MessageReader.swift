@@ -3,6 +3,7 @@ import EventLoops
 import Gateway
 import JSONBytes
 import Ledger
+import Outbox
 import Runs
 import Store
 import Upstream
@@ -286,6 +287,12 @@ final class MessageReader {
 
     /// Forgets the session's page, since its transcript may have changed; nil stands for all sessions.
     func changed(_ session: String?, on loop: isolated EventLoop) { transcripts.changed(session, on: loop) }
+
+    func changed(_ entry: OutboxEntry, on loop: isolated EventLoop) {
+        changed(entry.session, on: loop)
+        // The gateway has lost the row of a message that is sent again, and writes another one.
+        if entry.state == .retrying { rows[entry.id] = nil }
+    }
 
     /// Forgets all pages after events may have been missed.
     func forget() { transcripts.forget() }

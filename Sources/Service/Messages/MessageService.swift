@@ -85,7 +85,7 @@ package final class MessageService {
     /// Publishes the new state of one of our messages: on its way, arrived, or failed, and the run that answers it, if that is another
     /// one than before. A cancelled one was never sent.
     package func entryChanged(_ entry: OutboxEntry, on loop: isolated EventLoop) {
-        reader.changed(entry.session, on: loop)
+        reader.changed(entry, on: loop)
         guard entry.kind == .message, let state = ChatMessage.State(entry.state),
             !isSaid(entry.id, state, run: entry.toldRun), !runs.isHidden(entry.id)
         else { return }
