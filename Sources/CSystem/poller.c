@@ -16,6 +16,16 @@ uint64_t cs_monotonic_ns(void) {
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+int64_t cs_boot_ms(void) {
+    struct timespec t;
+#ifdef __linux__
+    clock_gettime(CLOCK_BOOTTIME, &t);
+#else
+    clock_gettime(CLOCK_MONOTONIC, &t);
+#endif
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
 int64_t cs_wall_ms(void) {
     struct timespec t;
     clock_gettime(CLOCK_REALTIME, &t);

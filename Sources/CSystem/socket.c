@@ -112,6 +112,15 @@ int cs_tcp_connect(const struct cs_address *address) {
     return fd;
 }
 
+void cs_drop_unsent(int fd, int milliseconds) {
+    struct linger now = {.l_onoff = 1, .l_linger = 0};
+    setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof now);
+#ifdef TCP_USER_TIMEOUT
+    unsigned wait = (unsigned)milliseconds;
+    setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &wait, sizeof wait);
+#endif
+}
+
 static int unix_address(const char *path, struct sockaddr_un *out) {
     memset(out, 0, sizeof *out);
     out->sun_family = AF_UNIX;

@@ -96,6 +96,11 @@ package struct Socket: ~Copyable {
         return count >= 0 ? .moved(count) : Self.outcome(count, "write to a socket")
     }
 
+    /// At the close the kernel forgets bytes that the peer has not acknowledged, and in any case after this time.
+    func dropUnsent(afterMs milliseconds: Int64) {
+        cs_drop_unsent(descriptor.number, Int32(clamping: milliseconds))
+    }
+
     package func endWriting() {
         _ = cs_shutdown_write(descriptor.number)
     }

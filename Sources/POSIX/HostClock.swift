@@ -8,6 +8,9 @@ package enum HostClock {
     package static var monotonicNanoseconds: UInt64 { cs_monotonic_ns() }
     package static var monotonicMilliseconds: Int64 { Int64(clamping: cs_monotonic_ns() / 1_000_000) }
 
+    /// Never set back, and runs on while the machine sleeps, which the monotonic clock does not. The origin has no meaning.
+    package static var bootMilliseconds: Int64 { cs_boot_ms() }
+
     /// The run of this machine since which the monotonic clock counts; nil if the system does not name it.
     package static let boot: String? = {
         var text = [CChar](repeating: 0, count: 64)

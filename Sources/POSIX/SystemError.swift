@@ -19,6 +19,9 @@ package struct SystemError: Error, Equatable, Sendable {
         SystemError(number: errno, attempt: attempt)
     }
 
+    /// This process must not do it.
+    package static func notPermitted(_ attempt: String) -> SystemError { SystemError(number: EPERM, attempt: attempt) }
+
     package var reason: String {
         unsafe strerror(number).map { unsafe String(cString: $0) } ?? "error \(number)"
     }

@@ -1,3 +1,4 @@
+import POSIX
 import TLS
 import TestSupport
 import Testing
@@ -202,6 +203,44 @@ struct StreamConnectionTests {
         #expect(all.contains(.overflow))
         for outcome in all { if case .queued(let count) = outcome { #expect(count <= 100_000) } }
         _ = try await client.first { $0 == .drained }
+        await loop.stop()
+    }
+
+    /// Also bytes that wait because the peer was slow.
+    @Test func `without a permit nothing more is written, and the connection is lost`() async throws {
+        let loop = try EventLoop()
+        loop.start()
+        let (near, far) = (Inbox<Probe.Report>(), Inbox<Probe.Report>())
+        let outcomes = Inbox<SendOutcome>()
+        for isWaiting in [false, true] {
+            loop.post { loop in
+                try? Socket.pair { first, second in
+                    let permit = Permit(marginMs: 1000) { 0 }
+                    permit.holds(until: 1)
+                    let connection = StreamConnection(first, sendLimit: 10 << 20, permit: permit)
+                    let reader = StreamConnection(second, sendLimit: 1000)
+                    try connection.start(Probe(near), on: loop)
+                    try reader.start(Probe(far), on: loop)
+                    outcomes.put(connection.send([1], on: loop))
+                    if isWaiting { outcomes.put(connection.send([UInt8](repeating: 7, count: 5 << 20), on: loop)) }
+                    permit.holds(until: 0)
+                    if !isWaiting { outcomes.put(connection.send([2], on: loop)) }
+                }
+            }
+            #expect(try await outcomes.next() == .sent)
+            if isWaiting {
+                guard case .queued = try await outcomes.next() else { return #expect(Bool(false), "the peer is slow") }
+            } else {
+                #expect(try await outcomes.next() == .closed)
+            }
+            #expect(try await near.next() == .closed(false))
+            var taken = 0
+            while case .bytes(let bytes) = try await far.next() {
+                #expect(!bytes.contains(2))
+                taken += bytes.count
+            }
+            #expect(taken < 5 << 20)
+        }
         await loop.stop()
     }
 }

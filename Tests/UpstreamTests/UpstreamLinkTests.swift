@@ -2,6 +2,7 @@ import EventLoops
 import Gateway
 import JSONBytes
 import Observability
+import POSIX
 import TLS
 import TestSupport
 import Testing
@@ -85,6 +86,7 @@ final class LinkFixture {
         host: String,
         pin: String?,
         trust: TLSTrust?,
+        permit: Permit?,
         probe: LinkProbe,
         on loop: isolated EventLoop
     ) throws {
@@ -96,6 +98,7 @@ final class LinkFixture {
             signer: try TestSigner(),
             log: FrameLog(),
             trust: trust,
+            permit: permit,
             on: loop
         )
         self.probe = probe
@@ -115,7 +118,8 @@ struct LinkWorld: Sendable {
         tls: TLSServerContext? = nil,
         host: String = "127.0.0.1",
         pin: String? = nil,
-        trust: TLSTrust? = nil
+        trust: TLSTrust? = nil,
+        permit: Permit? = nil
     ) async throws -> LinkWorld {
         let loop = try EventLoop()
         loop.start()
@@ -130,6 +134,7 @@ struct LinkWorld: Sendable {
                     host: host,
                     pin: pin,
                     trust: trust,
+                    permit: permit,
                     probe: probe,
                     on: loop
                 )
@@ -202,6 +207,22 @@ struct UpstreamLinkTests {
 
     /// Measured on the loop, because the tests' own threads may be busy. The bound only shows that nothing waits for a
     /// timer.
+    @Test func `without a permit the link is cut and stays away, and comes back with it`() async throws {
+        let permit = Permit(marginMs: 1000) { 0 }
+        permit.holds(until: 1)
+        let world = try await LinkWorld.make(permit: permit)
+        _ = try await world.status(.online)
+        permit.holds(until: 0)
+        world.use { fixture, loop in fixture.link.cut(on: loop) }
+        _ = try await world.status(.offline)
+        world.use { fixture, loop in fixture.link.retryNow(on: loop) }
+        #expect(try await world.status(.offline).detail.contains("lease"))
+        permit.holds(until: 1)
+        world.use { fixture, loop in fixture.link.retryNow(on: loop) }
+        _ = try await world.status(.online)
+        await world.end()
+    }
+
     @Test func `handshake and first answer wait for no timer`() async throws {
         let loop = try EventLoop()
         loop.start()

@@ -44,6 +44,8 @@ int cs_poller_arm(const struct cs_poller *poller, uint64_t nanoseconds);
 
 uint64_t cs_monotonic_ns(void);
 int64_t cs_wall_ms(void);
+// Runs on while the machine sleeps, which the monotonic clock of Linux does not.
+int64_t cs_boot_ms(void);
 // Names the run of the machine since which the monotonic clock counts; -1 if the system does not say.
 int cs_boot_id(char *text, size_t size);
 
@@ -76,6 +78,8 @@ ssize_t cs_read(int fd, void *buffer, size_t length);
 // Writes without ever raising SIGPIPE.
 ssize_t cs_write(int fd, const void *buffer, size_t length);
 int cs_shutdown_write(int fd);
+// At the close, and this long after they were written, bytes without an acknowledgement are forgotten.
+void cs_drop_unsent(int fd, int milliseconds);
 // The number of bytes that the kernel holds unsent or unacknowledged; -1 where it cannot tell.
 int cs_unsent(int fd);
 void cs_close(int fd);

@@ -50,6 +50,7 @@ package final class StreamConnection: Pollable {
     package var lingerMilliseconds: Int64 = 2000
 
     private let socket: Socket
+    private let permit: Permit?
     private var interest: Readiness = .readable
     private var tls: TLSSession?
     private var handler: (any StreamHandler)?
@@ -68,8 +69,17 @@ package final class StreamConnection: Pollable {
     package var sendLimit: Int
 
     /// For an accepted socket. `isConnected` is false if the connect is still in progress.
-    package init(_ socket: consuming Socket, tls: TLSSession? = nil, isConnected: Bool = true, sendLimit: Int) {
+    /// - Parameter permit: asked before each write; without it nothing is sent, and the kernel does not send either what it has taken.
+    package init(
+        _ socket: consuming Socket,
+        tls: TLSSession? = nil,
+        isConnected: Bool = true,
+        sendLimit: Int,
+        permit: Permit? = nil
+    ) {
+        if let permit { socket.dropUnsent(afterMs: permit.marginMs) }
         self.socket = socket
+        self.permit = permit
         self.tls = tls
         self.sendLimit = sendLimit
         state = isConnected ? .open : .connecting
@@ -104,7 +114,7 @@ package final class StreamConnection: Pollable {
         guard state == .open else { return .closed }
         if let tls { return sendEncrypted(bytes, tls, on: loop) }
         if waitingBytes > 0 { return enqueue(bytes, from: 0, on: loop) }
-        switch socket.write(bytes) {
+        switch write(bytes) {
         case .moved(let count):
             takenBytes &+= UInt64(count)
             return count == bytes.count ? .sent : enqueue(bytes, from: count, on: loop)
@@ -153,7 +163,7 @@ package final class StreamConnection: Pollable {
     /// Writes the waiting bytes.
     private func flush(on loop: isolated EventLoop) -> SendOutcome {
         while waitingBytes > 0 {
-            switch socket.write(waiting.span.extracting(waitingStart..<waiting.count)) {
+            switch write(waiting.span.extracting(waitingStart..<waiting.count)) {
             case .moved(let count):
                 waitingStart += count
                 takenBytes &+= UInt64(count)
@@ -170,6 +180,11 @@ package final class StreamConnection: Pollable {
         waiting = []
         updateInterest(on: loop)
         return .sent
+    }
+
+    private func write(_ bytes: Span<UInt8>) -> Transfer {
+        guard permit?.holds != false else { return .failed(.notPermitted("write to a socket")) }
+        return socket.write(bytes)
     }
 
     private func compact() {

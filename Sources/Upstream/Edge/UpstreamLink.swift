@@ -5,7 +5,7 @@ package import Gateway
 import JSONBytes
 package import Ledger
 package import Observability
-import POSIX
+package import POSIX
 package import TLS
 
 /// Receives the link's reports. All calls come on the link's loop, in the order of the events.
@@ -45,6 +45,8 @@ package final class UpstreamLink {
     private var actions: [LinkAction] = []
     private var isPerforming = false
     private let trust: TLSTrust?
+    /// Nil where no other process could act for the same gateway.
+    private let permit: Permit?
     /// Parses large messages, one at a time.
     private let parser = DispatchQueue(label: "ladle.link.parser")
     /// The reasons why nothing is read from this connection.
@@ -59,9 +61,11 @@ package final class UpstreamLink {
         tokens: DeviceTokenStore = DeviceTokenStore(),
         log: FrameLog? = nil,
         trust: TLSTrust? = nil,
+        permit: Permit? = nil,
         on loop: isolated EventLoop
     ) {
         self.trust = trust
+        self.permit = permit
         machine = LinkMachine(target: target, signer: signer, tokens: tokens, log: log, now: Self.time(loop))
     }
 
@@ -116,6 +120,10 @@ package final class UpstreamLink {
         perform(machine.stop(now: Self.time(loop)), on: loop)
     }
 
+    /// Closes the connection without another byte, once this process may no longer act. The link tries again as after any loss, and comes no
+    /// further as long as the permit is gone.
+    package func cut(on loop: isolated EventLoop) { connection?.stream.close(on: loop) }
+
     /// Stops reading from this connection for a while. Incoming data waits in the kernel and at the gateway.
     package func holdInput(_ isHeld: Bool, on loop: isolated EventLoop) {
         guard connection != nil else { return }
@@ -156,6 +164,7 @@ package final class UpstreamLink {
     }
 
     func received(_ bytes: Span<UInt8>, on loop: isolated EventLoop) {
+        guard permit?.holds != false else { return cut(on: loop) }
         perform(machine.received(bytes, now: Self.time(loop)), on: loop)
     }
 
@@ -275,13 +284,18 @@ package final class UpstreamLink {
     private func connectNext(on loop: isolated EventLoop) {
         guard !addresses.isEmpty, let url = machine.configuration?.url else { return }
         let address = addresses.removeFirst()
+        guard permit?.holds != false else {
+            addresses = []
+            return later(.unreachable("this host has lost the lease"), on: loop)
+        }
         do {
             let session = try session(for: url)
             let stream = StreamConnection(
                 try Socket.connect(to: address),
                 tls: session,
                 isConnected: false,
-                sendLimit: Self.sendLimit
+                sendLimit: Self.sendLimit,
+                permit: permit
             )
             let connection = LinkConnection(stream, session: session, isPinned: url.pin != nil, link: self)
             self.connection = connection
