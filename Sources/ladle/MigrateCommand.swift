@@ -47,7 +47,7 @@ enum MigrateCommand {
         }
         let directory = try StateDirectory.take(folder)
         defer { directory.release() }
-        let move = ServerMove(directory.storeConfiguration(settings), database.settings { _ in })
+        let move = ServerMove(directory.storeConfiguration(settings), database.settings())
         do {
             if isThere {
                 let (report, kept) = try move.toServer()

@@ -27,6 +27,8 @@ enum Program {
                     ?? ServeConfiguration.gatewayProblem(settings)
             }
         )
+        services.hosts = ClusterDatabase.hosts
+        services.askToResign = ClusterDatabase.askToResign
         services.noteOnInterrupt = { note in
             Signals().watch(.interrupt) {
                 Keyboard.end()

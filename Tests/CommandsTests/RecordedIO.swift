@@ -167,11 +167,14 @@ final class RecordedIO: CommandIO {
         }
     }
 
+    /// Functions of the executable.
+    var services = CommandServices(version: "1.2.3")
+
     /// Runs a command line and returns its exit code; nil for one of the executable's own.
     func run(_ arguments: String...) -> ExitCode? { run(arguments) }
 
     func run(_ arguments: [String]) -> ExitCode? {
-        let runner = CommandRunner(io: self, services: CommandServices(version: "1.2.3"))
+        let runner = CommandRunner(io: self, services: services)
         guard case .finished(let code) = runner.run(arguments) else { return nil }
         return code
     }

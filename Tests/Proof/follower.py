@@ -1,6 +1,7 @@
 """Clients of the event stream, and what they hold against it: a follower that comes back after every cut, the texts that a client puts
 together, and the whole log. Standard library only."""
 
+import itertools
 import threading
 import time
 
@@ -8,12 +9,13 @@ from harness import EventStream, until
 
 
 class Follower(threading.Thread):
-    """Reads the events of a port over all deaths of the server, always from the last id it saw, and keeps them in their order. It has
+    """Reads the events of a port, or of the next one of several, over all deaths of the server, always from the last id it saw, and keeps them in their order. It has
     an id before anything else is done, so nothing that comes later is missed. `take` is called with each event that has one."""
 
     def __init__(self, port, query="", take=None):
         super().__init__(daemon=True)
-        self.port, self.query, self.take = port, query, take
+        self.ports, self.query, self.take = itertools.cycle(port if isinstance(port, list) else [port]), query, take
+        self.port = next(self.ports)
         self.events = []
         self.last = None
         # What must not be: an id that does not grow, and a stream that could not go on.
@@ -33,6 +35,7 @@ class Follower(threading.Thread):
             except OSError:
                 pass
             self.resumes += 1
+            self.port = next(self.ports)
             time.sleep(0.01)
 
     def note(self, identity, name, data):

@@ -300,7 +300,7 @@ def free_port():
 
 class Serve(Program):
     """`ladle serve` on a free port of loopback, with the demo gateway unless another is named, or following another one. One that speaks
-    TLS is asked with `trust`, as its owner."""
+    TLS is asked with `trust`, as its owner. One that waits for the lease of a database has no port yet, and needs to be given one."""
 
     def __init__(self, *arguments, state=None, gateway=None, follow=None, port=0, env=None, trust=None, **more):
         self.state, self.trust = state or scratch(), trust
@@ -320,8 +320,8 @@ class Serve(Program):
             file.write_text("demo-token\n")
             file.chmod(0o600)
             chosen += ["--token-file", str(file)]
-        super().__init__([*chosen, *arguments], r"listening on https?://127\.0\.0\.1:(\d+)", env, **more)
-        self.port = int(self.match.group(1))
+        super().__init__([*chosen, *arguments], r"listening on https?://127\.0\.0\.1:(\d+)|this host waits", env, **more)
+        self.port = int(self.match.group(1) or port)
         self.url = f"http{'s' if trust else ''}://127.0.0.1:{self.port}"
 
     def again(self):

@@ -36,21 +36,39 @@ private final class ServerFixture {
         )
     }
 
-    func settings(_ host: String = "attic", patienceMs: Int64 = 20_000) throws -> ServerSettings {
-        ServerSettings(
-            place: try TestDatabase.place(schema: schema),
-            host: host,
-            patienceMs: patienceMs,
-            leader: .random(in: 1 ... .max)
-        ) { [left] in left.append($0) }
+    func settings(_ host: String = "attic", leader: Int64 = 0) throws -> ServerSettings {
+        let place = try TestDatabase.place(schema: schema)
+        return ServerSettings(place: place, host: host, patienceMs: 20_000, leader: leader) { [left] in left.append($0)
+        }
     }
 
-    func open(_ host: String = "attic", patienceMs: Int64 = 20_000, doubtMs: Int64 = 20_000) throws -> ServerStore {
+    /// Takes the lease, whoever has it, and opens the store.
+    func open(_ host: String = "attic", doubtMs: Int64 = 20_000) throws -> ServerStore {
         let directory = try StateDirectory(path: scratch.file(host))
         defer { directory.release() }
-        var settings = try settings(host, patienceMs: patienceMs)
+        let mark = Int64.random(in: 1 ... .max)
+        var settings = try settings(host, leader: mark)
         settings.doubtMs = doubtMs
-        return try ServerStore.open(configuration(directory), settings).0
+        _ = try ServerStore.prepare(configuration(directory), settings)
+        try take(host, mark: mark)
+        return try ServerStore.open(configuration(directory), settings)
+    }
+
+    func take(_ host: String, mark: Int64) throws {
+        try leases { table in
+            let row = try #require(try table.look()).row
+            let isDone = try table.take(row, for: leaseHost(host), name: host, waitMs: 6_000, mark: mark)
+            #expect(isDone)
+        }
+    }
+
+    func leaseHost(_ name: String) -> Lease.Host { Lease.Host(id: name, boot: "boot") }
+
+    /// The rows of the lease, by a session of its own.
+    func leases<Value>(_ body: (LeaseTable) throws -> Value) throws -> Value {
+        let connection = try ServerSession.connect(TestDatabase.place(schema: schema))
+        defer { connection.close() }
+        return try body(LeaseTable(connection: SQLConnection(connection)))
     }
 
     func entry(_ id: String) -> OutboxEntry {
@@ -109,13 +127,112 @@ struct `The store on a server` {
         await again.close()
     }
 
-    @Test func `a second Ladle is refused, by the name of the first`() async throws {
+    @Test func `whoever does not lead opens nothing`() async throws {
         let fixture = try ServerFixture()
         let store = try fixture.open()
-        #expect(throws: ServerFault.inUse(by: "attic")) { try fixture.open("cellar", patienceMs: 300) }
+        let directory = try StateDirectory(path: fixture.scratch.file("cellar"))
+        var settings = try fixture.settings("cellar", leader: 7)
+        settings.patienceMs = 0
+        #expect(throws: ServerFault.deposed(by: "attic")) {
+            try ServerStore.open(fixture.configuration(directory), settings)
+        }
+        try await fixture.send("a", to: store)
         await store.close()
-        let next = try fixture.open("cellar", patienceMs: 20_000)
-        await next.close()
+        #expect(throws: ServerFault.deposed(by: "attic")) {
+            try ServerStore.open(fixture.configuration(directory), settings)
+        }
+        directory.release()
+    }
+
+    @Test func `whoever takes the lease ends the session of the one before`() async throws {
+        let fixture = try ServerFixture()
+        let first = try fixture.open()
+        try await fixture.send("a", to: first)
+        let second = try fixture.open("cellar")
+        await #expect(throws: (any Error).self) { try await fixture.send("b", to: first) }
+        #expect(fixture.left.values == ["another Ladle has taken over the database"])
+        try await fixture.send("c", to: second)
+        #expect(try await fixture.ids(second) == ["a", "c"])
+        await first.close()
+        await second.close()
+    }
+
+    /// Its leader stands still inside a transaction.
+    @Test func `a takeover waits for a commit under way, and ends one that does not come to an end`() async throws {
+        let fixture = try ServerFixture()
+        await (try fixture.open()).close()
+        let frozen = try ServerSession.open(fixture.settings(), until: HostClock.monotonicMilliseconds)
+        let head = try #require(try frozen.head())
+        try frozen.begin(head.batch + 1, leader: head.leader)
+        _ = try frozen.tables.changes()
+        try fixture.leases { table in
+            try table.connection.run("SET lock_timeout = '100ms'")
+            let row = try #require(try table.look()).row
+            let host = fixture.leaseHost("cellar")
+            let error = #expect(throws: SQLError.self) {
+                try table.take(row, for: host, name: "cellar", waitMs: 6_000, mark: 8)
+            }
+            #expect(error?.kind == .busy)
+            #expect(try table.look()?.row == row, "nothing is written")
+            try table.endWriter(behind: row)
+            #expect(try table.take(row, for: host, name: "cellar", waitMs: 6_000, mark: 8))
+        }
+        #expect(throws: SQLError.self) { try frozen.connection.commit() }
+    }
+
+    @Test func `a lease is taken once, beats under its term, and is free once given up`() async throws {
+        let fixture = try ServerFixture()
+        await (try fixture.open()).close()
+        let (attic, cellar) = (fixture.leaseHost("attic"), fixture.leaseHost("cellar"))
+        try fixture.leases { table in
+            let (row, name, _) = try #require(try table.look())
+            #expect(row == Lease.Row(term: 1, beat: 0, holder: attic, waitMs: 6_000) && name == "attic")
+            #expect(try table.beat(1, of: attic) == false)
+            #expect(try !table.take(row, for: cellar, name: "cellar", waitMs: 6_000, mark: 9), "a beat came between")
+            #expect(try table.beat(1, of: Lease.Host(id: "attic", boot: "another")) == nil, "a copy on another machine")
+            try table.ask(term: 1)
+            #expect(try table.beat(1, of: attic) == true, "somebody asks it to step down")
+            try table.resign(1, of: attic)
+            #expect(try table.beat(1, of: attic) == nil)
+            let free = try #require(try table.look()).row
+            #expect(free.holder == nil)
+            #expect(try table.take(free, for: cellar, name: "cellar", waitMs: 3_000, mark: 9))
+            #expect(try table.beat(2, of: cellar) == false, "the request was for the term before")
+            try table.resign(1, of: attic)
+            #expect(try table.look()?.row == Lease.Row(term: 2, beat: 1, holder: cellar, waitMs: 3_000))
+        }
+        #expect(try fixture.number("SELECT leader FROM head WHERE host = 'cellar' AND term = 2") == 9)
+    }
+
+    @Test func `hosts are listed, and forgotten after a week`() async throws {
+        let fixture = try ServerFixture()
+        await (try fixture.open()).close()
+        try fixture.leases { table in
+            for name in ["attic", "barn"] { try table.write(fixture.leaseHost(name), name: name, version: "1") }
+            try table.connection.run("UPDATE host SET updated_at = updated_at - 604801000 WHERE id = 'barn'")
+            let hosts = try table.hosts()
+            #expect(hosts.map(\.name) == ["attic", "barn"] && hosts.map(\.leads) == [true, false])
+            #expect(hosts[0].silentMs < 60_000 && hosts[0].isFresh && !hosts[1].isFresh)
+            try table.forgetSilent()
+            #expect(try table.hosts().map(\.name) == ["attic"])
+            #expect(try table.lead()?.term == 1)
+        }
+    }
+
+    @Test func `tables of the first format get those of the lease`() async throws {
+        let fixture = try ServerFixture()
+        let store = try fixture.open()
+        try await fixture.send("a", to: store)
+        await store.close()
+        for statement in ["DROP TABLE lease", "DROP TABLE host", "UPDATE head SET format = 1"] {
+            try fixture.other.run(statement)
+        }
+        try fixture.other.settle()
+        let again = try fixture.open()
+        #expect(try await fixture.ids(again) == ["a"])
+        #expect(try fixture.number("SELECT format FROM head") == ServerSchema.format)
+        #expect(try fixture.number("SELECT term FROM lease") == 2)
+        await again.close()
     }
 
     @Test func `a schema of another name is made where there is none`() async throws {
@@ -341,13 +458,14 @@ struct `A move between a file and a server` {
         #expect(there.replaced == 20, "a server keeps no U+0000")
         #expect(!FileSystem.exists(path) && FileSystem.exists(kept))
         #expect(throws: ServerFault.self) { try move.toServer() }
-        let store = try ServerStore.open(fixture.configuration(directory), fixture.settings()).0
+        try fixture.take("attic", mark: 5)
+        let store = try ServerStore.open(fixture.configuration(directory), fixture.settings(leader: 5))
         #expect(try await store.read { try $0.outbox.open().map(\.id) } == ids)
         #expect(try await store.read { try $0.outbox.counts().pending } == 20)
         await store.close()
         let back = try move.toFile()
         #expect(back.rows.elementsEqual(there.rows) { $0 == $1 })
-        #expect(throws: ServerFault.self) { try fixture.open("cellar", patienceMs: 300) }
+        #expect(throws: ServerFault.self) { try fixture.open("cellar") }
         #expect(try dump(path) == before.map { $0.replacing("\u{0}", with: "\u{FFFD}") })
         let (again, opening) = try StateStore.open(fixture.configuration(directory))
         #expect(opening == .opened, "the witness of the directory agrees")

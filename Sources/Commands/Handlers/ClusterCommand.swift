@@ -7,15 +7,25 @@ extension CommandSpec {
     static let cluster = CommandSpec("cluster", "Which Ladle leads, and which follow it").with {
         $0.usual = "status"
         $0.subcommands = [
-            client("status", "Show who leads, and how far each host is behind", run: ClusterCommand.status)
+            client("status", "Show who leads, and how far each host is behind", run: ClusterCommand.status).with {
+                $0.takesConfiguration = true
+            },
+            CommandSpec("resign", "Let another host on the same database lead").with {
+                $0.run = ClusterCommand.resign
+                $0.takesConfiguration = true
+                $0.options = [.json]
+            },
         ]
-        $0.examples = ["ladle cluster status"]
+        $0.examples = ["ladle cluster status", "ladle cluster resign"]
     }
 }
 
 /// `ladle cluster status`: the hosts as this one sees them.
 enum ClusterCommand {
     static func status(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {
+        if let found = try invocation.services.hosts(invocation.settings().settings) {
+            return show(found, invocation)
+        }
         guard let answer = try invocation.value(.get("/v1/cluster")) else { return .ok }
         if answer["role"]?.string == "follower" { return follower(answer, invocation) }
         let since = invocation.time.short(answer["startedAt"]?.string)
@@ -34,6 +44,100 @@ enum ClusterCommand {
             )
         }
         return invocation.print(table, orElse: "Nobody has followed it within an hour.")
+    }
+
+    // MARK: Hosts on one database
+
+    private static func show(_ found: DatabaseHosts, _ invocation: Invocation) -> ExitCode {
+        let exit: ExitCode = found.leader == nil || found.isLeaderSilent ? .unavailable : .ok
+        guard !invocation.json else {
+            invocation.print(json(found))
+            return exit
+        }
+        let leader = found.leader.map {
+            "\(Printable.line($0.name)) leads since \(invocation.time.short($0.since.rfc3339)), in term \($0.term)"
+        }
+        invocation.print(leader ?? "Nobody leads")
+        var table = TextTable("HOST", "ROLE", "LAST BEAT", "VERSION")
+        for host in found.hosts {
+            table.add(
+                Printable.line(host.name),
+                host.leads ? "leads" : host.isFresh ? "waits" : "away",
+                "\(ReadableTime.span(host.silentMs)) ago",
+                Printable.line(host.version)
+            )
+        }
+        if !table.isEmpty { _ = invocation.print(table, orElse: "") }
+        invocation.io.writeError("→ \(next(found))\n")
+        return exit
+    }
+
+    private static func next(_ found: DatabaseHosts) -> String {
+        switch (found.leader, found.hasWaiting) {
+        case (nil, true): "a host that waits takes over at once: ladle cluster status"
+        case (nil, false): "start one: ladle serve --database URL"
+        case (let leader?, true) where found.isLeaderSilent:
+            "another host takes over after \(leader.takeoverMs / 1000) s: ladle cluster status"
+        case (_?, false) where found.isLeaderSilent: "no host waits; start one: ladle serve --database URL"
+        case (_?, true): "another host leads in its place after: ladle cluster resign"
+        case (_?, false): "no other host waits; on another machine: ladle serve --database URL"
+        }
+    }
+
+    private static func json(_ found: DatabaseHosts) -> String {
+        var writer = JSONWriter()
+        writer.object { object in
+            if let leader = found.leader {
+                object.object("leader") { member in
+                    member.member("host", leader.name)
+                    member.member("term", leader.term)
+                    member.member("since", leader.since.rfc3339)
+                    member.member("takeoverMs", leader.takeoverMs)
+                }
+            }
+            object.array("hosts") { list in
+                for host in found.hosts {
+                    list.object { member in
+                        member.member("host", host.name)
+                        member.member("role", host.leads ? "leads" : host.isFresh ? "waits" : "away")
+                        member.member("silentMs", host.silentMs)
+                        member.member("version", host.version)
+                    }
+                }
+            }
+        }
+        return String(decoding: writer.bytes, as: UTF8.self)
+    }
+
+    /// `ladle cluster resign`: the leader sees the request with its next beat.
+    static func resign(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {
+        let settings = invocation.settings().settings
+        guard let found = try invocation.services.hosts(settings) else {
+            throw CommandFailure(
+                .usage,
+                "NO_DATABASE",
+                "only hosts on one database take over from each other",
+                hint: "name the database as ladle serve does: ladle cluster resign --database URL"
+            )
+        }
+        guard let leader = found.leader, !found.isLeaderSilent else {
+            throw CommandFailure(.unavailable, "NO_LEADER", "nobody leads", hint: "ladle cluster status")
+        }
+        guard found.hasWaiting else {
+            throw CommandFailure(
+                .unavailable,
+                "NOBODY_WAITS",
+                "no other host waits, so \(Printable.line(leader.name)) still leads",
+                hint: "start another one first: ladle serve --database URL"
+            )
+        }
+        try invocation.services.askToResign(settings, leader)
+        if invocation.json {
+            invocation.print(json(found))
+        } else {
+            invocation.print("\(Printable.line(leader.name)) steps down. Then: ladle cluster status")
+        }
+        return .ok
     }
 
     private static func follower(_ answer: JSONValue, _ invocation: Invocation) -> ExitCode {

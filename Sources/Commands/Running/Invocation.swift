@@ -12,6 +12,13 @@ package struct CommandServices {
     package var secretFault: (_ path: String) -> (message: String, hint: String?)?
     /// Why `serve` would not start with these settings, or nil.
     package var startProblem: (_ settings: Settings) -> ConfigurationProblem?
+    /// The hosts on the database that these settings name; nil where they name none.
+    package var hosts: (_ settings: Settings) throws(CommandFailure) -> DatabaseHosts? = { _ in nil }
+    /// Asks the leader to step down.
+    package var askToResign: (_ settings: Settings, _ leader: DatabaseHosts.Leader) throws(CommandFailure) -> Void = {
+        _,
+        _ in
+    }
     /// Prints the result of `note` before the first Ctrl-C ends the process.
     package var noteOnInterrupt: (_ note: @escaping @Sendable () -> String) -> Void = { _ in }
 

@@ -77,6 +77,12 @@ extension ConfigurationKey {
         .means("SHA-256 of that Ladle's certificate in hexadecimal, in place of the system's authorities")
     package static let clusterName = ConfigurationKey("cluster.name", .text)
         .means("Name of this host in the lists of leaders and followers. Default the host's name")
+    package static let clusterTakeover = ConfigurationKey(
+        "cluster.takeover",
+        .duration(3 * second...60 * second),
+        default: "6s"
+    )
+    .means("With database.url: time after which another host takes over from a leader that is silent")
 
     // MARK: OpenAI's API
 
@@ -528,7 +534,7 @@ extension ConfigurationKey {
     static let all: [ConfigurationKey] = [
         gatewayURL, gatewayTokenFile, gatewayPasswordFile, gatewayScopes, gatewayPin, gatewayAllowPlaintext,
         gatewayClientName, databaseURL, databasePasswordFile, databaseInsecure, databasePatience, followURL,
-        followTokenFile, followPin, clusterName, approvalsLinks, nodesAllow,
+        followTokenFile, followPin, clusterName, clusterTakeover, approvalsLinks, nodesAllow,
         openAIEnabled, openAIActivity, openAIThinking, openAISessions,
         openAIAnyModel, openAIOnDisconnect,
         mqttURL, mqttUsername, mqttPasswordFile, mqttCA, mqttCertificate, mqttKey, mqttPin, mqttClientID, mqttPrefix,

@@ -30,10 +30,7 @@ package struct ServerFacts: Sendable {
             if let format = head?.0, format > ServerSchema.format { throw ServerSession.newer(format) }
             let (isInUse, hasStandby) =
                 try tables.first(
-                    "SELECT EXISTS (SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND granted AND classid = ?::bigint::oid "
-                        + "AND objid = (hashtext(current_setting('search_path'))::bigint & 4294967295)::oid), "
-                        + "current_setting('synchronous_standby_names') <> ''",
-                    ServerSession.lock
+                    "SELECT EXISTS (SELECT 1 FROM \(ServerSession.writers)), current_setting('synchronous_standby_names') <> ''"
                 ) { ($0.bool(0), $0.bool(1)) } ?? (false, false)
             return ServerFacts(
                 version: connection.serverVersion,

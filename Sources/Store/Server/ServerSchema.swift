@@ -6,10 +6,25 @@ import SQL
 /// sequences, which have holes after a rollback.
 package enum ServerSchema {
     /// The number of this form of the tables and of what is in them.
-    static let format: Int64 = 1
+    static let format: Int64 = 2
 
     /// Everything, in the order of its making. Each text is one statement.
-    package static let statements = tables.map(typed) + indexes + totals + sessions
+    package static let statements = tables.map(typed) + indexes + totals + sessions + cluster
+
+    /// The tables of the hosts, which format 1 lacked. `lease` has one row, and no commit of the leader locks it, so a slow one delays no beat.
+    static let cluster = [
+        """
+        CREATE TABLE lease(
+            "only" INTEGER PRIMARY KEY CHECK("only" = 1), term INTEGER NOT NULL, beat INTEGER NOT NULL, holder TEXT,
+            boot TEXT, wait_ms INTEGER NOT NULL, timeline INTEGER NOT NULL, since INTEGER NOT NULL,
+            asked_term INTEGER NOT NULL) WITH (fillfactor = 10)
+        """,
+        """
+        CREATE TABLE host(
+            id TEXT PRIMARY KEY, name TEXT NOT NULL, version TEXT NOT NULL, updated_at INTEGER NOT NULL
+        ) WITH (fillfactor = 50)
+        """,
+    ].map(typed)
 
     /// `TEXT` is compared by bytes, whatever the language of the server is.
     private static func typed(_ table: String) -> String {

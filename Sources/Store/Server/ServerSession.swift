@@ -1,4 +1,5 @@
 import Basics
+import EventStream
 import POSIX
 import Postgres
 import SQL
@@ -24,11 +25,18 @@ final class ServerSession {
     // MARK: Opening
 
     /// Connects and takes the lock, if need be waiting until then for the server or for the end of an earlier session.
-    static func open(_ settings: ServerSettings, until deadline: Int64) throws(ServerFault) -> ServerSession {
+    /// - Parameter endsOthers: whether a session that has the lock is ended, where `head` says that this process leads.
+    static func open(
+        _ settings: ServerSettings,
+        until deadline: Int64,
+        endsOthers: Bool = false
+    ) throws(ServerFault) -> ServerSession {
         try waiting(until: deadline) { () throws(ServerFault) in
             let session = ServerSession(try connect(settings.place))
             if try session.takeLock() { return session }
             defer { session.connection.close() }
+            if endsOthers { try session.endOthers(as: settings.leader) }
+            try session.checkLeader(settings.leader)
             throw .inUse(by: try session.lastHost() ?? "another host")
         }
     }
@@ -117,6 +125,21 @@ final class ServerSession {
         }
     }
 
+    /// The rows of the sessions that have the lock.
+    static let writers =
+        "pg_locks WHERE locktype = 'advisory' AND granted AND classid = \(lock)::bigint::oid "
+        + "AND objid = (hashtext(current_setting('search_path'))::bigint & 4294967295)::oid "
+        + "AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+
+    private func endOthers(as leader: Int64) throws(ServerFault) {
+        try asking { () throws(SQLError) in
+            _ = try tables.first(
+                "SELECT count(pg_terminate_backend(pid)) FROM head, \(Self.writers) AND leader = ?",
+                leader
+            ) { row in row.int64(0) }
+        }
+    }
+
     func hasTables() throws(SQLError) -> Bool {
         try tables.first(Self.tablesExist) { row in row.bool(0) } ?? false
     }
@@ -145,26 +168,66 @@ final class ServerSession {
         try tables.first("SELECT leader, batch FROM head") { row in Head(leader: row.int64(0), batch: row.int64(1)) }
     }
 
-    /// Makes the tables if there are none, and the process of this mark the one that may write.
-    /// - Returns: the number of the last commit, and whether the tables are new.
-    func takeOver(
+    /// Makes the tables where there are none, and adds those that an older version lacked.
+    /// - Parameter log: gives a new log its epoch.
+    /// - Returns: whether the tables are new.
+    static func prepare(
         _ settings: ServerSettings,
+        until deadline: Int64,
         log: (EventTable) throws(SQLError) -> Void
-    ) throws(ServerFault) -> (batch: Int64, isNew: Bool) {
-        let isNew = try asking { () throws(SQLError) in try !hasTables() }
-        if !isNew { try checkFormat() }
-        return try asking { () throws(SQLError) in
-            try connection.begin()
-            if isNew { try createTables() }
-            let batch = try tables.first(
-                "UPDATE head SET term = term + 1, leader = ?, host = ? RETURNING batch",
-                settings.leader,
-                settings.host
-            ) { row in row.int64(0) }
-            try log(EventTable(tables))
-            try connection.commit()
-            return (batch ?? 0, isNew)
+    ) throws(ServerFault) -> Bool {
+        let connection = try waiting(until: deadline) { () throws(ServerFault) in try connect(settings.place) }
+        let session = ServerSession(connection)
+        defer { connection.close() }
+        if try session.isCurrent() { return false }
+        // Another host may be making them. An older version has the lock as long as it serves, and knows no lease.
+        try waiting(until: deadline) { () throws(ServerFault) in
+            guard try !session.takeLock() else { return }
+            throw .inUse(by: try session.lastHost() ?? "another host")
         }
+        if try session.isCurrent() { return false }
+        return try session.asking { () throws(SQLError) in
+            let isNew = try !session.hasTables()
+            try connection.begin()
+            if isNew {
+                try session.createTables()
+                try log(EventTable(session.tables))
+            } else {
+                for statement in ServerSchema.cluster { try connection.run(statement) }
+                try session.createLease()
+                try connection.run("UPDATE head SET format = \(ServerSchema.format)")
+            }
+            try connection.commit()
+            return isNew
+        }
+    }
+
+    /// Whether the tables are there, in the form that this program writes.
+    private func isCurrent() throws(ServerFault) -> Bool {
+        guard try asking({ () throws(SQLError) in try hasTables() }) else { return false }
+        let format = try asking { () throws(SQLError) in try tables.first("SELECT format FROM head") { $0.int64(0) } }
+        guard let format else { throw .foreign(Self.moved) }
+        guard format <= ServerSchema.format else { throw Self.fault(of: Self.newer(format)) }
+        return format == ServerSchema.format
+    }
+
+    /// The number of the last commit and the bounds of the log, of the process that leads.
+    func adopt(_ leader: Int64) throws(ServerFault) -> (batch: Int64, bounds: EventLogBounds) {
+        let found = try asking { () throws(SQLError) in
+            guard let head = try head() else { return nil as (Head, EventLogBounds)? }
+            return (head, try EventTable(tables).bounds())
+        }
+        guard let (head, bounds) = found else { throw .foreign(Self.moved) }
+        try checkLeader(leader)
+        return (head.batch, bounds)
+    }
+
+    /// - Parameter leader: 0 for a process that does not lead.
+    private func checkLeader(_ leader: Int64) throws(ServerFault) {
+        guard leader != 0, let head = try asking({ () throws(SQLError) in try head() }), head.leader != leader else {
+            return
+        }
+        throw .deposed(by: try lastHost() ?? "another host")
     }
 
     func createTables() throws(SQLError) {
@@ -178,13 +241,14 @@ final class ServerSession {
             "INSERT INTO head(\"only\", term, leader, batch, format, host) VALUES(1, 0, 0, 0, ?, '')",
             ServerSchema.format
         )
+        try createLease()
     }
 
-    private func checkFormat() throws(ServerFault) {
-        let format = try asking { () throws(SQLError) in try tables.first("SELECT format FROM head") { $0.int64(0) } }
-        guard let format else { throw .foreign("its state was moved to a file, and these tables are no longer in use") }
-        guard format <= ServerSchema.format else { throw Self.fault(of: Self.newer(format)) }
+    private func createLease() throws(SQLError) {
+        try connection.run("INSERT INTO lease SELECT 1, term, 0, NULL, NULL, 0, 0, 0, 0 FROM head")
     }
+
+    static let moved = "its state was moved to a file, and these tables are no longer in use"
 
     static func newer(_ format: Int64) -> SQLError {
         SQLError(

@@ -10,7 +10,7 @@ package struct ServerSettings: Sendable {
     package var patienceMs: Int64
     /// How long the outcome of a commit may be unknown before the process ends.
     var doubtMs: Int64 = 30_000
-    /// Random, new with each start: the mark by which the server knows this process.
+    /// Random, new each time that the lease is taken: the mark by which `head` knows this process. 0 for one that does not lead.
     package var leader: Int64
     /// Called when this process must end, because what it has in memory may not be what the server has. The next start reads everything anew.
     package var leave: @Sendable (String) -> Void
@@ -37,6 +37,8 @@ package enum ServerFault: Error, Equatable, Sendable {
     case away(String)
     /// Another Ladle, on the host of this name, uses the database.
     case inUse(by: String)
+    /// The lease that this process had is that of the host of this name.
+    case deposed(by: String)
     /// The server could lose what it has confirmed, or is too old.
     case unfit(String)
     /// A later version of the program, or another one, made the tables.
@@ -47,7 +49,7 @@ package enum ServerFault: Error, Equatable, Sendable {
     var mayPass: Bool {
         switch self {
         case .away, .inUse: true
-        case .noLibrary, .unfit, .foreign, .storage: false
+        case .noLibrary, .deposed, .unfit, .foreign, .storage: false
         }
     }
 
@@ -57,6 +59,7 @@ package enum ServerFault: Error, Equatable, Sendable {
         case .noLibrary(let reason): "libpq is needed for it, and cannot be loaded: \(reason)"
         case .away(let reason): "the server does not take the connection: \(reason)"
         case .inUse(let host): "a Ladle on \(host) uses it; one database has one Ladle"
+        case .deposed(let host): "\(host) leads now"
         case .unfit(let reason), .foreign(let reason): reason
         case .storage(let error): error.detail
         }

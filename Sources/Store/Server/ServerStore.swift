@@ -39,19 +39,26 @@ package actor ServerStore: ServedStore {
 
     // MARK: Opening
 
-    /// Blocks on the network: called once, before the process serves.
+    /// Makes the tables where there are none. Blocks on the network: called once, before this host asks for the lease.
+    package static func prepare(
+        _ configuration: StoreConfiguration,
+        _ settings: ServerSettings
+    ) throws(ServerFault) -> StoreOpening {
+        let deadline = HostClock.monotonicMilliseconds + settings.patienceMs
+        let isNew = try ServerSession.prepare(settings, until: deadline) { log throws(SQLError) in
+            try log.createLog(epoch: configuration.makeEpoch(), at: configuration.clock())
+        }
+        return isNew ? .created : .opened
+    }
+
+    /// Opens the tables for the process that has the lease. Blocks on the network.
     package static func open(
         _ configuration: StoreConfiguration,
         _ settings: ServerSettings
-    ) throws(ServerFault) -> (ServerStore, StoreOpening) {
+    ) throws(ServerFault) -> ServerStore {
         let deadline = HostClock.monotonicMilliseconds + settings.patienceMs
-        let session = try ServerSession.open(settings, until: deadline)
-        var bounds: EventLogBounds?
-        let taken = try session.takeOver(settings) { log throws(SQLError) in
-            try log.createLog(epoch: configuration.makeEpoch(), at: configuration.clock())
-            bounds = try log.bounds()
-        }
-        guard let bounds else { throw .foreign("its event log has no epoch") }
+        let session = try ServerSession.open(settings, until: deadline, endsOthers: true)
+        let (batch, bounds) = try session.adopt(settings.leader)
         let reader = StoreReader(
             connection: SQLConnection(try ServerSession.connect(settings.place)),
             executor: StoreExecutor(label: "ladle.reader")
@@ -66,9 +73,9 @@ package actor ServerStore: ServedStore {
                 throw away(error)
             }
         }
-        let store = ServerStore(configuration, settings, session, batch: taken.batch, bounds: bounds, reader: reader)
+        let store = ServerStore(configuration, settings, session, batch: batch, bounds: bounds, reader: reader)
         store.prune()
-        return (store, taken.isNew ? .created : .opened)
+        return store
     }
 
     private init(
@@ -308,6 +315,7 @@ package actor ServerStore: ServedStore {
                 shared.statistics.reconnects += 1
             }
         } catch {
+            if case .deposed = error { _ = leave(Self.deposed) }
             note(error)
             throw error
         }

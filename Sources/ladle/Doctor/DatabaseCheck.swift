@@ -28,7 +28,7 @@ enum DatabaseCheck {
         switch fault {
         case .noLibrary: "sudo apt install libpq5"
         case .away: "pg_isready"
-        case .unfit, .foreign, .inUse, .storage: nil
+        case .unfit, .foreign, .inUse, .deposed, .storage: nil
         }
     }
 }

@@ -52,6 +52,7 @@ final class Daemon: ServiceEventReceiver {
         tls: ListenerTLS?,
         target: LinkTarget,
         store: any ServedStore,
+        permit: Permit?,
         audit: AuditTrail?,
         manager: ServiceManager,
         log: Log,
@@ -68,6 +69,7 @@ final class Daemon: ServiceEventReceiver {
             signer: saved.device,
             tokens: saved.deviceTokens,
             log: configuration.keepsFrames ? FrameLog() : nil,
+            permit: permit,
             on: loop
         )
         services = Services(configuration.services(saved, seed: seed, log: log), gateway: link, journal: store)
@@ -163,6 +165,11 @@ final class Daemon: ServiceEventReceiver {
 
     /// The files of the broker's password and certificates may have changed.
     func reload(on loop: isolated EventLoop) { services.broker?.retryNow(on: loop) }
+
+    /// The right to act has ended, or is back.
+    func leaseChanged(mayAct: Bool, on loop: isolated EventLoop) {
+        if mayAct { link.retryNow(on: loop) } else { link.cut(on: loop) }
+    }
 
     /// New certificates are in use. Clients may send their names in `Host`.
     func renewed(names: [String]) {

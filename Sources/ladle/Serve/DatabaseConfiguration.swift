@@ -13,6 +13,8 @@ struct DatabaseConfiguration: Sendable {
     let place: PostgresPlace
     let host: String
     let patienceMs: Int64
+    /// The time after which another host takes over from a silent leader.
+    let takeoverMs: Int64
 
     /// Nil where the state is in a file.
     static func read(_ settings: Settings) throws(StartFailure) -> DatabaseConfiguration? {
@@ -61,7 +63,13 @@ struct DatabaseConfiguration: Sendable {
                 throw failure(.databasePasswordFile, error.description + (error.hint.map { " (\($0))" } ?? ""))
             }
         }
-        return DatabaseConfiguration(url: url, place: place, host: host, patienceMs: settings.int(.databasePatience))
+        return DatabaseConfiguration(
+            url: url,
+            place: place,
+            host: host,
+            patienceMs: settings.int(.databasePatience),
+            takeoverMs: settings.int(.clusterTakeover)
+        )
     }
 
     /// The authorities that this system trusts, where it keeps them in one file.
@@ -71,14 +79,20 @@ struct DatabaseConfiguration: Sendable {
         )
     }
 
-    /// - Parameter leave: called when the process must end and start anew.
-    func settings(leave: @escaping @Sendable (String) -> Void) -> ServerSettings {
-        ServerSettings(
+    /// - Parameters:
+    ///   - leader: the mark of the lease; 0 for a process that does not lead.
+    ///   - leave: called when the process must end and start anew.
+    func settings(leader: Int64 = 0, leave: @escaping @Sendable (String) -> Void = { _ in }) -> ServerSettings {
+        ServerSettings(place: place, host: host, patienceMs: patienceMs, leader: leader, leave: leave)
+    }
+
+    func lease(in directory: StateDirectory) throws(SystemError) -> LeaseSettings {
+        LeaseSettings(
             place: place,
-            host: host,
-            patienceMs: patienceMs,
-            leader: .random(in: 1 ... .max),
-            leave: leave
+            host: try directory.leaseHost(),
+            name: host,
+            version: Version.text,
+            waitMs: takeoverMs
         )
     }
 
@@ -89,7 +103,7 @@ struct DatabaseConfiguration: Sendable {
         case .noLibrary: StartFailure(message: "\(title); on Debian: apt install libpq5", status: .configuration)
         case .unfit, .foreign: StartFailure(message: title, status: .configuration)
         case .away: StartFailure(message: "\(title); more: ladle doctor", status: .temporary)
-        case .inUse, .storage: StartFailure(message: title, status: .temporary)
+        case .inUse, .deposed, .storage: StartFailure(message: title, status: .temporary)
         }
     }
 }

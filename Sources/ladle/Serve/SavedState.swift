@@ -113,36 +113,32 @@ extension StateDirectory {
         }
     }
 
-    /// The store that serves: in this directory, or on a server.
-    /// - Parameter leave: called when the process must end, because another one has the database.
-    func openStore(
-        _ settings: Settings,
-        on database: DatabaseConfiguration?,
-        leave: @escaping @Sendable (String) -> Void
-    ) throws -> (any ServedStore, StoreOpening) {
-        guard let database else {
-            guard FileSystem.mayExist(databasePath) || !FileSystem.exists(databasePath + ServerMove.ending) else {
-                throw StartFailure(
-                    message:
-                        "the state was moved to a server, and \(databasePath)\(ServerMove.ending) is what it was before; start with "
-                        + "--database postgresql://…, or take it back: ladle migrate postgresql://… \(Printable.argument(path))",
-                    status: .configuration
-                )
-            }
-            return try openStore(settings)
-        }
-        guard !FileSystem.mayExist(databasePath) else {
+    /// Refuses a start whose state is somewhere else than it says.
+    func checkPlace(of database: DatabaseConfiguration?) throws(StartFailure) {
+        let hasFile = FileSystem.mayExist(databasePath)
+        if let database, hasFile {
             throw StartFailure(
                 message: "database.url is set, and \(databasePath) is there too; to take it along: "
                     + "ladle migrate \(Printable.argument(path)) \(Printable.argument(database.url))",
                 status: .configuration
             )
         }
-        do throws(ServerFault) {
-            return try ServerStore.open(storeConfiguration(settings), database.settings(leave: leave))
-        } catch {
-            throw DatabaseConfiguration.failure(error, url: database.url)
-        }
+        guard database == nil, !hasFile, FileSystem.exists(databasePath + ServerMove.ending) else { return }
+        throw StartFailure(
+            message:
+                "the state was moved to a server, and \(databasePath)\(ServerMove.ending) is what it was before; start with "
+                + "--database postgresql://…, or take it back: ladle migrate postgresql://… \(Printable.argument(path))",
+            status: .configuration
+        )
+    }
+
+    /// This host in the lease. A copy of the directory on the same machine is another host, since the lock of this one does not hold it back.
+    func leaseHost() throws(SystemError) -> Lease.Host {
+        let file = PrivateFile(path + "/host-id")
+        if try file.read() == nil { try file.create(Array(Hex.encode(SecureRandom.bytes(8)).utf8)) }
+        let id = String(decoding: try file.read() ?? [], as: UTF8.self)
+        let boot = HostClock.boot ?? Hex.encode(SecureRandom.bytes(8))
+        return Lease.Host(id: id, boot: "\(boot) \(try FileSystem.facts(path).identity)")
     }
 
     func openStore(_ settings: Settings) throws(StoreError) -> (StateStore, StoreOpening) {

@@ -27,7 +27,10 @@ enum ServeCommand {
                 )
             }
             let configuration = try ServeConfiguration(settings, places: places)
-            try await ServeProcess(configuration, output: output).run()
+            let status = try await ServeProcess(configuration, output: output).run()
+            output.log.flush()
+            return status
+        } catch is Leadership.Stopped {
             output.log.flush()
             return .ok
         } catch {

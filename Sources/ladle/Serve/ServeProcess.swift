@@ -16,12 +16,15 @@ final class ServeProcess: Sendable {
     private let configuration: ServeConfiguration
     private let output: StartupOutput
     private let manager: ServiceManager
-    private let signals = Signals()
+    private let signals: Signals
+    private let stop: StopRequest
     private let loop: EventLoop
     private let demo: DemoGatewayHandle?
     /// Holds the lock of the state directory.
     private let directory: StateDirectory
     private let store: any ServedStore
+    /// Nil for a state in a file, which has one host.
+    private let leadership: Leadership?
     private let audit: AuditTrail?
     private let finder: GatewayFinder
     private let tls: ListenerTLS?
@@ -38,12 +41,21 @@ final class ServeProcess: Sendable {
         let closed = data.closeFiles()
         let tls = try configuration.tls.map { try ListenerTLS($0) }
         let demo = configuration.isDemo ? try await DemoGatewayHandle.start(settings) : nil
-        let (store, opening) = try data.openStore(settings, on: configuration.database) { reason in
-            Self.leave(reason, log)
+        let manager = ServiceManager(Program.environment)
+        let (signals, stop) = (Signals(), StopRequest())
+        try data.checkPlace(of: configuration.database)
+        let store: any ServedStore
+        let opening: StoreOpening
+        let leadership: Leadership?
+        if let database = configuration.database {
+            stop.watch(signals)
+            (store, opening, leadership) = try await Self.lead(database, in: data, settings, output, manager, stop)
+        } else {
+            (store, opening) = try data.openStore(settings)
+            leadership = nil
         }
         let saved = try await SavedState(store, in: data, isFollower: configuration.follow != nil)
         let audit = configuration.audit(in: data.path, log: log)
-        let manager = ServiceManager(Program.environment)
         let finder = GatewayFinder(settings: settings, places: configuration.places)
         let target = try finder.target(demo: demo)
         loop = try EventLoop()
@@ -55,6 +67,7 @@ final class ServeProcess: Sendable {
                 tls: tls,
                 target: target,
                 store: store,
+                permit: leadership?.permit,
                 audit: audit,
                 manager: manager,
                 log: log,
@@ -68,6 +81,9 @@ final class ServeProcess: Sendable {
         self.directory = directory
         self.demo = demo
         self.store = store
+        self.leadership = leadership
+        self.signals = signals
+        self.stop = stop
         self.audit = audit
         self.manager = manager
         self.finder = finder
@@ -78,6 +94,28 @@ final class ServeProcess: Sendable {
             + (tls.map { CertificateNotes.lines($0.report) } ?? []) + addresses.map(exposure.line)
     }
 
+    /// Waits until this host leads, and then reads what the one before has left.
+    private static func lead(
+        _ database: DatabaseConfiguration,
+        in directory: StateDirectory,
+        _ settings: Settings,
+        _ output: StartupOutput,
+        _ manager: ServiceManager,
+        _ stop: StopRequest
+    ) async throws -> (any ServedStore, StoreOpening, Leadership) {
+        let leave: @Sendable (String) -> Void = { reason in Self.leave(reason, output.log) }
+        let configuration = directory.storeConfiguration(settings)
+        do {
+            let opening = try ServerStore.prepare(configuration, database.settings())
+            let leadership = try Leadership(database, in: directory, leave: leave)
+            let mark = try await leadership.take(output, manager, stop: stop)
+            let store = try ServerStore.open(configuration, database.settings(leader: mark, leave: leave))
+            return (store, opening, leadership)
+        } catch let fault as ServerFault {
+            throw DatabaseConfiguration.failure(fault, url: database.url)
+        }
+    }
+
     /// Ends this process at once: what it has in memory may not be what the database has. The service manager starts it anew.
     private static func leave(_ reason: String, _ log: Log) {
         log.error("store.left", ["error": .string(reason)])
@@ -86,14 +124,15 @@ final class ServeProcess: Sendable {
     }
 
     /// Serves until SIGTERM or SIGINT, which may come as soon as the first line is printed.
-    func run() async {
+    func run() async -> ExitCode {
         followFiles()
         feedWatchdog()
         MemoryClock.start()
         StoreClock.start(store, log: output.log, last: store.health)
         await withCheckedContinuation { (done: CheckedContinuation<Void, Never>) in
             let resume = Once { done.resume() }
-            signals.whenAskedToStop { [self] in
+            stop.watch(signals)
+            stop.whenAsked { [self] in
                 output.log.info("serve.stopping")
                 manager.stopping()
                 loop.post { loop in
@@ -103,11 +142,27 @@ final class ServeProcess: Sendable {
             }
             announce()
             manager.ready()
+            followLease()
         }
         await store.close()
+        await leadership?.resign()
         await audit?.finish()
         await loop.stop()
         output.log.info("serve.stopped")
+        // The service manager starts it again, and it waits behind the next leader.
+        return leadership?.hasStepped == true ? .temporary : .ok
+    }
+
+    private func followLease() {
+        leadership?.follow(stop: stop, leave: { [log = output.log] reason in Self.leave(reason, log) }) {
+            [self] mayAct in
+            if mayAct {
+                output.log.notice("lease.resumed")
+            } else {
+                output.log.warning("lease.suspended", ["error": "the database has confirmed no beat in time"])
+            }
+            loop.post { [self] loop in daemon.value(on: loop)?.leaseChanged(mayAct: mayAct, on: loop) }
+        }
     }
 
     // MARK: Output

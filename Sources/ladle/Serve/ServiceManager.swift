@@ -19,6 +19,7 @@ struct ServiceManager: Sendable {
     }
 
     func ready() { send("READY=1") }
+    func waits(for leader: String) { send("READY=1\nSTATUS=Waiting: \(leader) leads") }
     func reloading() { send("RELOADING=1\nMONOTONIC_USEC=\(HostClock.monotonicNanoseconds / 1000)") }
     func stopping() { send("STOPPING=1\nSTATUS=Stopping: answers under way are finished") }
     func alive() { send("WATCHDOG=1") }

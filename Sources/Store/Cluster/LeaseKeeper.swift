@@ -1,0 +1,215 @@
+import Dispatch
+package import POSIX
+package import Postgres
+import SQL
+
+/// Looks at the lease, takes it and renews it, on a queue and a connection of its own, so that no slow commit and no busy loop delays a
+/// beat. `Lease` makes all decisions.
+package actor LeaseKeeper {
+    package enum Change: Equatable, Sendable {
+        /// The host of this name leads.
+        case waits(for: String)
+        /// This host leads, under this mark in `head`.
+        case leads(mark: Int64)
+        /// The permit has ended: nothing is sent until `resumed`.
+        case suspended
+        case resumed
+        /// Another host leads, and this process must end.
+        case deposed
+        /// A person asks this leader to step down.
+        case askedToResign
+        /// The database cannot be used, and not by waiting either.
+        case failed(ServerFault)
+    }
+
+    /// The state that was reported last.
+    private enum Shown: Equatable { case nothing, waiting(for: String), leading, suspended, deposed }
+
+    /// Each fifth beat, as a leader.
+    private static let hostRowMs: Int64 = 5_000
+
+    package nonisolated let permit: Permit
+    private nonisolated let executor = StoreExecutor(label: "ladle.lease")
+    private let settings: LeaseSettings
+    private let report: @Sendable (Change) -> Void
+    private var lease: Lease
+    private var connection: PostgresConnection?
+    private var leader = ""
+    private var mark: Int64 = 0
+    private var shown = Shown.nothing
+    private var isAsked = false
+    private var hostRowDue: Int64 = .min
+    private var hasEnded = false
+
+    package nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe executor.asUnownedSerialExecutor() }
+
+    /// - Parameter report: called on the keeper's queue.
+    package init(_ settings: LeaseSettings, report: @escaping @Sendable (Change) -> Void) {
+        self.settings = settings
+        self.report = report
+        lease = Lease(settings.host, waitMs: settings.waitMs)
+        permit = Permit(marginMs: settings.waitMs / 3)
+    }
+
+    package nonisolated func start() { again(afterMs: 0) }
+
+    /// Returns once the queue has finished the statement under way.
+    package func answer() {}
+
+    /// Gives the lease up, if it is this host's, and does nothing more. The next host may act from now on.
+    package func resign() {
+        guard !hasEnded else { return }
+        end()
+        defer { connection?.close() }
+        guard let table = try? connected() else { return }
+        switch lease.state {
+        case .leading(let term, _), .suspended(let term): try? table.resign(term, of: lease.host)
+        case .following, .deposed: break
+        }
+        try? table.forget(lease.host)
+        _ = try? table.connection.changes()
+    }
+
+    private func end() {
+        hasEnded = true
+        permit.holds(until: 0)
+    }
+
+    // MARK: On the queue
+
+    private nonisolated func again(afterMs milliseconds: Int64) {
+        executor.queue.asyncAfter(deadline: .now() + DispatchTimeInterval.milliseconds(Int(milliseconds))) {
+            self.assumeIsolated { $0.step() }
+        }
+    }
+
+    private func step() {
+        guard !hasEnded else { return }
+        let now = HostClock.bootMilliseconds
+        let action = lease.next(at: now)
+        show()
+        switch action {
+        case .end: end()
+        case .wait(let until): again(afterMs: until - now)
+        case .look, .take, .beat:
+            perform(action)
+            show()
+            again(afterMs: 0)
+        }
+    }
+
+    /// Tells of a new state.
+    private func show() {
+        guard !hasEnded else { return }
+        permit.holds(until: lease.permit)
+        let (now, last) = (seen, shown)
+        guard now != last else { return }
+        shown = now
+        switch now {
+        case .nothing: break
+        case .waiting(let leader): report(.waits(for: leader))
+        case .leading: report(last == .suspended ? .resumed : .leads(mark: mark))
+        case .suspended: report(.suspended)
+        case .deposed: report(.deposed)
+        }
+    }
+
+    private var seen: Shown {
+        switch lease.state {
+        case .following(let row, _): row.map { lease.mayTake($0) ? shown : .waiting(for: leader) } ?? shown
+        case .leading: .leading
+        case .suspended: .suspended
+        case .deposed: .deposed
+        }
+    }
+
+    private func perform(_ action: Lease.Action) {
+        do throws(ServerFault) {
+            let table = try connected()
+            do throws(SQLError) {
+                try perform(action, table)
+            } catch {
+                if case .take(let row) = action, error.kind == .busy { try? table.endWriter(behind: row) }
+                throw ServerSession.fault(of: error)
+            }
+        } catch {
+            lease.failed(at: HostClock.bootMilliseconds)
+            if connection?.isLost == true { connection = nil }
+            switch error {
+            case .away, .inUse, .deposed, .storage: break
+            case .noLibrary, .unfit, .foreign: fail(error)
+            }
+        }
+    }
+
+    private func fail(_ fault: ServerFault) {
+        end()
+        report(.failed(fault))
+    }
+
+    private func perform(_ action: Lease.Action, _ table: LeaseTable) throws(SQLError) {
+        let sent = HostClock.bootMilliseconds
+        switch action {
+        case .look:
+            guard let (row, name, format) = try table.look() else { return fail(.foreign(ServerSession.moved)) }
+            if format > ServerSchema.format { return fail(ServerSession.fault(of: ServerSession.newer(format))) }
+            leader = name
+            lease.looked(row, at: HostClock.bootMilliseconds)
+        case .take(let row):
+            mark = .random(in: 1 ... .max)
+            let isDone = try table.take(
+                row,
+                for: lease.host,
+                name: settings.name,
+                waitMs: lease.waitMs,
+                mark: mark
+            )
+            lease.took(isDone, sent: sent)
+            if isDone { try table.forgetSilent() }
+        case .beat(let term):
+            let answer = try table.beat(term, of: lease.host)
+            lease.beaten(answer != nil, sent: sent)
+            if answer == true, !isAsked {
+                isAsked = true
+                report(.askedToResign)
+            }
+        case .wait, .end: break
+        }
+        guard sent >= hostRowDue else { return }
+        hostRowDue = sent + Self.hostRowMs
+        try table.write(lease.host, name: settings.name, version: settings.version)
+        _ = try table.connection.changes()
+    }
+
+    private func connected() throws(ServerFault) -> LeaseTable {
+        if let connection, !connection.isLost { return LeaseTable(connection: SQLConnection(connection)) }
+        var place = settings.place
+        // A statement that hangs must not hide the end of the permit.
+        place.answerMs = max(1_000, lease.waitMs / 4)
+        place.connectMs = place.answerMs
+        let made = try ServerSession.connect(place)
+        do throws(SQLError) { try made.run("SET lock_timeout = '500ms'") } catch {
+            throw ServerSession.fault(of: error)
+        }
+        connection = made
+        return LeaseTable(connection: SQLConnection(made))
+    }
+}
+
+/// The host that asks for the lease.
+package struct LeaseSettings: Sendable {
+    package var place: PostgresPlace
+    package var host: Lease.Host
+    package var name: String
+    package var version: String
+    /// The time after which a silent leader is taken for dead.
+    package var waitMs: Int64
+
+    package init(place: PostgresPlace, host: Lease.Host, name: String, version: String, waitMs: Int64) {
+        self.place = place
+        self.host = host
+        self.name = name
+        self.version = version
+        self.waitMs = waitMs
+    }
+}

@@ -1,0 +1,137 @@
+import Basics
+import Postgres
+import SQL
+
+/// The rows by which the hosts on one database agree who leads: each method is one statement, so a host that stands still holds no lock.
+struct LeaseTable {
+    /// The timeline counts the failovers of the server. It is 0 in the row of a lease that nobody has taken yet.
+    private static let timeline =
+        "('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::bigint"
+    /// Times are shown to people, and nothing is decided by them.
+    private static let now = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
+
+    let connection: SQLConnection
+
+    /// The row, with the name of its holder; nil once the state was moved to a file.
+    func look() throws(SQLError) -> (row: Lease.Row, name: String, format: Int64)? {
+        try connection.first(
+            "SELECT lease.term, beat, holder, boot, wait_ms, timeline = \(Self.timeline), head.host, format FROM lease, head"
+        ) { row in
+            let holder = row.optionalString(2).map { Lease.Host(id: $0, boot: row.string(3)) }
+            return (
+                Lease.Row(
+                    term: row.int64(0),
+                    beat: row.int64(1),
+                    holder: holder,
+                    waitMs: row.int64(4),
+                    isSameServer: row.bool(5)
+                ),
+                row.string(6), row.int64(7)
+            )
+        }
+    }
+
+    /// Writes the next term where this row still stands, and moves `head`, so that no commit of an earlier leader succeeds after it. A commit
+    /// that is under way is waited for.
+    /// - Parameter mark: the mark by which `head` knows the leader.
+    /// - Returns: whether the row still stood.
+    func take(_ row: Lease.Row, for host: Lease.Host, name: String, waitMs: Int64, mark: Int64) throws(SQLError) -> Bool
+    {
+        try connection.first(
+            "WITH taken AS (UPDATE lease SET term = term + 1, beat = 0, holder = ?1, boot = ?2, wait_ms = ?3, "
+                + "timeline = \(Self.timeline), since = \(Self.now) WHERE term = ?4 AND beat = ?5 RETURNING term) "
+                + "UPDATE head SET term = taken.term, leader = ?6, host = ?7 FROM taken RETURNING head.term",
+            host.id,
+            host.boot,
+            waitMs,
+            row.term,
+            row.beat,
+            mark,
+            name
+        ) { row in row.int64(0) } != nil
+    }
+
+    /// Ends the session that holds back a takeover of this row: its leader stands still inside a transaction.
+    func endWriter(behind row: Lease.Row) throws(SQLError) {
+        _ = try connection.first(
+            "SELECT count(pg_terminate_backend(pid)) FROM lease, \(ServerSession.writers) AND term = ? AND beat = ?",
+            row.term,
+            row.beat
+        ) { row in row.int64(0) }
+    }
+
+    /// - Returns: nil if another host has the lease; otherwise whether somebody has asked this leader to step down.
+    func beat(_ term: Int64, of host: Lease.Host) throws(SQLError) -> Bool? {
+        try connection.first(
+            "UPDATE lease SET beat = beat + 1 WHERE term = ? AND holder = ? AND boot = ? RETURNING asked_term = term",
+            term,
+            host.id,
+            host.boot
+        ) { row in row.bool(0) }
+    }
+
+    /// The next host that looks at the row may take it at once.
+    func resign(_ term: Int64, of host: Lease.Host) throws(SQLError) {
+        try connection.run(
+            "UPDATE lease SET holder = NULL, boot = NULL WHERE term = ? AND holder = ? AND boot = ?",
+            term,
+            host.id,
+            host.boot
+        )
+    }
+
+    // MARK: Hosts
+
+    func write(_ host: Lease.Host, name: String, version: String) throws(SQLError) {
+        try connection.run(
+            "INSERT INTO host VALUES(?, ?, ?, \(Self.now)) ON CONFLICT(id) DO UPDATE SET name = excluded.name, "
+                + "version = excluded.version, updated_at = excluded.updated_at",
+            host.id,
+            name,
+            version
+        )
+    }
+
+    func forget(_ host: Lease.Host) throws(SQLError) {
+        try connection.run("DELETE FROM host WHERE id = ?", host.id)
+    }
+
+    /// Hosts that have been silent for a week will not come back under the same id.
+    func forgetSilent() throws(SQLError) {
+        try connection.run("DELETE FROM host WHERE updated_at < \(Self.now) - 604800000")
+    }
+
+    // MARK: For people
+
+    func hosts() throws(SQLError) -> [ClusterFacts.Host] {
+        try connection.all(
+            "SELECT name, version, \(Self.now) - updated_at, id IS NOT DISTINCT FROM (SELECT holder FROM lease) FROM host "
+                + "ORDER BY 4 DESC, name, id"
+        ) { row in
+            ClusterFacts.Host(
+                name: row.string(0),
+                version: row.string(1),
+                silentMs: row.int64(2),
+                leads: row.bool(3)
+            )
+        }
+    }
+
+    func lead() throws(SQLError) -> ClusterFacts.Lead? {
+        try connection.first(
+            "SELECT head.host, lease.term, since, wait_ms FROM lease, head WHERE holder IS NOT NULL"
+        ) { row in
+            ClusterFacts.Lead(
+                name: row.string(0),
+                term: row.int64(1),
+                since: Timestamp(milliseconds: row.int64(2)),
+                waitMs: row.int64(3)
+            )
+        }
+    }
+
+    /// Asks the leader of this term to step down, which it sees with its next beat.
+    func ask(term: Int64) throws(SQLError) {
+        try connection.run("UPDATE lease SET asked_term = term WHERE term = ?", term)
+    }
+}

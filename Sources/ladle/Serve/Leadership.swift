@@ -1,0 +1,107 @@
+import Basics
+import Commands
+import Configuration
+import POSIX
+import Store
+import Synchronization
+
+/// The lease of a host whose state is on a server: the host waits until it leads, and its process ends once it may no longer.
+final class Leadership: Sendable {
+    private enum Event { case change(LeaseKeeper.Change), stop }
+
+    /// The process was asked to stop while it waited.
+    struct Stopped: Error {}
+
+    private let database: DatabaseConfiguration
+    private let keeper: LeaseKeeper
+    private let events: AsyncStream<Event>
+    private let note: AsyncStream<Event>.Continuation
+    private let isWaiting = Mutex(true)
+    private let resigns = Mutex(false)
+
+    /// - Parameter leave: ends the process at once.
+    init(
+        _ database: DatabaseConfiguration,
+        in directory: StateDirectory,
+        leave: @escaping @Sendable (String) -> Void
+    ) throws {
+        self.database = database
+        (events, note) = AsyncStream.makeStream()
+        keeper = LeaseKeeper(try database.lease(in: directory)) { [note] change in
+            // Nothing may come between: what this process has in memory may not be what the next leader wrote.
+            if change == .deposed { leave("another Ladle has taken over the database") }
+            note.yield(.change(change))
+        }
+    }
+
+    var permit: Permit { keeper.permit }
+    /// Whether a person asked this leader to step down.
+    var hasStepped: Bool { resigns.withLock { $0 } }
+
+    /// Waits until this host leads.
+    /// - Returns: the mark by which the database knows it.
+    func take(_ output: StartupOutput, _ manager: ServiceManager, stop: StopRequest) async throws -> Int64 {
+        stop.whenAsked { [note] in note.yield(.stop) }
+        defer {
+            isWaiting.withLock { $0 = false }
+            stop.whenAsked {}
+        }
+        keeper.start()
+        for await event in events {
+            switch event {
+            case .change(.waits(let leader)):
+                let name = Printable.line(leader)
+                output.say(
+                    "serve.waiting",
+                    "\(name) leads; this host waits, and takes over when that one stops or is silent for \(database.takeoverMs / 1000) s"
+                )
+                manager.waits(for: name)
+                feedWatchdog(manager)
+            case .change(.leads(let mark)): return mark
+            case .change(.failed(let fault)): throw DatabaseConfiguration.failure(fault, url: database.url)
+            case .change: break
+            case .stop:
+                manager.stopping()
+                await keeper.resign()
+                throw Stopped()
+            }
+        }
+        throw Stopped()
+    }
+
+    private func feedWatchdog(_ manager: ServiceManager) {
+        guard let milliseconds = manager.heartbeatMilliseconds else { return }
+        BackgroundWork.after(milliseconds: milliseconds) { [self] in
+            Task {
+                await keeper.answer()
+                guard isWaiting.withLock({ $0 }) else { return }
+                manager.alive()
+                feedWatchdog(manager)
+            }
+        }
+    }
+
+    /// Follows the lease while this host leads.
+    /// - Parameter mayAct: called when the right to act has ended, and when it is back.
+    func follow(
+        stop: StopRequest,
+        leave: @escaping @Sendable (String) -> Void,
+        mayAct: @escaping @Sendable (Bool) -> Void
+    ) {
+        Task { [self] in
+            for await event in events {
+                switch event {
+                case .change(.suspended): mayAct(false)
+                case .change(.resumed): mayAct(true)
+                case .change(.askedToResign):
+                    resigns.withLock { $0 = true }
+                    stop.ask()
+                case .change(.failed(let fault)): leave(fault.reason)
+                case .change, .stop: break
+                }
+            }
+        }
+    }
+
+    func resign() async { await keeper.resign() }
+}

@@ -1,0 +1,248 @@
+"""Several hosts on one PostgreSQL server, of which one leads: it is killed, stopped, frozen for longer than the others wait, asked to step
+down, and cut off from the server, which crashes too. At any time one host at most speaks to the gateway; each accepted message runs once
+under its key; the events of the follower, who goes from host to host, have neither gap nor repeat. Times of the takeovers are measured."""
+
+import http.client
+import random
+import signal
+import socket
+import threading
+import time
+import traceback
+
+from harness import Serve, Tally, free_port, options, run_ladle, until
+from postgres_server import Passing, PostgresServer, available
+from traffic import Traffic, new_gateway
+
+OPTIONS = options(rounds=(1, 20), hosts=(3, 3), seed=(0, 0), only=("", ""))
+SEED = OPTIONS.seed or random.SystemRandom().randrange(1, 1 << 32)
+# From the fault to an open link of the next leader, in seconds; a crash is noticed after cluster.takeover.
+CRASH, ORDERLY = 7.5, 1.0
+tally = Tally()
+check = tally.check
+
+
+class Wire(Passing):
+    """Carries one host's connections to the gateway, and notes when the host says something on them."""
+
+    def __init__(self, port, name, record):
+        self.name, self.record = name, record
+        super().__init__(port)
+
+    def meet(self, client):
+        gateway = socket.create_connection(("127.0.0.1", self.target))
+        threading.Thread(target=self.pump, args=(gateway, client, False), daemon=True).start()
+        self.pump(client, gateway, True)
+
+    def pump(self, source, sink, is_client):
+        try:
+            while (piece := source.recv(1 << 16)):
+                if is_client:
+                    self.record.append((time.monotonic(), self.name))
+                sink.sendall(piece)
+        except OSError:
+            pass
+        for one in (source, sink):
+            try:
+                one.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+
+
+def turns(record):
+    """The names of those who spoke, each once for all that it said before another one did."""
+    found = []
+    for _, name in list(record):
+        if not found or found[-1] != name:
+            found.append(name)
+    return found
+
+
+class Hosts:
+    """Hosts on one server and at one gateway. The first of them leads."""
+
+    def __init__(self, server, gateway, count):
+        self.server, self.spoken = server, []
+        self.all = []
+        for number in range(count):
+            name = f"h{number}"
+            wire = Wire(gateway.port, name, self.spoken)
+            self.all.append(Serve("--database", server.url(), "--cluster-name", name, gateway=f"ws://127.0.0.1:{wire.port}", port=free_port()))
+        self.leads(self.all[0])
+        self.leader.linked()
+
+    def leads(self, host):
+        self.leader = host
+        return host
+
+    @property
+    def waiting(self):
+        return [host for host in self.all if host is not self.leader]
+
+    def next_leader(self, seconds=30):
+        """Waits until one of the others has a link to the gateway."""
+        def found():
+            return next((host for host in self.waiting if is_linked(host)), None)
+        return self.leads(until(found, seconds, what=lambda: "another leader: " + "\n".join(host.output[-800:] for host in self.waiting)))
+
+    def back(self, host):
+        """A host that has ended is started anew, and waits."""
+        self.all[self.all.index(host)] = again = host.again()
+        check("this host waits" in again.output, f"a host that comes back waits: {again.output}")
+
+    def status(self):
+        done = run_ladle("cluster", "status", "--database", self.server.url())
+        return done.returncode, done.stdout + done.stderr
+
+    def end(self):
+        for host in self.all:
+            host.kill(signal.SIGCONT) if host.process.poll() is None else None
+            host.kill()
+
+
+def is_linked(host):
+    try:
+        return host.process.poll() is None and host.link()["state"] == "online"
+    except (OSError, http.client.HTTPException, ValueError):
+        return False  # it ends, or waits
+
+
+def name_of(host):
+    return host.arguments[host.arguments.index("--cluster-name") + 1]
+
+
+# Faults. Each leaves all hosts running, and returns the seconds until the next leader had its link; None where the leader stays.
+
+def crash(hosts):
+    old, began = hosts.leader, time.monotonic()
+    old.kill()
+    hosts.next_leader()
+    seconds = time.monotonic() - began
+    hosts.back(old)
+    return seconds
+
+
+def stop(hosts):
+    old, began = hosts.leader, time.monotonic()
+    old.process.send_signal(signal.SIGTERM)
+    hosts.next_leader()
+    seconds = time.monotonic() - began
+    check(old.process.wait(20) == 0, "stop: the old leader ends with 0")
+    hosts.back(old)
+    return seconds
+
+
+def resign(hosts):
+    old, began = hosts.leader, time.monotonic()
+    done = run_ladle("cluster", "resign", "--database", hosts.server.url())
+    check(done.returncode == 0 and name_of(old) in done.stdout, f"resign: the leader is named: {done.stdout}{done.stderr}")
+    asked = time.monotonic() - began
+    hosts.next_leader()
+    seconds = time.monotonic() - began
+    check(old.process.wait(20) == 75, f"resign: the old leader ends with 75, to be started again: {old.output[-500:]}")
+    hosts.back(old)
+    # It hears of it with its next beat, a second later at most.
+    return max(0, seconds - asked - 1)
+
+
+def freeze(hosts):
+    """The leader stands still for longer than the others wait, and goes on."""
+    old, began = hosts.leader, time.monotonic()
+    old.process.send_signal(signal.SIGSTOP)
+    hosts.next_leader()
+    seconds = time.monotonic() - began
+    old.process.send_signal(signal.SIGCONT)
+    check(old.process.wait(20) == 75, f"freeze: the old leader ends with 75: {old.output[-500:]}")
+    check("another Ladle has taken over" in old.output, f"freeze: and says why: {old.output[-500:]}")
+    hosts.back(old)
+    return seconds
+
+
+def cut(hosts):
+    """The server ends all sessions."""
+    before = hosts.server.one("SELECT term FROM lease")
+    hosts.server.psql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'ladle/%'")
+    time.sleep(2)
+    check(hosts.server.one("SELECT term FROM lease") == before, "cut: the leader stays")
+
+
+def restart(hosts):
+    """The server crashes, and is back before the permit ends."""
+    before, began = hosts.server.one("SELECT term FROM lease"), time.monotonic()
+    hosts.server.restart("immediate")
+    took = time.monotonic() - began
+    time.sleep(2)
+    after = hosts.server.one("SELECT term FROM lease")
+    check(after == before, f"restart: the leader stays, {took:.1f} s: {hosts.leader.output[-800:]}")
+
+
+def away(hosts):
+    """The server is away for longer than the permit lasts: the link is closed. Then one of them leads."""
+    hosts.server.stop("immediate")
+    spoken = len(hosts.spoken)
+    until(lambda: "lease.suspended" in hosts.leader.output, 10, what="the end of the permit")
+    until(lambda: not is_linked(hosts.leader), 5, what="the end of the link")
+    count = len(hosts.spoken)
+    time.sleep(1)
+    check(len(hosts.spoken) == count, f"away: nothing is sent without a permit: {count - spoken} before, {len(hosts.spoken) - count} after")
+    hosts.server.start()
+    old = hosts.leader
+    until(lambda: old.process.poll() is not None or is_linked(old), 30, what="an answer for the old leader")
+    if old.process.poll() is not None:
+        hosts.next_leader()
+        hosts.back(old)
+    else:
+        check("lease.resumed" in old.output, "away: the leader goes on")
+
+
+FAULTS = {crash: CRASH, stop: ORDERLY, freeze: CRASH, cut: None, restart: None, resign: ORDERLY, away: None}
+
+
+def rounds():
+    server = PostgresServer()
+    gateway, record = new_gateway()
+    hosts = Hosts(server, gateway, OPTIONS.hosts)
+    code, said = hosts.status()
+    check(code == 0 and "h0 leads since" in said and said.count("waits") >= OPTIONS.hosts - 1, f"status: who leads, and who waits: {code} {said}")
+    check("ladle cluster resign" in said, f"status: and what to type next: {said}")
+    traffic = Traffic(hosts.leader, record, server, tally, ports=[host.port for host in hosts.all], pause=0.2)
+    dice, times = random.Random(SEED), {}
+    for _ in range(OPTIONS.rounds):
+        for fault in dice.sample(list(FAULTS), len(FAULTS)):
+            if OPTIONS.only not in ("", fault.__name__):
+                continue
+            traffic.more(10)
+            seconds = fault(hosts)
+            if seconds is not None:
+                times.setdefault(fault.__name__, []).append(seconds)
+                bar = FAULTS[fault]
+                check(seconds <= bar, f"{fault.__name__}: another host leads after {seconds:.2f} s, {bar} at most")
+            traffic.more(10)
+    traffic.ladle = hosts.leader
+    said = traffic.judge("rounds")
+    terms = [int(row[0]) for row in server.psql("SELECT term FROM lease")]
+    changes = turns(hosts.spoken)
+    check(len(changes) <= terms[0], f"nobody speaks to the gateway after the next one has: {changes} in {terms[0]} terms")
+    check(hosts.leader.stop() == 0 and all(host.stop() == 0 for host in hosts.waiting), "all end with 0")
+    code, after = hosts.status()
+    check(code != 0 and "Nobody leads" in after, f"status: nobody leads: {code} {after}")
+    hosts.end()
+    gateway.kill()
+    server.remove()
+    shown = ", ".join(f"{name} {' '.join(f'{one:.2f}' for one in found)}" for name, found in times.items())
+    print(f"cluster: takeover in seconds: {shown}", flush=True)
+    return said
+
+
+if not available():
+    print("left out: no PostgreSQL server is installed")
+    check(True, "")
+    tally.end()
+print(f"cluster: seed {SEED}", flush=True)
+began = time.monotonic()
+try:
+    print(f"cluster: {rounds()} in {time.monotonic() - began:.1f} s", flush=True)
+except Exception as error:  # the finding is told like any other
+    lines = [str(frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
+    check(False, f"line {' '.join(lines)}: {type(error).__name__}: {error}")
+tally.end()
