@@ -1,6 +1,8 @@
+import Access
 import Basics
 import Commands
 import Configuration
+import JSONBytes
 import Store
 
 /// `ladle cluster` where the hosts share a database.
@@ -30,6 +32,25 @@ enum ClusterDatabase {
         _ = try asking(settings) { database throws(ServerFault) in
             try ClusterFacts.ask(term: leader.term, database.place)
         }
+    }
+
+    /// `ladle cluster key FILE`.
+    static func makeKey(_ command: ParsedCommand) throws(CommandFailure) -> ExitCode {
+        let path = command.arguments[0]
+        do throws(SecretFile.Fault) {
+            try SecretFile.create(path, SharedIdentity.newKey())
+        } catch {
+            throw CommandFailure(.noPermission, "NOT_WRITTEN", error.description)
+        }
+        if Program.json(command) {
+            Program.say { writer in writer.object { $0.member("file", path) } }
+        } else {
+            Console.say(
+                "The key is in \(path). Copy it to each host, mode 0600, and start each, the one that leads first, with"
+            )
+            Console.say("ladle serve --database URL --cluster-key-file \(Printable.argument(path))")
+        }
+        return .ok
     }
 
     private static func asking<Value>(

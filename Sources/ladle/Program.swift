@@ -77,6 +77,7 @@ enum Program {
             case "restore": return try BackupCommand.restore(command, loader.load().settings, places: places)
             case "migrate": return try MigrateCommand.run(command, loader.load().settings, places: places)
             case "outbox recover": return try await RecoverCommand.run(command, loader.load().settings, places: places)
+            case "cluster key": return try ClusterDatabase.makeKey(command)
             case "tls self-signed": return try SelfSignedCommand.run(command, loader.load().settings, places: places)
             default: throw CommandFailure(.internal, "NOT_BUILT", "\(command.name) is not built into this program")
             }

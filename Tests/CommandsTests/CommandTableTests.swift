@@ -13,7 +13,7 @@ struct CommandTableTests {
     /// The commands that the executable supplies.
     private static let external: Set<String> = [
         "serve", "doctor", "backup", "restore", "migrate", "discover", "demo-gateway", "outbox recover",
-        "tls self-signed",
+        "tls self-signed", "cluster key",
     ]
 
     @Test func `every command has a handler, here or in the executable`() {

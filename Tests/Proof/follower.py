@@ -34,6 +34,8 @@ class Follower(threading.Thread):
                     self.note(identity, name, data)
             except OSError:
                 pass
+            if self.stream:
+                self.stream.close()  # a server that stops waits for its clients
             self.resumes += 1
             self.port = next(self.ports)
             time.sleep(0.01)

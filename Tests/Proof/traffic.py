@@ -118,6 +118,6 @@ def entries(ladle):
         before = f"&before={page['before']}"
 
 
-def new_gateway():
+def new_gateway(*words):
     record = pathlib.Path(scratch(), "accepted.ndjson")
-    return FaultyGateway("--record", str(record), "--recall"), record
+    return FaultyGateway("--record", str(record), "--recall", *words), record

@@ -43,6 +43,17 @@ struct `The lease` {
         }
     }
 
+    @Test func `a leader is known to be alive by its next beat, and each leader anew`() {
+        var lease = Lease(cellar, waitMs: 6_000)
+        for (seen, isAlive) in [
+            (row(1, 3, attic), false), (row(1, 3, attic), false), (row(1, 4, attic), true), (row(1, 4, attic), true),
+            (row(2, 0, attic), false), (row(2, 1, attic), true),
+        ] {
+            lease.looked(seen, at: 100)
+            #expect(lease.hasSeenBeats == isAlive, "\(seen)")
+        }
+    }
+
     @Test func `a silent leader is followed by another one after the wait, and not before`() {
         var lease = Lease(cellar, waitMs: 6_000)
         lease.looked(row(1, 3, attic), at: 100)
@@ -161,9 +172,10 @@ struct `The lease` {
         mutating func run(milliseconds: Int64) {
             var time: Int64 = 0
             while time < milliseconds {
-                for index in members.indices { step(index, at: time) }
+                // A host that has stood still acts before it looks at the lease.
                 let acting = members.indices.filter { members[$0].holds(time) && members[$0].frozenUntil <= time }
                 if acting.count > 1 { late += 1 }
+                for index in members.indices { step(index, at: time) }
                 time += .random(in: 1...60, using: &random)
             }
         }

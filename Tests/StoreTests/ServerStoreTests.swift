@@ -219,12 +219,28 @@ struct `The store on a server` {
         }
     }
 
+    @Test func `secrets are kept for the next leader, and refused from the one before`() async throws {
+        let fixture = try ServerFixture()
+        let place = try TestDatabase.place(schema: fixture.schema)
+        #expect(try ServerStore.secrets(at: place).isEmpty)
+        let first = try fixture.open()
+        try await first.keep([1, 2], as: "device-key")
+        try await first.keep([3], as: "device-key")
+        #expect(try await first.secrets() == ["device-key": [3]])
+        let second = try fixture.open("cellar")
+        await #expect(throws: (any Error).self) { try await first.keep([4], as: "device-key") }
+        #expect(try await second.secrets() == ["device-key": [3]])
+        #expect(try ServerStore.secrets(at: place) == ["device-key": [3]])
+        await first.close()
+        await second.close()
+    }
+
     @Test func `tables of the first format get those of the lease`() async throws {
         let fixture = try ServerFixture()
         let store = try fixture.open()
         try await fixture.send("a", to: store)
         await store.close()
-        for statement in ["DROP TABLE lease", "DROP TABLE host", "UPDATE head SET format = 1"] {
+        for statement in ["DROP TABLE lease", "DROP TABLE host", "DROP TABLE secret", "UPDATE head SET format = 1"] {
             try fixture.other.run(statement)
         }
         try fixture.other.settle()

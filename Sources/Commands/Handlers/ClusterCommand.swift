@@ -10,13 +10,17 @@ extension CommandSpec {
             client("status", "Show who leads, and how far each host is behind", run: ClusterCommand.status).with {
                 $0.takesConfiguration = true
             },
+            CommandSpec("key", "Make the key that all hosts on one database share").with {
+                $0.arguments = [ArgumentSpec("file", "The new file", values: .files)]
+                $0.options = [.json]
+            },
             CommandSpec("resign", "Let another host on the same database lead").with {
                 $0.run = ClusterCommand.resign
                 $0.takesConfiguration = true
                 $0.options = [.json]
             },
         ]
-        $0.examples = ["ladle cluster status", "ladle cluster resign"]
+        $0.examples = ["ladle cluster status", "ladle cluster key ~/ladle-key", "ladle cluster resign"]
     }
 }
 

@@ -4,7 +4,7 @@ import ReadableText
 package enum CommandOutcome: Sendable {
     case finished(ExitCode)
     /// A parsed command that only the executable can run: `serve`, `doctor`, `backup`, `restore`, `discover`,
-    /// `demo-gateway`, `outbox recover`, `tls self-signed`.
+    /// `demo-gateway`, `outbox recover`, `tls self-signed`, `cluster key`.
     case external(ParsedCommand)
 }
 

@@ -77,6 +77,11 @@ extension ConfigurationKey {
         .means("SHA-256 of that Ladle's certificate in hexadecimal, in place of the system's authorities")
     package static let clusterName = ConfigurationKey("cluster.name", .text)
         .means("Name of this host in the lists of leaders and followers. Default the host's name")
+    package static let clusterKeyFile = ConfigurationKey("cluster.keyFile", .secretFile)
+        .means(
+            "With database.url, for several hosts: file with the key of ladle cluster key, the same on each. With it the device key and "
+                + "Ladle's own certificate are kept in the database, sealed, so that each host is the same device for the gateway"
+        )
     package static let clusterTakeover = ConfigurationKey(
         "cluster.takeover",
         .duration(3 * second...60 * second),
@@ -534,7 +539,7 @@ extension ConfigurationKey {
     static let all: [ConfigurationKey] = [
         gatewayURL, gatewayTokenFile, gatewayPasswordFile, gatewayScopes, gatewayPin, gatewayAllowPlaintext,
         gatewayClientName, databaseURL, databasePasswordFile, databaseInsecure, databasePatience, followURL,
-        followTokenFile, followPin, clusterName, clusterTakeover, approvalsLinks, nodesAllow,
+        followTokenFile, followPin, clusterName, clusterKeyFile, clusterTakeover, approvalsLinks, nodesAllow,
         openAIEnabled, openAIActivity, openAIThinking, openAISessions,
         openAIAnyModel, openAIOnDisconnect,
         mqttURL, mqttUsername, mqttPasswordFile, mqttCA, mqttCertificate, mqttKey, mqttPin, mqttClientID, mqttPrefix,

@@ -53,6 +53,8 @@ package struct Lease: Sendable {
     /// W, in milliseconds.
     let waitMs: Int64
     private(set) var state = State.following(nil, since: 0)
+    /// Whether the leader has beaten since this host looks.
+    private(set) var hasSeenBeats = false
     private var due: Int64 = .min
     private var taking: Row?
 
@@ -93,6 +95,7 @@ package struct Lease: Sendable {
     mutating func looked(_ row: Row, at now: Int64) {
         guard case .following(let last, var since) = state else { return }
         if last?.term != row.term || last?.beat != row.beat { since = now }
+        hasSeenBeats = last?.term == row.term && (hasSeenBeats || last?.beat != row.beat)
         state = .following(row, since: since)
         let end = since + max(waitMs, row.waitMs)
         if mayTake(row) || now >= end {

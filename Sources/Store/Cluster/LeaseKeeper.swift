@@ -7,8 +7,8 @@ import SQL
 /// beat. `Lease` makes all decisions.
 package actor LeaseKeeper {
     package enum Change: Equatable, Sendable {
-        /// The host of this name leads.
-        case waits(for: String)
+        /// The host of this name has the lease. Whether it is alive shows with its next beat.
+        case waits(for: String, isAlive: Bool)
         /// This host leads, under this mark in `head`.
         case leads(mark: Int64)
         /// The permit has ended: nothing is sent until `resumed`.
@@ -23,7 +23,7 @@ package actor LeaseKeeper {
     }
 
     /// The state that was reported last.
-    private enum Shown: Equatable { case nothing, waiting(for: String), leading, suspended, deposed }
+    private enum Shown: Equatable { case nothing, waiting(for: String, isAlive: Bool), leading, suspended, deposed }
 
     /// Each fifth beat, as a leader.
     private static let hostRowMs: Int64 = 5_000
@@ -107,7 +107,7 @@ package actor LeaseKeeper {
         shown = now
         switch now {
         case .nothing: break
-        case .waiting(let leader): report(.waits(for: leader))
+        case .waiting(let leader, let isAlive): report(.waits(for: leader, isAlive: isAlive))
         case .leading: report(last == .suspended ? .resumed : .leads(mark: mark))
         case .suspended: report(.suspended)
         case .deposed: report(.deposed)
@@ -116,7 +116,8 @@ package actor LeaseKeeper {
 
     private var seen: Shown {
         switch lease.state {
-        case .following(let row, _): row.map { lease.mayTake($0) ? shown : .waiting(for: leader) } ?? shown
+        case .following(let row, _):
+            row.map { lease.mayTake($0) ? shown : .waiting(for: leader, isAlive: lease.hasSeenBeats) } ?? shown
         case .leading: .leading
         case .suspended: .suspended
         case .deposed: .deposed

@@ -24,6 +24,7 @@ package enum ServerSchema {
             id TEXT PRIMARY KEY, name TEXT NOT NULL, version TEXT NOT NULL, updated_at INTEGER NOT NULL
         ) WITH (fillfactor = 50)
         """,
+        "CREATE TABLE secret(name TEXT PRIMARY KEY, sealed BLOB NOT NULL, updated_at INTEGER NOT NULL)",
     ].map(typed)
 
     /// `TEXT` is compared by bytes, whatever the language of the server is.

@@ -25,6 +25,8 @@ final class Daemon: ServiceEventReceiver {
     private let configuration: ServeConfiguration
     private let tls: ListenerTLS?
     private let deviceTokenFile: PrivateFile
+    /// Puts the tokens where the other hosts find them; nil where there is one host.
+    private let keepTokens: (@Sendable (DeviceTokenStore) -> Void)?
     private let manager: ServiceManager
     private let log: Log
     private let services: Services
@@ -53,6 +55,7 @@ final class Daemon: ServiceEventReceiver {
         target: LinkTarget,
         store: any ServedStore,
         permit: Permit?,
+        keepTokens: (@Sendable (DeviceTokenStore) -> Void)?,
         audit: AuditTrail?,
         manager: ServiceManager,
         log: Log,
@@ -61,6 +64,7 @@ final class Daemon: ServiceEventReceiver {
         self.configuration = configuration
         self.tls = tls
         deviceTokenFile = saved.deviceTokenFile
+        self.keepTokens = keepTokens
         self.manager = manager
         self.log = log
         let seed = SecureRandom.bytes(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
@@ -154,6 +158,7 @@ final class Daemon: ServiceEventReceiver {
 
     /// If the file cannot be written, the gateway asks for approval again at the next start.
     private func save(_ tokens: DeviceTokenStore) {
+        keepTokens?(tokens)
         BackgroundWork.run { [deviceTokenFile, log] in
             do {
                 try deviceTokenFile.replace(with: tokens.bytes)

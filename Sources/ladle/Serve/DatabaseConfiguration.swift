@@ -15,6 +15,8 @@ struct DatabaseConfiguration: Sendable {
     let patienceMs: Int64
     /// The time after which another host takes over from a silent leader.
     let takeoverMs: Int64
+    /// Nil for one host, whose identity is in its state directory alone.
+    let identity: SharedIdentity?
 
     /// Nil where the state is in a file.
     static func read(_ settings: Settings) throws(StartFailure) -> DatabaseConfiguration? {
@@ -68,7 +70,8 @@ struct DatabaseConfiguration: Sendable {
             place: place,
             host: host,
             patienceMs: settings.int(.databasePatience),
-            takeoverMs: settings.int(.clusterTakeover)
+            takeoverMs: settings.int(.clusterTakeover),
+            identity: try SharedIdentity.read(settings, SettingsPlaces(environment: Program.environment))
         )
     }
 

@@ -13,6 +13,7 @@ final class Leadership: Sendable {
     struct Stopped: Error {}
 
     private let database: DatabaseConfiguration
+    private let hasKey: Bool
     private let keeper: LeaseKeeper
     private let events: AsyncStream<Event>
     private let note: AsyncStream<Event>.Continuation
@@ -23,9 +24,11 @@ final class Leadership: Sendable {
     init(
         _ database: DatabaseConfiguration,
         in directory: StateDirectory,
+        hasKey: Bool,
         leave: @escaping @Sendable (String) -> Void
     ) throws {
         self.database = database
+        self.hasKey = hasKey
         (events, note) = AsyncStream.makeStream()
         keeper = LeaseKeeper(try database.lease(in: directory)) { [note] change in
             // Nothing may come between: what this process has in memory may not be what the next leader wrote.
@@ -46,17 +49,29 @@ final class Leadership: Sendable {
             isWaiting.withLock { $0 = false }
             stop.whenAsked {}
         }
+        var isFed = false
         keeper.start()
         for await event in events {
             switch event {
-            case .change(.waits(let leader)):
+            case .change(.waits(let leader, let isAlive)):
                 let name = Printable.line(leader)
-                output.say(
-                    "serve.waiting",
-                    "\(name) leads; this host waits, and takes over when that one stops or is silent for \(database.takeoverMs / 1000) s"
-                )
-                manager.waits(for: name)
-                feedWatchdog(manager)
+                switch (hasKey, isAlive) {
+                case (true, false):
+                    output.say(
+                        "serve.waiting",
+                        "\(name) leads; this host waits, and takes over when that one stops or is silent for "
+                            + "\(database.takeoverMs / 1000) s"
+                    )
+                    manager.waits(for: name)
+                    if !isFed { feedWatchdog(manager) }
+                    isFed = true
+                case (true, true): warn(behind: name, output)
+                // It may be dead, and this host the machine in its place.
+                case (false, false): break
+                case (false, true):
+                    await keeper.resign()
+                    throw refusal(behind: name)
+                }
             case .change(.leads(let mark)): return mark
             case .change(.failed(let fault)): throw DatabaseConfiguration.failure(fault, url: database.url)
             case .change: break
@@ -67,6 +82,24 @@ final class Leadership: Sendable {
             }
         }
         throw Stopped()
+    }
+
+    /// A host without a key must not take the place of one that is there: the gateway would see another device.
+    private func refusal(behind leader: String) -> StartFailure {
+        StartFailure(
+            message:
+                "\(leader) uses the database, and this host has no cluster.keyFile, with which it would be the same device for the "
+                + "gateway; make a key with ladle cluster key FILE, and start each host with --cluster-key-file FILE, \(leader) first",
+            status: .configuration
+        )
+    }
+
+    private func warn(behind leader: String, _ output: StartupOutput) {
+        guard (try? ServerStore.secrets(at: database.place))?.isEmpty == true else { return }
+        output.say(
+            "serve.waiting",
+            "\(leader) has no cluster.keyFile: start it again with --cluster-key-file FILE, or this host is another device for the gateway"
+        )
     }
 
     private func feedWatchdog(_ manager: ServiceManager) {

@@ -46,7 +46,7 @@ struct SavedState: Sendable {
 
     /// Without its key the device is another one for the gateway, so a damaged file is left to a person: another start
     /// would find it the same.
-    private static func device(in directory: String) throws -> DeviceIdentity {
+    static func device(in directory: String) throws -> DeviceIdentity {
         do throws(DeviceIdentity.Problem) {
             return try DeviceIdentity.loadOrCreate(at: deviceKey(in: directory))
         } catch {

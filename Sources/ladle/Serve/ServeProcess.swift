@@ -10,6 +10,7 @@ import Observability
 import POSIX
 import Service
 import Store
+import Upstream
 
 /// The serving process: state directory, database, event loop, daemon, signals and service manager.
 final class ServeProcess: Sendable {
@@ -47,12 +48,16 @@ final class ServeProcess: Sendable {
         let store: any ServedStore
         let opening: StoreOpening
         let leadership: Leadership?
+        let keepTokens: (@Sendable (DeviceTokenStore) -> Void)?
         if let database = configuration.database {
             stop.watch(signals)
-            (store, opening, leadership) = try await Self.lead(database, in: data, settings, output, manager, stop)
+            let led = try await Self.lead(database, in: data, settings, output, manager, stop)
+            (store, opening, leadership) = (led.store, led.opening, led.leadership)
+            keepTokens = { tokens in database.identity?.keep(tokens, in: led.store, log) }
+            _ = tls?.reload()
         } else {
             (store, opening) = try data.openStore(settings)
-            leadership = nil
+            (leadership, keepTokens) = (nil, nil)
         }
         let saved = try await SavedState(store, in: data, isFollower: configuration.follow != nil)
         let audit = configuration.audit(in: data.path, log: log)
@@ -60,21 +65,28 @@ final class ServeProcess: Sendable {
         let target = try finder.target(demo: demo)
         loop = try EventLoop()
         loop.start()
-        (daemon, addresses) = try await loop.run { loop in
-            let daemon = Daemon(
-                configuration,
-                saved,
-                tls: tls,
-                target: target,
-                store: store,
-                permit: leadership?.permit,
-                audit: audit,
-                manager: manager,
-                log: log,
-                on: loop
-            )
-            try daemon.start(on: loop)
-            return (LoopBound(daemon, on: loop), daemon.addresses)
+        do {
+            (daemon, addresses) = try await loop.run { loop in
+                let daemon = Daemon(
+                    configuration,
+                    saved,
+                    tls: tls,
+                    target: target,
+                    store: store,
+                    permit: leadership?.permit,
+                    keepTokens: keepTokens,
+                    audit: audit,
+                    manager: manager,
+                    log: log,
+                    on: loop
+                )
+                try daemon.start(on: loop)
+                return (LoopBound(daemon, on: loop), daemon.addresses)
+            }
+        } catch {
+            // Another host may do better, and at once.
+            await leadership?.resign()
+            throw error
         }
         self.configuration = configuration
         self.output = output
@@ -102,15 +114,27 @@ final class ServeProcess: Sendable {
         _ output: StartupOutput,
         _ manager: ServiceManager,
         _ stop: StopRequest
-    ) async throws -> (any ServedStore, StoreOpening, Leadership) {
+    ) async throws -> (store: ServerStore, opening: StoreOpening, leadership: Leadership) {
         let leave: @Sendable (String) -> Void = { reason in Self.leave(reason, output.log) }
         let configuration = directory.storeConfiguration(settings)
         do {
             let opening = try ServerStore.prepare(configuration, database.settings())
-            let leadership = try Leadership(database, in: directory, leave: leave)
+            try SharedIdentity.check(database.identity, against: ServerStore.secrets(at: database.place))
+            let leadership = try Leadership(
+                database,
+                in: directory,
+                hasKey: database.identity != nil,
+                leave: leave
+            )
             let mark = try await leadership.take(output, manager, stop: stop)
-            let store = try ServerStore.open(configuration, database.settings(leader: mark, leave: leave))
-            return (store, opening, leadership)
+            do {
+                let store = try ServerStore.open(configuration, database.settings(leader: mark, leave: leave))
+                try await database.identity?.adopt(store, in: directory.path)
+                return (store, opening, leadership)
+            } catch {
+                await leadership.resign()
+                throw error
+            }
         } catch let fault as ServerFault {
             throw DatabaseConfiguration.failure(fault, url: database.url)
         }
