@@ -245,7 +245,7 @@ package final class HTTPServer {
         for listener in listeners { listener.close(on: loop) }
         listeners = []
         for connection in connections {
-            connection.stream.lingerMilliseconds = min(limits.lingerMilliseconds, Self.drainLingerMilliseconds)
+            connection.stream.limitLinger(toMilliseconds: Self.drainLingerMilliseconds, on: loop)
         }
     }
 

@@ -440,6 +440,10 @@ as_json("backup", copy, "--state", busy.state)
 as_json("backup", copy, "--state", busy.state, code=69)
 # The moves themselves are in database.py.
 as_json("migrate", busy.state, copy, code=64)
+key = str(pathlib.Path(folder, "cluster-key"))
+tally.check(as_json("cluster", "key", key)["file"] == key, "a key for the hosts on one database")
+# Takeovers are in cluster.py.
+as_json("cluster", "resign", code=64)
 as_json("restore", copy, "--state", busy.state, code=75)
 busy.stop()
 tally.check("earlier state is in" in pipe("restore", copy, "--state", busy.state)[0], "restored")

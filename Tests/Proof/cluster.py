@@ -5,6 +5,7 @@ under its key; the events of the follower, who goes from host to host, have neit
 import http.client
 import pathlib
 import random
+import shutil
 import signal
 import socket
 import threading
@@ -256,10 +257,10 @@ def rounds():
     return said
 
 
-def refused(server, *words):
+def refused(server, *words, state=None):
     """The exit code and the words of a start that must not succeed."""
     try:
-        Serve("--database", server.url(), *words, gateway="ws://127.0.0.1:9").kill()
+        Serve("--database", server.url(), *words, state=state, gateway="ws://127.0.0.1:9", port=free_port()).kill()
     except NotStarted as refusal:
         return refusal.code, refusal.output
     return 0, "it started"
@@ -285,6 +286,60 @@ def judge_identity(hosts):
         check(code == 78 and what in said, f"identity: with {words} no start: {code} {said}")
 
 
+def starts():
+    """Starts that fail, that are refused and that wait, on a server of their own."""
+    server, gateway = PostgresServer(), "ws://127.0.0.1:9"
+    key = pathlib.Path(scratch(), "key")
+    run_ladle("cluster", "key", str(key))
+    words = ("--cluster-key-file", str(key))
+    damaged = scratch()
+    pathlib.Path(damaged, "device-key").write_text("no key\n")
+    pathlib.Path(damaged, "device-key").chmod(0o600)
+    code, said = refused(server, state=damaged)
+    check(code == 78 and "device-key" in said, f"starts: a damaged device key: {code} {said}")
+    check(server.one("SELECT count(*) FROM lease WHERE term = 1 AND holder IS NULL") == "1", "starts: a start that fails gives the lease up")
+
+    first = Serve("--database", server.url(), "--cluster-name", "first", gateway=gateway)
+    # It waits at first, because the leader may be dead and this host the machine in its place.
+    second = Serve("--database", server.url(), *words, "--cluster-name", "second", gateway=gateway, port=free_port())
+    code, said = second.process.wait(20), second.output
+    check(code == 78 and "start first again with --cluster-key-file" in said, f"starts: with a key behind a leader without one: {code} {said}")
+    check(server.one("SELECT count(*) FROM secret") == "0", "starts: and nothing was sealed")
+    code, said = refused(server, "--cluster-name", "second")
+    check(code == 78 and "first first" in said, f"starts: without a key behind a leader: {code} {said}")
+    first.stop()
+    first = Serve("--database", server.url(), "--cluster-name", "first", *words, state=first.state, gateway=gateway)
+    check("otherDevice" not in first.output, f"starts: the same host with a key is the same device: {first.output}")
+
+    copy = scratch()
+    shutil.copytree(first.state, copy, dirs_exist_ok=True, ignore=shutil.ignore_patterns("ladle.sock"))
+    check(pathlib.Path(copy, "host-id").read_bytes() == pathlib.Path(first.state, "host-id").read_bytes(), "starts: a copy has the same id")
+    second = Serve("--database", server.url(), "--cluster-name", "second", *words, state=copy, gateway=gateway, port=free_port())
+    check("first leads; this host waits" in second.output, f"starts: a copy of the state directory waits: {second.output}")
+
+    until(lambda: "second" in run_ladle("cluster", "status", "--database", server.url()).stdout, what="the copy among the hosts")
+    for words in (("status",), ("resign",)):
+        done = run_ladle("cluster", *words, "--database", server.url(), "--cluster-key-file", __file__)
+        check(done.returncode == 0, f"starts: ladle cluster {words[0]} needs no good key: {done.stdout}{done.stderr}")
+    until(lambda: "listening on" in second.output, what=lambda: f"the copy in the lead: {second.output} {first.output[-900:]}")
+    check(first.process.wait(20) == 75, "starts: the first one has stepped down")
+    first = first.again()
+    check("second leads; this host waits" in first.output, f"starts: and waits: {first.output}")
+    server.stop("immediate")
+    until(lambda: "database.away" in first.output, what="the line about the database that is away")
+    time.sleep(2)
+    server.start()
+    until(lambda: "database.back" in first.output or "listening on" in first.output, what="the line about the database that is back")
+    check(first.output.count("database.away") == 1, f"starts: it is said once: {first.output[-800:]}")
+    check(first.output.count("database.back") == 1, f"starts: and that it is back: {first.output[-800:]}")
+    check({first.stop(), second.stop()} <= {0, 75}, "starts: both end, one perhaps because the other took over meanwhile")
+
+    moved = scratch()
+    done = run_ladle("migrate", server.url(), moved, "--cluster-key-file", __file__)
+    check(done.returncode == 0, f"starts: ladle migrate needs no good key: {done.stdout}{done.stderr}")
+    server.remove()
+
+
 if not available():
     print("left out: no PostgreSQL server is installed")
     check(True, "")
@@ -292,7 +347,10 @@ if not available():
 print(f"cluster: seed {SEED}", flush=True)
 began = time.monotonic()
 try:
-    print(f"cluster: {rounds()} in {time.monotonic() - began:.1f} s", flush=True)
+    if OPTIONS.only in ("", "starts"):
+        starts()
+    if OPTIONS.only != "starts":
+        print(f"cluster: {rounds()} in {time.monotonic() - began:.1f} s", flush=True)
 except Exception as error:  # the finding is told like any other
     lines = [str(frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
     check(False, f"line {' '.join(lines)}: {type(error).__name__}: {error}")

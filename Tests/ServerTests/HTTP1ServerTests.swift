@@ -287,6 +287,21 @@ struct HTTP1ServerTests {
         socket.close()
     }
 
+    @Test func `a stream that ended before a stop holds it up no longer than one that it ends`() async throws {
+        var limits = ServerLimits.patient
+        limits.lingerMilliseconds = 600_000
+        let server = try await TestServer(limits)
+        let socket = try connect(server)
+        try socket.send(Array("GET /stream HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n".utf8))
+        _ = try read(socket, until: "data: hello\n\n")
+        _ = await server.with { parts, loop in
+            for stream in parts.responder.streams { stream.end(on: loop) }
+            parts.server.stopListening(on: loop)
+        }
+        #expect(await server.wait { $0.server.openConnections == 0 })
+        socket.close()
+    }
+
     @Test func `a head that does not come in time is answered 408`() async throws {
         var limits = ServerLimits.patient
         limits.headMilliseconds = 100

@@ -64,6 +64,17 @@ private final class ServerFixture {
 
     func leaseHost(_ name: String) -> Lease.Host { Lease.Host(id: name, boot: "boot") }
 
+    func leaseSettings(_ name: String) throws -> LeaseSettings {
+        LeaseSettings(
+            place: try TestDatabase.place(schema: schema),
+            host: leaseHost(name),
+            name: name,
+            version: "1",
+            waitMs: 6_000,
+            hasKey: false
+        )
+    }
+
     /// The rows of the lease, by a session of its own.
     func leases<Value>(_ body: (LeaseTable) throws -> Value) throws -> Value {
         let connection = try ServerSession.connect(TestDatabase.place(schema: schema))
@@ -185,8 +196,9 @@ struct `The store on a server` {
         await (try fixture.open()).close()
         let (attic, cellar) = (fixture.leaseHost("attic"), fixture.leaseHost("cellar"))
         try fixture.leases { table in
-            let (row, name, _) = try #require(try table.look())
-            #expect(row == Lease.Row(term: 1, beat: 0, holder: attic, waitMs: 6_000) && name == "attic")
+            let (row, leader, _) = try #require(try table.look())
+            #expect(row == Lease.Row(term: 1, beat: 0, holder: attic, waitMs: 6_000))
+            #expect(leader == LeaseLeader(name: "attic", hasKey: true), "it has not said so")
             #expect(try table.beat(1, of: attic) == false)
             #expect(try !table.take(row, for: cellar, name: "cellar", waitMs: 6_000, mark: 9), "a beat came between")
             #expect(try table.beat(1, of: Lease.Host(id: "attic", boot: "another")) == nil, "a copy on another machine")
@@ -208,7 +220,8 @@ struct `The store on a server` {
         let fixture = try ServerFixture()
         await (try fixture.open()).close()
         try fixture.leases { table in
-            for name in ["attic", "barn"] { try table.write(fixture.leaseHost(name), name: name, version: "1") }
+            for name in ["attic", "barn"] { try table.write(fixture.leaseHost(name), try fixture.leaseSettings(name)) }
+            #expect(try table.look()?.leader == LeaseLeader(name: "attic", hasKey: false))
             try table.connection.run("UPDATE host SET updated_at = updated_at - 604801000 WHERE id = 'barn'")
             let hosts = try table.hosts()
             #expect(hosts.map(\.name) == ["attic", "barn"] && hosts.map(\.leads) == [true, false])

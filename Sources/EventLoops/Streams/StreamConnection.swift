@@ -298,7 +298,18 @@ package final class StreamConnection: Pollable {
         if inputEnded { return fail(.closedHere, on: loop) }
         socket.endWriting()
         updateInterest(on: loop)
+        armLinger(on: loop)
+    }
+
+    private func armLinger(on loop: isolated EventLoop) {
+        if let lingerTimer { loop.cancel(lingerTimer) }
         lingerTimer = loop.after(milliseconds: lingerMilliseconds) { self.fail(.closedHere, on: loop) }
+    }
+
+    /// A close waits for the peer no longer than this from now on, also one that waits already.
+    package func limitLinger(toMilliseconds most: Int64, on loop: isolated EventLoop) {
+        lingerMilliseconds = min(lingerMilliseconds, most)
+        if lingerTimer != nil { armLinger(on: loop) }
     }
 
     private func fail(_ reason: CloseReason, on loop: isolated EventLoop) {

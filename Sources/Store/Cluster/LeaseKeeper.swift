@@ -7,10 +7,13 @@ import SQL
 /// beat. `Lease` makes all decisions.
 package actor LeaseKeeper {
     package enum Change: Equatable, Sendable {
-        /// The host of this name has the lease. Whether it is alive shows with its next beat.
-        case waits(for: String, isAlive: Bool)
-        /// This host leads, under this mark in `head`.
-        case leads(mark: Int64)
+        /// Another host has the lease. Whether it is alive shows with its next beat.
+        case waits(for: LeaseLeader, isAlive: Bool)
+        /// The database does not answer a host that waits.
+        case away(reason: String)
+        case back
+        /// This host leads, under this mark in `head`, in the place of the host of this name.
+        case leads(mark: Int64, after: String)
         /// The permit has ended: nothing is sent until `resumed`.
         case suspended
         case resumed
@@ -23,7 +26,9 @@ package actor LeaseKeeper {
     }
 
     /// The state that was reported last.
-    private enum Shown: Equatable { case nothing, waiting(for: String, isAlive: Bool), leading, suspended, deposed }
+    private enum Shown: Equatable {
+        case nothing, waiting(for: LeaseLeader, isAlive: Bool), leading, suspended, deposed
+    }
 
     /// Each fifth beat, as a leader.
     private static let hostRowMs: Int64 = 5_000
@@ -34,7 +39,9 @@ package actor LeaseKeeper {
     private let report: @Sendable (Change) -> Void
     private var lease: Lease
     private var connection: PostgresConnection?
-    private var leader = ""
+    private var leader = LeaseLeader(name: "", hasKey: false)
+    /// Statements without an answer, in a row. After the first one the connection may just have been cut.
+    private var failures = 0
     private var mark: Int64 = 0
     private var shown = Shown.nothing
     private var isAsked = false
@@ -108,7 +115,7 @@ package actor LeaseKeeper {
         switch now {
         case .nothing: break
         case .waiting(let leader, let isAlive): report(.waits(for: leader, isAlive: isAlive))
-        case .leading: report(last == .suspended ? .resumed : .leads(mark: mark))
+        case .leading: report(last == .suspended ? .resumed : .leads(mark: mark, after: leader.name))
         case .suspended: report(.suspended)
         case .deposed: report(.deposed)
         }
@@ -129,6 +136,7 @@ package actor LeaseKeeper {
             let table = try connected()
             do throws(SQLError) {
                 try perform(action, table)
+                answered()
             } catch {
                 if case .take(let row) = action, error.kind == .busy { try? table.endWriter(behind: row) }
                 throw ServerSession.fault(of: error)
@@ -137,11 +145,23 @@ package actor LeaseKeeper {
             lease.failed(at: HostClock.bootMilliseconds)
             if connection?.isLost == true { connection = nil }
             switch error {
-            case .away, .inUse, .deposed, .storage: break
+            case .away, .inUse, .deposed, .storage: unanswered(error)
             case .noLibrary, .unfit, .foreign: fail(error)
             }
         }
     }
+
+    private func answered() {
+        if failures > 1, isWaiting { report(.back) }
+        failures = 0
+    }
+
+    private func unanswered(_ fault: ServerFault) {
+        failures += 1
+        if failures == 2, isWaiting { report(.away(reason: fault.reason)) }
+    }
+
+    private var isWaiting: Bool { if case .following = lease.state { true } else { false } }
 
     private func fail(_ fault: ServerFault) {
         end()
@@ -152,9 +172,9 @@ package actor LeaseKeeper {
         let sent = HostClock.bootMilliseconds
         switch action {
         case .look:
-            guard let (row, name, format) = try table.look() else { return fail(.foreign(ServerSession.moved)) }
+            guard let (row, holder, format) = try table.look() else { return fail(.foreign(ServerSession.moved)) }
             if format > ServerSchema.format { return fail(ServerSession.fault(of: ServerSession.newer(format))) }
-            leader = name
+            leader = holder
             lease.looked(row, at: HostClock.bootMilliseconds)
         case .take(let row):
             mark = .random(in: 1 ... .max)
@@ -178,7 +198,7 @@ package actor LeaseKeeper {
         }
         guard sent >= hostRowDue else { return }
         hostRowDue = sent + Self.hostRowMs
-        try table.write(lease.host, name: settings.name, version: settings.version)
+        try table.write(lease.host, settings)
         _ = try table.connection.changes()
     }
 
@@ -197,6 +217,13 @@ package actor LeaseKeeper {
     }
 }
 
+/// The host that has the lease, or had it last.
+package struct LeaseLeader: Equatable, Sendable {
+    package let name: String
+    /// Whether it has the key of all hosts, and so seals its identity in the database. True while it has not said so.
+    package let hasKey: Bool
+}
+
 /// The host that asks for the lease.
 package struct LeaseSettings: Sendable {
     package var place: PostgresPlace
@@ -205,12 +232,22 @@ package struct LeaseSettings: Sendable {
     package var version: String
     /// The time after which a silent leader is taken for dead.
     package var waitMs: Int64
+    /// Whether it has the key of all hosts.
+    package var hasKey: Bool
 
-    package init(place: PostgresPlace, host: Lease.Host, name: String, version: String, waitMs: Int64) {
+    package init(
+        place: PostgresPlace,
+        host: Lease.Host,
+        name: String,
+        version: String,
+        waitMs: Int64,
+        hasKey: Bool
+    ) {
         self.place = place
         self.host = host
         self.name = name
         self.version = version
         self.waitMs = waitMs
+        self.hasKey = hasKey
     }
 }

@@ -12,10 +12,11 @@ struct LeaseTable {
 
     let connection: SQLConnection
 
-    /// The row, with the name of its holder; nil once the state was moved to a file.
-    func look() throws(SQLError) -> (row: Lease.Row, name: String, format: Int64)? {
+    /// The row, with the host that has or had it; nil once the state was moved to a file.
+    func look() throws(SQLError) -> (row: Lease.Row, leader: LeaseLeader, format: Int64)? {
         try connection.first(
-            "SELECT lease.term, beat, holder, boot, wait_ms, timeline = \(Self.timeline), head.host, format FROM lease, head"
+            "SELECT lease.term, beat, holder, boot, wait_ms, timeline = \(Self.timeline), head.host, format, coalesce(has_key, 1) "
+                + "FROM head CROSS JOIN lease LEFT JOIN host ON id = holder"
         ) { row in
             let holder = row.optionalString(2).map { Lease.Host(id: $0, boot: row.string(3)) }
             return (
@@ -26,7 +27,7 @@ struct LeaseTable {
                     waitMs: row.int64(4),
                     isSameServer: row.bool(5)
                 ),
-                row.string(6), row.int64(7)
+                LeaseLeader(name: row.string(6), hasKey: row.bool(8)), row.int64(7)
             )
         }
     }
@@ -82,13 +83,14 @@ struct LeaseTable {
 
     // MARK: Hosts
 
-    func write(_ host: Lease.Host, name: String, version: String) throws(SQLError) {
+    func write(_ host: Lease.Host, _ settings: LeaseSettings) throws(SQLError) {
         try connection.run(
-            "INSERT INTO host VALUES(?, ?, ?, \(Self.now)) ON CONFLICT(id) DO UPDATE SET name = excluded.name, "
-                + "version = excluded.version, updated_at = excluded.updated_at",
+            "INSERT INTO host VALUES(?, ?, ?, \(Self.now), ?) ON CONFLICT(id) DO UPDATE SET name = excluded.name, "
+                + "version = excluded.version, updated_at = excluded.updated_at, has_key = excluded.has_key",
             host.id,
-            name,
-            version
+            settings.name,
+            settings.version,
+            settings.hasKey
         )
     }
 

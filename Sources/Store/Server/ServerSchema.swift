@@ -21,7 +21,8 @@ package enum ServerSchema {
         """,
         """
         CREATE TABLE host(
-            id TEXT PRIMARY KEY, name TEXT NOT NULL, version TEXT NOT NULL, updated_at INTEGER NOT NULL
+            id TEXT PRIMARY KEY, name TEXT NOT NULL, version TEXT NOT NULL, updated_at INTEGER NOT NULL,
+            has_key INTEGER NOT NULL
         ) WITH (fillfactor = 50)
         """,
         "CREATE TABLE secret(name TEXT PRIMARY KEY, sealed BLOB NOT NULL, updated_at INTEGER NOT NULL)",

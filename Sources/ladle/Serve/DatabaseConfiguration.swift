@@ -15,8 +15,8 @@ struct DatabaseConfiguration: Sendable {
     let patienceMs: Int64
     /// The time after which another host takes over from a silent leader.
     let takeoverMs: Int64
-    /// Nil for one host, whose identity is in its state directory alone.
-    let identity: SharedIdentity?
+    /// Nil for one host, whose identity is in its state directory alone, and where nothing is served.
+    var identity: SharedIdentity?
 
     /// Nil where the state is in a file.
     static func read(_ settings: Settings) throws(StartFailure) -> DatabaseConfiguration? {
@@ -70,8 +70,7 @@ struct DatabaseConfiguration: Sendable {
             place: place,
             host: host,
             patienceMs: settings.int(.databasePatience),
-            takeoverMs: settings.int(.clusterTakeover),
-            identity: try SharedIdentity.read(settings, SettingsPlaces(environment: Program.environment))
+            takeoverMs: settings.int(.clusterTakeover)
         )
     }
 
@@ -95,7 +94,8 @@ struct DatabaseConfiguration: Sendable {
             host: try directory.leaseHost(),
             name: host,
             version: Version.text,
-            waitMs: takeoverMs
+            waitMs: takeoverMs,
+            hasKey: identity != nil
         )
     }
 

@@ -1,6 +1,7 @@
 import Basics
 import Commands
 import Configuration
+import Observability
 import POSIX
 import Store
 import Synchronization
@@ -13,7 +14,7 @@ final class Leadership: Sendable {
     struct Stopped: Error {}
 
     private let database: DatabaseConfiguration
-    private let hasKey: Bool
+    private let log: Log
     private let keeper: LeaseKeeper
     private let events: AsyncStream<Event>
     private let note: AsyncStream<Event>.Continuation
@@ -24,11 +25,11 @@ final class Leadership: Sendable {
     init(
         _ database: DatabaseConfiguration,
         in directory: StateDirectory,
-        hasKey: Bool,
+        log: Log,
         leave: @escaping @Sendable (String) -> Void
     ) throws {
         self.database = database
-        self.hasKey = hasKey
+        self.log = log
         (events, note) = AsyncStream.makeStream()
         keeper = LeaseKeeper(try database.lease(in: directory)) { [note] change in
             // Nothing may come between: what this process has in memory may not be what the next leader wrote.
@@ -42,8 +43,13 @@ final class Leadership: Sendable {
     var hasStepped: Bool { resigns.withLock { $0 } }
 
     /// Waits until this host leads.
-    /// - Returns: the mark by which the database knows it.
-    func take(_ output: StartupOutput, _ manager: ServiceManager, stop: StopRequest) async throws -> Int64 {
+    /// - Returns: the mark by which the database knows it, and the name of the host that led before; empty where none did.
+    func take(
+        _ output: StartupOutput,
+        _ manager: ServiceManager,
+        stop: StopRequest
+    ) async throws -> (mark: Int64, after: String) {
+        let hasKey = database.identity != nil
         stop.whenAsked { [note] in note.yield(.stop) }
         defer {
             isWaiting.withLock { $0 = false }
@@ -54,7 +60,7 @@ final class Leadership: Sendable {
         for await event in events {
             switch event {
             case .change(.waits(let leader, let isAlive)):
-                let name = Printable.line(leader)
+                let name = Printable.line(leader.name)
                 switch (hasKey, isAlive) {
                 case (true, false):
                     output.say(
@@ -65,14 +71,19 @@ final class Leadership: Sendable {
                     manager.waits(for: name)
                     if !isFed { feedWatchdog(manager) }
                     isFed = true
-                case (true, true): warn(behind: name, output)
+                case (true, true):
+                    if leader.hasKey { break }
+                    await keeper.resign()
+                    throw refusal(of: name)
                 // It may be dead, and this host the machine in its place.
                 case (false, false): break
                 case (false, true):
                     await keeper.resign()
                     throw refusal(behind: name)
                 }
-            case .change(.leads(let mark)): return mark
+            case .change(.away(let reason)): log.warning("database.away", ["error": .string(reason)])
+            case .change(.back): log.notice("database.back")
+            case .change(.leads(let mark, let last)): return (mark, last)
             case .change(.failed(let fault)): throw DatabaseConfiguration.failure(fault, url: database.url)
             case .change: break
             case .stop:
@@ -94,11 +105,13 @@ final class Leadership: Sendable {
         )
     }
 
-    private func warn(behind leader: String, _ output: StartupOutput) {
-        guard (try? ServerStore.secrets(at: database.place))?.isEmpty == true else { return }
-        output.say(
-            "serve.waiting",
-            "\(leader) has no cluster.keyFile: start it again with --cluster-key-file FILE, or this host is another device for the gateway"
+    /// Nor must one with a key take the place of one without, whose device is in its state directory alone.
+    private func refusal(of leader: String) -> StartFailure {
+        StartFailure(
+            message:
+                "\(leader) uses the database, and has no cluster.keyFile, so this host would be another device for the gateway; start "
+                + "\(leader) again with --cluster-key-file FILE, and then this one",
+            status: .configuration
         )
     }
 

@@ -137,8 +137,10 @@ extension StateDirectory {
         let file = PrivateFile(path + "/host-id")
         if try file.read() == nil { try file.create(Array(Hex.encode(SecureRandom.bytes(8)).utf8)) }
         let id = String(decoding: try file.read() ?? [], as: UTF8.self)
-        let boot = HostClock.boot ?? Hex.encode(SecureRandom.bytes(8))
-        return Lease.Host(id: id, boot: "\(boot) \(try FileSystem.facts(path).identity)")
+        return Lease.Host(
+            id: "\(id) \(try FileSystem.facts(path).identity)",
+            boot: HostClock.boot ?? Hex.encode(SecureRandom.bytes(8))
+        )
     }
 
     func openStore(_ settings: Settings) throws(StoreError) -> (StateStore, StoreOpening) {

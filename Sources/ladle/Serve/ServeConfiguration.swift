@@ -73,7 +73,9 @@ struct ServeConfiguration: Sendable {
         nodes = try Self.nodePolicy(settings)
         broker = try BrokerConfiguration(settings, places)
         follow = try FollowConfiguration.read(settings)
-        database = try DatabaseConfiguration.read(settings)
+        var database = try DatabaseConfiguration.read(settings)
+        database?.identity = try SharedIdentity.read(settings, places)
+        self.database = database
         hostName = try FollowConfiguration.hostName(settings)
         let ports = listen.compactMap { listen in
             if case .ip(_, let port) = listen.address { port } else { nil }

@@ -59,13 +59,14 @@ final class ServeProcess: Sendable {
             (store, opening) = try data.openStore(settings)
             (leadership, keepTokens) = (nil, nil)
         }
-        let saved = try await SavedState(store, in: data, isFollower: configuration.follow != nil)
         let audit = configuration.audit(in: data.path, log: log)
         let finder = GatewayFinder(settings: settings, places: configuration.places)
-        let target = try finder.target(demo: demo)
-        loop = try EventLoop()
-        loop.start()
+        let saved: SavedState
         do {
+            saved = try await SavedState(store, in: data, isFollower: configuration.follow != nil)
+            let target = try finder.target(demo: demo)
+            loop = try EventLoop()
+            loop.start()
             (daemon, addresses) = try await loop.run { loop in
                 let daemon = Daemon(
                     configuration,
@@ -123,13 +124,17 @@ final class ServeProcess: Sendable {
             let leadership = try Leadership(
                 database,
                 in: directory,
-                hasKey: database.identity != nil,
+                log: output.log,
                 leave: leave
             )
-            let mark = try await leadership.take(output, manager, stop: stop)
+            let (mark, last) = try await leadership.take(output, manager, stop: stop)
             do {
                 let store = try ServerStore.open(configuration, database.settings(leader: mark, leave: leave))
-                try await database.identity?.adopt(store, in: directory.path)
+                let isOwn = try await database.identity?.adopt(store, in: directory.path) ?? false
+                if isOwn, !last.isEmpty, last != database.host {
+                    let reason = "\(last) led without cluster.keyFile; for the gateway this host is another device"
+                    output.log.warning("cluster.otherDevice", ["error": .string(reason)])
+                }
                 return (store, opening, leadership)
             } catch {
                 await leadership.resign()

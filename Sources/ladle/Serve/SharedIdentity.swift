@@ -66,7 +66,8 @@ struct SharedIdentity: Sendable {
     }
 
     /// Takes the identity out of the database into this directory. The first host with a key puts its own there.
-    func adopt(_ store: ServerStore, in directory: String) async throws {
+    /// - Returns: whether it is this host's own that was put there.
+    func adopt(_ store: ServerStore, in directory: String) async throws -> Bool {
         let sealed = try await store.secrets()
         if sealed[SavedState.deviceKeyName] == nil { _ = try SavedState.device(in: directory) }
         for name in Self.names {
@@ -81,6 +82,7 @@ struct SharedIdentity: Sendable {
                 try? FileSystem.remove(file.path)
             }
         }
+        return sealed[SavedState.deviceKeyName] == nil
     }
 
     /// The gateway has changed the tokens of the device.
