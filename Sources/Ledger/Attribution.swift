@@ -40,8 +40,7 @@ package struct Attribution: Sendable {
             turn.words == nil && turn.starts.contains(where: row.hasTry(at:)) ? .once : nil
         },
         Rule("seenAtWork", .likely, of: .usersRows, unless: .hasRow) { turn, row, page in
-            guard let seen = turn.seenAt, turn.words == nil, turn.said.map(row.says) ?? true
-            else { return nil }
+            guard let seen = turn.seenAt, turn.words == nil, turn.said.map(row.says) ?? true else { return nil }
             return page.lastUsersRow(in: .row(seenAt: seen)) == row.place ? .once : nil
         },
         Rule("openTurn", .likely, of: .beginning) { turn, row, _ in

@@ -16,5 +16,6 @@ package final class Permit: Sendable {
 
     package var holds: Bool { clock() < end.load(ordering: .acquiring) }
 
-    package func holds(until moment: Int64) { end.store(moment, ordering: .releasing) }
+    /// - Parameter moment: the new end, by the boot clock.
+    package func limit(to moment: Int64) { end.store(moment, ordering: .releasing) }
 }

@@ -329,7 +329,7 @@ package struct RunTracker: Sendable {
     /// The gateway sends an empty final event for a message that it defers, because a run is at work or has just ended. It answers
     /// the message later in a run with another id. It also sends one where it does not run a message of which it knows the key.
     private mutating func deferred(_ id: String, now: Timestamp, to changes: inout [RunChange]) {
-        // A message that was stopped waits no more.
+        // A message whose run has ended, as by a stop, waits for no other one.
         guard let reducer = memory[id], !reducer.isClosed else { return }
         if reducer.message.words?.text.hasPrefix("/") == true {
             memory[id]?.finishCommand(at: now)

@@ -65,21 +65,22 @@ struct TranscriptTurn: Sendable {
             isResumption: user?.resumesTurn ?? false
         )
         row.tries = tries
-        let written = rows.filter { !isNote($0) }
-        row.says = { text in
-            let answer = written.filter { $0.role == .assistant && $0.stopReason != .error }.map {
-                ReplyText.clean($0.text)
-            }
-            return answer.joined(separator: "\n\n").hasPrefix(text)
-        }
+        row.says = { [self] in answer.hasPrefix($0) }
         return row
     }
 
+    /// The time of the first error, and of the last row behind it.
     private var tries: ClosedRange<Timestamp>? {
-        let written = rows.filter { !isNote($0) }
-        guard let first = written.first(where: { $0.stopReason == .error })?.time, let last = written.last?.time
+        guard let first = rows.first(where: { $0.stopReason == .error && !isNote($0) })?.time,
+            let last = rows.last(where: { !isNote($0) })?.time
         else { return nil }
         return first <= last ? first...last : nil
+    }
+
+    /// The text of the rows as a run shows it.
+    private var answer: String {
+        rows.filter { $0.role == .assistant && $0.stopReason != .error && !isNote($0) }.map { ReplyText.clean($0.text) }
+            .joined(separator: "\n\n")
     }
 
     func isWritten(in window: ClockWindow) -> Bool { time.map { window.contains($0) } ?? false }

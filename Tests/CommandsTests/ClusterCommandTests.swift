@@ -27,6 +27,16 @@ struct ClusterCommandTests {
         #expect(io.requests.isEmpty)
     }
 
+    @Test func `a leader without a recent beat is called silent`() {
+        let silent = io([host("attic", silentMs: 90_000, leads: true), host("cellar")])
+        #expect(silent.run("cluster", "status") == .unavailable)
+        let lines = silent.output.split(separator: "\n")
+        #expect(
+            lines[0].hasSuffix(", in term 4, and is silent") && lines[2].hasPrefix("attic   silent  1 m"),
+            "\(lines)"
+        )
+    }
+
     @Test func `for each state the command that comes next`() {
         let (leads, waits) = (host("attic", leads: true), host("cellar"))
         let silent = host("attic", silentMs: 90_000, leads: true)

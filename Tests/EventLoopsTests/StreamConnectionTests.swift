@@ -216,14 +216,14 @@ struct StreamConnectionTests {
             loop.post { loop in
                 try? Socket.pair { first, second in
                     let permit = Permit(marginMs: 1000) { 0 }
-                    permit.holds(until: 1)
+                    permit.limit(to: 1)
                     let connection = StreamConnection(first, sendLimit: 10 << 20, permit: permit)
                     let reader = StreamConnection(second, sendLimit: 1000)
                     try connection.start(Probe(near), on: loop)
                     try reader.start(Probe(far), on: loop)
                     outcomes.put(connection.send([1], on: loop))
                     if isWaiting { outcomes.put(connection.send([UInt8](repeating: 7, count: 5 << 20), on: loop)) }
-                    permit.holds(until: 0)
+                    permit.limit(to: 0)
                     if !isWaiting { outcomes.put(connection.send([2], on: loop)) }
                 }
             }

@@ -209,15 +209,15 @@ struct UpstreamLinkTests {
     /// timer.
     @Test func `without a permit the link is cut and stays away, and comes back with it`() async throws {
         let permit = Permit(marginMs: 1000) { 0 }
-        permit.holds(until: 1)
+        permit.limit(to: 1)
         let world = try await LinkWorld.make(permit: permit)
         _ = try await world.status(.online)
-        permit.holds(until: 0)
+        permit.limit(to: 0)
         world.use { fixture, loop in fixture.link.cut(on: loop) }
         _ = try await world.status(.offline)
         world.use { fixture, loop in fixture.link.retryNow(on: loop) }
         #expect(try await world.status(.offline).detail.contains("lease"))
-        permit.holds(until: 1)
+        permit.limit(to: 1)
         world.use { fixture, loop in fixture.link.retryNow(on: loop) }
         _ = try await world.status(.online)
         await world.end()

@@ -59,14 +59,16 @@ enum ClusterCommand {
             return exit
         }
         let leader = found.leader.map {
-            "\(Printable.line($0.name)) leads since \(invocation.time.short($0.since.rfc3339)), in term \($0.term)"
+            let end = found.isLeaderSilent ? ", and is silent" : ""
+            return
+                "\(Printable.line($0.name)) leads since \(invocation.time.short($0.since.rfc3339)), in term \($0.term)\(end)"
         }
         invocation.print(leader ?? "Nobody leads")
         var table = TextTable("HOST", "ROLE", "LAST BEAT", "VERSION")
         for host in found.hosts {
             table.add(
                 Printable.line(host.name),
-                host.leads ? "leads" : host.isFresh ? "waits" : "away",
+                host.role,
                 "\(ReadableTime.span(host.silentMs)) ago",
                 Printable.line(host.version)
             )
@@ -103,7 +105,7 @@ enum ClusterCommand {
                 for host in found.hosts {
                     list.object { member in
                         member.member("host", host.name)
-                        member.member("role", host.leads ? "leads" : host.isFresh ? "waits" : "away")
+                        member.member("role", host.role)
                         member.member("silentMs", host.silentMs)
                         member.member("version", host.version)
                     }
@@ -125,7 +127,9 @@ enum ClusterCommand {
             )
         }
         guard let leader = found.leader, !found.isLeaderSilent else {
-            throw CommandFailure(.unavailable, "NO_LEADER", "nobody leads", hint: "ladle cluster status")
+            let reason =
+                found.leader.map { "\(Printable.line($0.name)) is silent, and would not hear it" } ?? "nobody leads"
+            throw CommandFailure(.unavailable, "NO_LEADER", reason, hint: "ladle cluster status")
         }
         guard found.hasWaiting else {
             throw CommandFailure(

@@ -24,6 +24,16 @@ package struct DatabaseHosts: Sendable {
         package let leads: Bool
         package let isFresh: Bool
 
+        /// The part of the host, as its row shows it. A leader without a recent beat may be lost.
+        var role: String {
+            switch (leads, isFresh) {
+            case (true, true): "leads"
+            case (true, false): "silent"
+            case (false, true): "waits"
+            case (false, false): "away"
+            }
+        }
+
         package init(name: String, version: String, silentMs: Int64, leads: Bool, isFresh: Bool) {
             self.name = name
             self.version = version

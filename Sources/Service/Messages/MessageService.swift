@@ -168,7 +168,7 @@ package final class MessageService {
             }
         case .chat(let event) where event.isEnd && !event.isHeartbeat:
             ended(event.runId, event.sessionKey, on: loop)
-        case .agent(let event) where event.isEnd && event.sessionKey == nil:
+        case .agent(let event) where event.isEnd && event.sessionKey == nil && !event.isHeartbeat:
             ended(event.runId, nil, on: loop)
         default: break
         }

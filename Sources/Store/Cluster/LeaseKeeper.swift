@@ -30,7 +30,7 @@ package actor LeaseKeeper {
         case nothing, waiting(for: LeaseLeader, isAlive: Bool), leading, suspended, deposed
     }
 
-    /// Each fifth beat, as a leader.
+    /// The pause after which a host writes again that it is there.
     private static let hostRowMs: Int64 = 5_000
 
     package nonisolated let permit: Permit
@@ -79,7 +79,7 @@ package actor LeaseKeeper {
 
     private func end() {
         hasEnded = true
-        permit.holds(until: 0)
+        permit.limit(to: 0)
     }
 
     // MARK: On the queue
@@ -108,7 +108,7 @@ package actor LeaseKeeper {
     /// Tells of a new state.
     private func show() {
         guard !hasEnded else { return }
-        permit.holds(until: lease.permit)
+        permit.limit(to: lease.permit)
         let (now, last) = (seen, shown)
         guard now != last else { return }
         shown = now
