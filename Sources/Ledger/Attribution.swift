@@ -8,7 +8,8 @@ package import Gateway
 /// turn at most, and what a stronger rule gave away no weaker one claims. Where words alone decide, and more turns may own a row than there
 /// are such rows, the row is `shared`: it goes to none of them, and shows that none of them is missing.
 ///
-/// A row whose run is known, as one that was told with its run, stays that run's: no rule gives it to a turn with another run.
+/// A row whose run is known, as one that was told with its run, stays that run's: no rule gives it to a turn with another run. Nor is a row
+/// that was on the stream before a message was sent that message's, whatever its words.
 ///
 /// | rule | tie | needed by |
 /// |---|---|---|
@@ -63,6 +64,8 @@ package struct Attribution: Sendable {
 
     /// A row of the transcript, or a user's row with the rows behind it.
     package struct Row: Sendable {
+        /// The id under which the row's message may be on the stream.
+        package var id: String?
         /// The keys and ids under which the row's turn is known.
         package var names: [String]
         /// The gateway wrote a key into the row, so it is that turn's and no other's.
@@ -165,6 +168,8 @@ package struct Attribution: Sendable {
         /// The text that the run was seen to write, where it is not known whether its start was missed.
         package var said: String?
         package var sentAt: Timestamp?
+        /// Messages that were on the stream before this one was sent, as far as their rows may have its words.
+        package var earlier: Set<String> = []
         package var endedAt: Timestamp?
         /// The run is at work, and the last user's row before these rows is its.
         package var isLast = false
@@ -193,6 +198,7 @@ package struct Attribution: Sendable {
         }
 
         fileprivate func mayOwn(_ row: Row) -> Bool {
+            if let id = row.id, earlier.contains(id) { return false }
             // A row whose masked key fits none of the turn's keys belongs to another turn.
             guard row.mask == nil || keys.isEmpty || mayHave(row.mask) else { return false }
             // The run that goes on with this one begins with a row that repeats the words.

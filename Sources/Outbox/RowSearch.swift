@@ -15,6 +15,7 @@ package struct RowSearch: Sendable {
     ///   - since: the first dispatch, on the gateway's clock.
     ///   - others: other entries of the session that may have rows of their own, with their texts.
     ///   - starts: when the runs of other entries started.
+    ///   - earlier: messages that were on the stream before the first dispatch.
     ///   - aheadMs: how far the gateway's clock is ahead of ours, at least and at most.
     package init(
         key: String,
@@ -22,11 +23,13 @@ package struct RowSearch: Sendable {
         since: Timestamp,
         others: [OutboxEntry] = [],
         starts: [String: Timestamp] = [:],
+        earlier: Set<String> = [],
         aheadMs: ClosedRange<Int64> = 0...0
     ) {
         self.since = .row(dispatchedAt: since)
         var message = Attribution.Claimant(key, keys: [key], words: words, written: self.since)
         message.sentAt = since
+        message.earlier = earlier
         self.message = message
         self.others = others.filter { Words($0.text ?? "") == words }
             .map { Attribution.Claimant($0, words, startedAt: starts[$0.id], aheadMs: aheadMs) }

@@ -23,6 +23,8 @@ package struct KnownRun: Sendable {
         package var delivery: Delivery
         /// The agent had begun with the message in a process of the gateway that lost it.
         package var hadBegun: Bool
+        /// Messages that were on the stream before this one was sent.
+        package var earlier: Set<String> = []
 
         package init(
             _ text: String,

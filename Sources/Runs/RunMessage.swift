@@ -11,6 +11,8 @@ struct RunMessage: Sendable {
     func isShown(as row: Words) -> Bool { words.map { row.show($0) } ?? false }
     /// How far the gateway's clock was ahead of ours when the message was sent; nil if unknown.
     var clockSkewMs: Int64?
+    /// Messages that an earlier process of Ladle told before ours was sent.
+    private(set) var earlier: Set<String> = []
     /// The run began while a message of another client waited, so it may be that one's.
     var mayBeStrangers = false
     /// When the gateway said that our message waits, by our clock.
@@ -53,6 +55,7 @@ struct RunMessage: Sendable {
         clockSkewMs = known?.clockSkewMs ?? clockSkewMs
         awaitsDelivery = known.map { $0.delivery == .open || $0.delivery == .lost } ?? false
         wasRefused = known?.delivery == .refused
+        earlier = known?.earlier ?? []
     }
 
     mutating func refused() { (awaitsDelivery, wasRefused) = (false, true) }

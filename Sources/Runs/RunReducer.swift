@@ -100,6 +100,7 @@ struct RunReducer: Sendable {
         // Without a reported start this is the time at which we sent the message, by our clock.
         let sent = times.starts.isEmpty ? onGatewayClock(times.sentAt, aheadMs: aheadMs) : times.sentAt
         claimant.sentAt = sent
+        claimant.earlier = message.earlier
         // The start of a run that an earlier process of Ladle followed may be the time of its first event. A message that was sent again may
         // have begun again unseen.
         if isActive, times.starts.isEmpty || publication.isFromDisk || !hasTryBegun {

@@ -64,6 +64,7 @@ struct TranscriptTurn: Sendable {
             calls: callIDs,
             isResumption: user?.resumesTurn ?? false
         )
+        row.id = user?.messageID
         row.tries = tries
         row.says = { [self] in answer.hasPrefix($0) }
         return row

@@ -336,6 +336,24 @@ struct MessageRestartTests {
         }
     }
 
+    /// 2026.4.26, seen live: Ladle was killed before the gateway had answered a message with words that another client had said seconds before.
+    @Test(arguments: [Release.middle, .oldest])
+    func `a row that was on the stream before a message was sent is not its row`(release: Release) async throws {
+        try await withServices { bench, loop in
+            try await release.open(bench, on: loop)
+            try await foreignTurn("run-1", "hello", "Hello, other.", at: 0, release, bench, on: loop)
+            bench.gateway.silent = ["chat.send"]
+            let id = try await bench.accept("hello", on: loop) ?? ""
+            try await bench.settle(on: loop)
+            #expect(bench.gateway.requests("chat.send").count == 1)
+            try await bench.kill(on: loop)
+            try await release.open(bench, on: loop)
+            try await bench.advance(30_000, on: loop)
+            #expect(try await bench.state(id) != .delivered)
+            #expect(bench.gateway.requests("chat.send").count == 2, "the gateway never got it")
+        }
+    }
+
     /// Ladle reads so many sessions at once, and the others after them.
     @Test func `what others said before waiting messages comes in however many sessions they wait`() async throws {
         try await withLinkedServices { bench, loop in

@@ -126,7 +126,7 @@ package struct MessagePage: Sendable {
 
 extension TranscriptRow {
     /// The id of the row's message: the row's own in the transcript, else one made from its content.
-    var messageID: String { id ?? "h-" + FNV1a.name(identity.utf8) }
+    package var messageID: String { id ?? "h-" + FNV1a.name(identity.utf8) }
 }
 
 /// A place in a session's messages: just before or just after one message.

@@ -300,7 +300,7 @@ package final class OutboxService {
         // begins at the earliest: an overlooked row would make the message run twice.
         let skewMs = gateway.clockSkewMs(on: loop)
         let dispatchSkewMs = order.entry.dispatchSkewMs ?? skewMs
-        let earliest = order.since.adding(milliseconds: -abs(skewMs - dispatchSkewMs) - ClockWindow.longestRunMs)
+        let earliest = order.since.adding(milliseconds: -abs(skewMs - dispatchSkewMs))
         let filled = try? await feed.read(on: loop) { try order.filled(from: $0, since: earliest) }
         // Without its text an existing row would not be recognized.
         guard let filled = filled ?? nil else { return give(.searched(order.id, .failed), on: loop) }
@@ -310,6 +310,7 @@ package final class OutboxService {
             since: order.since.adding(milliseconds: min(skewMs, dispatchSkewMs)),
             others: filled.others,
             starts: filled.starts,
+            earlier: filled.earlier,
             aheadMs: min(skewMs, dispatchSkewMs)...max(skewMs, dispatchSkewMs)
         )
         let asked = TranscriptSearch(search: search, entry: filled.entry, transcript: transcript, gateway: gateway)
@@ -433,11 +434,14 @@ package final class OutboxService {
 
 extension SearchOrder {
     /// The order with the entry's text and the messages whose rows may be near its own; nil if the entry is gone.
+    /// - Parameter earliest: the first dispatch, at the earliest.
     fileprivate func filled(from tables: StoreTables, since earliest: Timestamp) throws -> SearchOrder? {
         var order = self
         guard let payload = try tables.outbox.payload(id: entry.id) else { return nil }
         order.entry.text = payload.text ?? ""
-        order.others = try tables.outbox.others(in: entry.session, besides: entry.id, since: earliest)
+        let runsSince = earliest.adding(milliseconds: -ClockWindow.longestRunMs)
+        order.others = try tables.outbox.others(in: entry.session, besides: entry.id, since: runsSince)
+        order.earlier = try tables.said.ofPeople(in: entry.session, before: earliest)
         let words = Words(order.entry.text ?? "")
         for other in order.others where Words(other.text ?? "") == words {
             order.starts[other.id] = try tables.runs.start(id: other.run)

@@ -3,6 +3,7 @@ import EventLoops
 import Gateway
 import Ledger
 import Outbox
+import Runs
 import Upstream
 
 /// Looks for one entry in a session's transcript: ever larger pages, since only newer gateways can page back.
@@ -127,7 +128,11 @@ struct TranscriptSearch {
     }
 
     static func rows(_ rows: [TranscriptRow]) -> [Attribution.Row] {
-        rows.filter { [.user, .assistant, .toolResult].contains($0.role) }.map { Attribution.Row($0) }
+        rows.filter { [.user, .assistant, .toolResult].contains($0.role) }.map { row in
+            var found = Attribution.Row(row)
+            found.id = row.messageID
+            return found
+        }
     }
 }
 

@@ -17,7 +17,13 @@ struct KnownRuns: Sendable {
         let stops = try tables.outbox.confirmedStops(since: since, limit: Self.mostEntries)
         let ended =
             try Self.stopped(stops, tables) + Self.givenUp(since: since, process, tables) + Self.ofGateway(tables)
-        let current = try Self.open(tables) + Self.unseen(stops, tables, now: now)
+        let current = try (Self.open(tables) + Self.unseen(stops, tables, now: now)).map { run in
+            var run = run
+            if let sentAt = run.message?.sentAt {
+                run.message?.earlier = try tables.said.ofPeople(in: run.session.text, before: sentAt)
+            }
+            return run
+        }
         runs = try ended + Self.alike(current, besides: ended, tables) + current
     }
 

@@ -10,6 +10,8 @@ package struct SaidTable {
     static let kept = 2_000
     /// As many as a page of a session may have.
     private static let ofSession = 1_000
+    /// More than people say in the seconds by which a row may seem to be newer than it is.
+    private static let earlier = 50
 
     package struct Said: Sendable {
         /// The number of the event.
@@ -77,6 +79,18 @@ package struct SaidTable {
             found[row.string(0)] = row.string(1)
         }
         return found
+    }
+
+    /// The newest messages of people in the session that were on the stream before this time.
+    package func ofPeople(in session: String, before time: Timestamp) throws(SQLError) -> Set<String> {
+        let found = try connection.all(
+            "SELECT id FROM said JOIN event USING(seq) WHERE said.session = ? AND role = 'user' AND event.at < ? "
+                + "ORDER BY seq DESC LIMIT ?",
+            session,
+            time.milliseconds,
+            Self.earlier
+        ) { row in row.string(0) }
+        return Set(found)
     }
 
     /// Entries whose messages were not published as sent, each with the state in which its message was published, if it was.
