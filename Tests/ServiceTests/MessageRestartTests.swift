@@ -455,6 +455,27 @@ struct MessageRestartTests {
         }
     }
 
+    /// 2026.4.26, seen live: another client's message waited when the link was lost. Its run began before the link was back, and only the row of
+    /// its answer came after that.
+    @Test(arguments: [Release.middle, .newest])
+    func `an answer that comes as a row alone is published`(release: Release) async throws {
+        try await withServices { bench, loop in
+            try await release.open(bench, on: loop)
+            try await foreignTurn("run-1", "one", "answer one", at: 0, release, bench, on: loop)
+            try await bench.drop(on: loop)
+            bench.gateway.rows[Self.main]?.append(release.user("two", at: 5))
+            try await bench.advance(5_000, on: loop)
+            try await release.open(bench, on: loop)
+            try await bench.advance(2_000, on: loop)
+            #expect(try await said(bench) == ["one sent", "answer one sent", "two sent"])
+            let answer = release.assistant("answer two", at: 9)
+            bench.gateway.rows[Self.main]?.append(answer)
+            try await bench.row(answer, on: loop)
+            try await bench.advance(10_000, on: loop)
+            #expect(try await said(bench) == ["one sent", "answer one sent", "two sent", "answer two sent"])
+        }
+    }
+
     @Test(arguments: ["chat.history", "sessions.list"])
     func `missed messages come though the gateway does not answer at once`(refused: String) async throws {
         try await withLinkedServices { bench, loop in

@@ -13,6 +13,8 @@ import Upstream
 package final class MessageService {
     /// The delay before a second look, since a transcript may lag behind the end of its run.
     private static let secondLookMilliseconds: Int64 = 700
+    /// The longest time from the row of an answer to the end of its run.
+    private static let answerMilliseconds: Int64 = 5_000
     /// The longest pause before another look for missed messages; each pause is twice as long as the one before it.
     private static let longestPauseMilliseconds: Int64 = 60_000
     /// The most sessions of which a gateway is asked whether they changed during a break.
@@ -161,8 +163,12 @@ package final class MessageService {
         }
         switch event.payload {
         case .sessionMessage(let event):
-            guard event.isStored, let row = event.row, row.role == .user, let key = event.sessionKey else { return }
+            guard event.isStored, let row = event.row, let key = event.sessionKey else { return }
             let session = runs.canonical(key)
+            if row.role == .assistant, [.completed, .error].contains(row.stopReason) {
+                return missUnlessSaid(row.messageID, in: session, on: loop)
+            }
+            guard row.role == .user else { return }
             reader.read(row, of: session, on: loop) { [weak self] message in
                 self?.publish(message, session.text, on: loop)
             }
@@ -185,6 +191,17 @@ package final class MessageService {
             missed.missSomewhere()
         }
         beginLooking(on: loop)
+    }
+
+    /// The answer of a run that began before the link opened may come as a row, and nothing else tell of the run: 2026.4.26 reports no end of
+    /// the run with which it goes on behind a stopped message.
+    private func missUnlessSaid(_ id: String, in session: SessionKey, on loop: isolated EventLoop) {
+        loop.after(milliseconds: Self.answerMilliseconds) { [weak self] in
+            guard let self, said[id] == nil, gateway.isOnline else { return }
+            missed.miss(session, said)
+            reload(session, on: loop)
+            beginLooking(on: loop)
+        }
     }
 
     // MARK: After a break
