@@ -136,5 +136,6 @@ extension Services {
             statistics.reconnects
         )
         page.counter("ladle_store_doubts", "Commits whose answer was lost, and that were looked up.", statistics.doubts)
+        page.counter("ladle_store_losses", "Starts that found confirmed commits lost.", statistics.losses)
     }
 }

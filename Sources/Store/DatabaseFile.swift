@@ -79,7 +79,7 @@ struct DatabaseFile {
         _ fileSystem: String? = nil
     ) -> String? {
         let path = "\(directory)/\(SetAsideFiles.databaseName)"
-        let witness = WitnessFile.read(in: directory)
+        let witness = WitnessFile<Witness>.read(in: directory)
         guard size(of: path) > 0 else {
             let state = FileSystem.exists(path) ? "is empty" : "is missing"
             if size(of: path + "-wal") > 0 {
@@ -102,11 +102,11 @@ struct DatabaseFile {
 
     /// A killed process may have left an unsynced commit in the log, while the witness of it was synced. So the log is
     /// synced first.
-    func makeWitness(_ now: Witness) throws(SystemError) -> WitnessFile {
+    func makeWitness(_ now: Witness) throws(SystemError) -> WitnessFile<Witness> {
         let log = path + "-wal"
         // SQLite's locks are on other files, so closing this handle releases none.
         if FileSystem.exists(log) { try OpenFile.updating(log).synchronise() }
-        return try WitnessFile(in: configuration.directory.path, now)
+        return try WitnessFile<Witness>(in: configuration.directory.path, now)
     }
 
     private static func told(_ witness: Witness?) -> String {

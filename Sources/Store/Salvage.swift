@@ -81,7 +81,7 @@ struct Salvage {
     /// Whether the file lacks entries that its witness counted. A witness exists only if the state directory had one
     /// when the file was set aside.
     private func isBehindWitness(_ connection: SQLiteConnection) -> Bool {
-        guard let witness = WitnessFile.read(in: path) else { return false }
+        guard let witness = WitnessFile<Witness>.read(in: path) else { return false }
         guard let found = try? Witness(of: connection) else { return true }
         return witness.loss(in: found) != nil
     }

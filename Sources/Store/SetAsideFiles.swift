@@ -22,7 +22,7 @@ struct SetAsideFiles {
         do throws(SystemError) {
             if !FileSystem.exists(target) { try FileSystem.makeDirectory(target) }
             try PrivateFile(target + "/reason").replace(with: Array(reason.utf8))
-            let files = [Self.databaseName, Self.databaseName + "-wal", WitnessFile.name]
+            let files = [Self.databaseName, Self.databaseName + "-wal", Witness.fileName]
             for file in files where FileSystem.exists("\(directory)/\(file)") {
                 try FileSystem.link("\(directory)/\(file)", to: "\(target)/\(file)")
             }

@@ -67,7 +67,7 @@ package struct StateBackup: Sendable {
                 let plan = RestorePlan(
                     at: now.milliseconds,
                     new: [SetAsideFiles.databaseName] + others.map(\.0),
-                    old: ["ladle.db-wal", "ladle.db-shm", SetAsideFiles.databaseName, WitnessFile.name] + files
+                    old: ["ladle.db-wal", "ladle.db-shm", SetAsideFiles.databaseName, Witness.fileName] + files
                 )
                 try plan.perform(in: directory.path)
                 let place = "\(directory.path)/\(plan.place)"

@@ -28,7 +28,7 @@ package actor StateStore: ServedStore {
     private var checkpoints = CheckpointPlan()
     private var reserve: SpaceReserve
     /// Nil if no witness file can be written.
-    private let witness: WitnessFile?
+    private let witness: WitnessFile<Witness>?
     private var isWitnessToBeSynced = false
     private static let witnessSync = DispatchTimeInterval.seconds(1)
 
@@ -57,7 +57,7 @@ package actor StateStore: ServedStore {
             executor: StoreExecutor(label: "ladle.reader")
         )
         var maintenance: StoreMaintenance?
-        var witness: WitnessFile?
+        var witness: WitnessFile<Witness>?
         if case .readOnly = health {
         } else {
             maintenance = StoreMaintenance(
@@ -91,7 +91,7 @@ package actor StateStore: ServedStore {
         connection: sending SQLiteConnection,
         reader: StoreReader,
         maintenance: StoreMaintenance?,
-        witness: sending WitnessFile?,
+        witness: sending WitnessFile<Witness>?,
         bounds: EventLogBounds,
         health: StoreHealth
     ) {

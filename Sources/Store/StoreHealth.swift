@@ -32,6 +32,8 @@ package enum StoreOpening: Sendable, Equatable {
     /// The existing file could not be used, and a new one was created.
     case setAside(path: String, reason: String)
     case readOnly(reason: String)
+    /// A server that lacks commits which had been confirmed, so the event log begins anew.
+    case lost(reason: String)
 }
 
 /// A snapshot for status and metrics.
@@ -47,6 +49,8 @@ package struct StoreStatistics: Sendable, Equatable {
     /// Sessions with a server after the first, and commits whose answer was lost.
     package var reconnects: Int64 = 0
     package var doubts: Int64 = 0
+    /// 1 if the log began anew with this process, because the server lacked commits.
+    package var losses: Int64 = 0
 
     mutating func committed(_ count: Int) {
         commits += 1

@@ -1,10 +1,12 @@
 import Basics
-import POSIX
 import SQL
 import SQLite
 
 /// The progress of the database. Each number only rises, so a database with a lower one has lost data.
-struct Witness: Sendable, Equatable {
+struct Witness: WitnessRecord {
+    static let fileName = "ladle.witness"
+    static let version = "ladle-witness-1"
+
     /// The epoch of the event log.
     var epoch: String
     /// The number of the newest event. Each change of an entry is an event too.
@@ -52,33 +54,15 @@ struct Witness: Sendable, Equatable {
         return count == 1 ? "1 \(one)" : "\(count) \(many ?? one + "s")"
     }
 
-    // MARK: As a line
+    // MARK: As words
 
-    private static let version = "ladle-witness-1"
+    var words: [String] { [epoch] + [event, entry, tokenChanges, waiting].map(String.init) }
 
-    /// - Parameter turn: must be higher than in the previous record.
-    func line(turn: UInt64) -> [UInt8] {
-        let words = "\(Self.version) \(turn) \(epoch) \(event) \(entry) \(tokenChanges) \(waiting)"
-        return Array("\(words) \(FNV1a.name(words.utf8))\n".utf8)
-    }
-
-    /// Nil for an incomplete line.
-    static func parse(line bytes: some Sequence<UInt8>) -> (turn: UInt64, witness: Witness)? {
-        let text = String(decoding: bytes.prefix { $0 != 0x0a }, as: UTF8.self)
-        let words = text.split(separator: " ", omittingEmptySubsequences: false)
-        guard words.count == 8, words[0] == version,
-            words[7] == FNV1a.name(words.dropLast().joined(separator: " ").utf8),
-            let turn = UInt64(words[1]), let event = Int64(words[3]), let entry = Int64(words[4]),
-            let tokenChanges = Int64(words[5]), let waiting = Int64(words[6])
+    init?(words: [String]) {
+        guard words.count == 5, let event = Int64(words[1]), let entry = Int64(words[2]),
+            let tokenChanges = Int64(words[3]), let waiting = Int64(words[4])
         else { return nil }
-        let witness = Witness(
-            epoch: String(words[2]),
-            event: event,
-            entry: entry,
-            tokenChanges: tokenChanges,
-            waiting: waiting
-        )
-        return (turn, witness)
+        self.init(epoch: words[0], event: event, entry: entry, tokenChanges: tokenChanges, waiting: waiting)
     }
 
     private init(epoch: String, event: Int64, entry: Int64, tokenChanges: Int64, waiting: Int64) {

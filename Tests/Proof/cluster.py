@@ -1,7 +1,8 @@
 """Several hosts on one PostgreSQL server, of which one leads: it is killed, stopped, frozen for longer than the others wait, asked to step
-down, and cut off from the server, which crashes too. At any time one host at most speaks to the gateway; each accepted message runs once
+down, and cut off from the server, which crashes too, and is replaced by a standby that lacks commits or has all. At any time one host at most speaks to the gateway; each accepted message runs once
 under its key; the events of the follower, who goes from host to host, have neither gap nor repeat. Times of the takeovers are measured."""
 
+import datetime
 import http.client
 import pathlib
 import random
@@ -12,7 +13,8 @@ import threading
 import time
 import traceback
 
-from harness import NotStarted, Serve, Stopwatch, Tally, free_port, options, run_ladle, scratch, until
+from follower import Follower
+from harness import NotStarted, Serve, Stopwatch, Tally, free_port, json_lines, options, run_ladle, scratch, until
 from postgres_server import Passing, PostgresServer, available
 from traffic import Traffic, new_gateway
 
@@ -63,15 +65,15 @@ def turns(record):
 class Hosts:
     """Hosts on one server and at one gateway. The first of them leads."""
 
-    def __init__(self, server, gateway, count):
-        self.server, self.spoken = server, []
+    def __init__(self, server, gateway, count, url=None):
+        self.server, self.spoken, self.url = server, [], url or server.url()
         self.key = pathlib.Path(scratch(), "key")
         check(run_ladle("cluster", "key", str(self.key)).returncode == 0, "a key is made")
         self.all = []
         for number in range(count):
             name = f"h{number}"
             wire = Wire(gateway.port, name, self.spoken)
-            self.all.append(Serve("--database", server.url(), "--cluster-name", name, "--cluster-key-file", str(self.key),
+            self.all.append(Serve("--database", self.url, "--cluster-name", name, "--cluster-key-file", str(self.key),
                                   gateway=f"ws://127.0.0.1:{wire.port}", port=free_port()))
         self.leads(self.all[0])
         # Once for all hosts, which are one device.
@@ -104,7 +106,7 @@ class Hosts:
 
     def end(self):
         for host in self.all:
-            host.kill(signal.SIGCONT) if host.process.poll() is None else None
+            host.process.send_signal(signal.SIGCONT)
             host.kill()
 
 
@@ -340,6 +342,81 @@ def starts():
     server.remove()
 
 
+def failover(what, synchronous=False, dies=False):
+    """The server is lost, and its standby takes its place. Without `synchronous` it lacks the last commits. With `dies` the leader is lost
+    together with the server, and with it what it knew of them."""
+    server, (gateway, record) = PostgresServer(), new_gateway("--pairing", "true")
+    standby = server.standby()
+    url = f"postgresql://ladle@127.0.0.1:{server.port},127.0.0.1:{standby.port}/ladle"
+    hosts = Hosts(server, gateway, 2, url)
+    if synchronous:
+        server.waits_for(standby)
+    old = hosts.leader
+    follower = Follower([host.port for host in hosts.all])
+
+    def post(text, **more):
+        return old.json("POST", "/v1/messages", {"session": "s", "text": text, **more})[1]["id"]
+
+    def delivered(host, *ids):
+        until(lambda: all(host.json("GET", f"/v1/outbox/{one}")[1].get("state") == "delivered" for one in ids), 40,
+              what=lambda: f"{what}: the messages: {[host.json('GET', f'/v1/outbox/{one}')[1] for one in ids]}")
+
+    kept = post("kept")
+    delivered(old, kept)
+    at = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(seconds=3)
+    later = post("later", notBefore=at.isoformat())
+    standby.caught_up()
+    check(standby.one(f"SELECT state FROM outbox WHERE id = '{later}'") == "queued", f"{what}: the standby knows a message as waiting")
+    if not synchronous and not dies:
+        standby.stop()
+    last = post("last")
+    delivered(old, later, last)
+    epoch = server.one("SELECT epoch FROM event_log")
+    check(follower.last.startswith(epoch), f"{what}: the follower has the log's ids")
+    if synchronous or dies:
+        standby.caught_up()
+    if dies:
+        old.kill()
+    server.stop("immediate")
+    if not synchronous and not dies:
+        standby.start()
+    standby.promote()
+    hosts.server = standby
+    if synchronous:
+        settle(hosts, old)
+    else:
+        hosts.next_leader()
+    now = standby.one("SELECT epoch FROM event_log")
+    said = hosts.leader.output
+    if synchronous:
+        check(now == epoch and "store.lost" not in said, f"{what}: nothing is lost, and the log goes on: {said[-500:]}")
+        delivered(hosts.leader, kept, later, last)
+    else:
+        words = "does not answer" if dies else "that had been confirmed"
+        check(now != epoch and "store.lost" in said and words in said, f"{what}: the loss is said, and a new log begins: {said[-900:]}")
+        check(dies or old.process.wait(20) == 75, f"{what}: the old leader, which had seen more, ends: {old.output[-500:]}")
+        delivered(hosts.leader, kept, later)
+        status = hosts.leader.json("GET", f"/v1/outbox/{last}")[0]
+        check(status == (200 if dies else 404), f"{what}: the last message is known to nobody if it was lost: {status}")
+        until(lambda: follower.resets, 20, what=f"{what}: the follower's reset")
+        check(b"ladle_store_losses_total 1" in hosts.leader.call("GET", "/metrics")[2], f"{what}: it is counted")
+    old = hosts.leader
+    delivered(old, post("after"))
+    ran = sorted(row["text"] for row in json_lines(record))
+    check(ran == ["after", "kept", "last", "later"], f"{what}: each message ran once: {ran}")
+    follower.stop()
+    hosts.end()
+    gateway.kill()
+    standby.remove()
+    server.remove()
+
+
+def failovers():
+    failover("a standby without the last commits")
+    failover("a standby that has them", synchronous=True)
+    failover("a leader lost with its server", dies=True)
+
+
 if not available():
     print("left out: no PostgreSQL server is installed")
     check(True, "")
@@ -349,7 +426,9 @@ began = time.monotonic()
 try:
     if OPTIONS.only in ("", "starts"):
         starts()
-    if OPTIONS.only != "starts":
+    if OPTIONS.only in ("", "failovers"):
+        failovers()
+    if OPTIONS.only not in ("starts", "failovers"):
         print(f"cluster: {rounds()} in {time.monotonic() - began:.1f} s", flush=True)
 except Exception as error:  # the finding is told like any other
     lines = [str(frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]

@@ -13,7 +13,7 @@ import tempfile
 import threading
 import time
 
-from harness import free_port
+from harness import free_port, until
 
 # The server refuses to run as root; then it runs as this user.
 USER = "postgres"
@@ -112,6 +112,16 @@ class PostgresServer:
             pass  # it does not run
         shutil.rmtree(self.folder, ignore_errors=True)
 
+    def standby(self):
+        """A second server that follows this one and takes its place once it is promoted."""
+        return Standby(self)
+
+    def waits_for(self, standby):
+        """From now on a commit is confirmed once the standby has it."""
+        self.psql("ALTER SYSTEM SET synchronous_standby_names = '*'", database="postgres")
+        self.psql("SELECT pg_reload_conf()", database="postgres")
+        standby.caught_up()
+
     def url(self, database="ladle", user="ladle", host="127.0.0.1", port=None):
         return f"postgresql://{user}@{host}:{port or self.port}/{database}"
 
@@ -130,6 +140,28 @@ class PostgresServer:
 
     def one(self, sql, database="ladle"):
         return self.psql(sql, database)[0][0]
+
+
+class Standby(PostgresServer):
+    def __init__(self, first):
+        self.first = first
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="ladle-pg-", dir="/tmp"))
+        self.data, self.port = self.folder / "data", free_port()
+        atexit.register(self.remove)
+        if not os.geteuid():
+            shutil.chown(self.folder, USER)
+        self.run("pg_basebackup", "-D", self.data, "-h", first.folder, "-p", first.port, "-U", "ladle", "-R", "-c", "fast", "--no-sync")
+        with (self.data / "postgresql.conf").open("a") as file:
+            file.write(f"\nport = {self.port}\nunix_socket_directories = '{self.folder}'\n")
+        self.start()
+
+    def caught_up(self):
+        """Waits until it has all that the first one has now."""
+        place = self.first.one("SELECT pg_current_wal_lsn()")
+        until(lambda: self.one(f"SELECT pg_last_wal_replay_lsn() >= '{place}'") == "t", 30, what="the standby")
+
+    def promote(self):
+        self.control("promote")
 
 
 class Passing:

@@ -43,12 +43,17 @@ private final class ServerFixture {
     }
 
     /// Takes the lease, whoever has it, and opens the store.
-    func open(_ host: String = "attic", doubtMs: Int64 = 20_000) throws -> ServerStore {
+    func open(
+        _ host: String = "attic",
+        doubtMs: Int64 = 20_000,
+        seen: SeenCommits? = nil,
+        failover: Failover? = nil
+    ) throws -> ServerStore {
         let directory = try StateDirectory(path: scratch.file(host))
         defer { directory.release() }
         let mark = Int64.random(in: 1 ... .max)
         var settings = try settings(host, leader: mark)
-        settings.doubtMs = doubtMs
+        (settings.doubtMs, settings.seen, settings.failover) = (doubtMs, seen, failover)
         _ = try ServerStore.prepare(configuration(directory), settings)
         try take(host, mark: mark)
         return try ServerStore.open(configuration(directory), settings)
@@ -64,6 +69,13 @@ private final class ServerFixture {
 
     func leaseHost(_ name: String) -> Lease.Host { Lease.Host(id: name, boot: "boot") }
 
+    /// The newest commit that the host knows of, read from its file anew.
+    func seen(_ host: String = "attic") throws -> SeenCommits {
+        let path = scratch.file(host)
+        try StateDirectory(path: path).release()
+        return SeenCommits(in: path)
+    }
+
     func leaseSettings(_ name: String) throws -> LeaseSettings {
         LeaseSettings(
             place: try TestDatabase.place(schema: schema),
@@ -71,7 +83,8 @@ private final class ServerFixture {
             name: name,
             version: "1",
             waitMs: 6_000,
-            hasKey: false
+            hasKey: false,
+            seen: try seen(name)
         )
     }
 
@@ -196,20 +209,21 @@ struct `The store on a server` {
         await (try fixture.open()).close()
         let (attic, cellar) = (fixture.leaseHost("attic"), fixture.leaseHost("cellar"))
         try fixture.leases { table in
-            let (row, leader, _) = try #require(try table.look())
+            let look = try #require(try table.look())
+            let row = look.row
             #expect(row == Lease.Row(term: 1, beat: 0, holder: attic, waitMs: 6_000))
-            #expect(leader == LeaseLeader(name: "attic", hasKey: true), "it has not said so")
-            #expect(try table.beat(1, of: attic) == false)
+            #expect(look.leader == LeaseLeader(name: "attic", hasKey: true), "it has not said so")
+            #expect(try table.beat(1, of: attic)?.isAsked == false)
             #expect(try !table.take(row, for: cellar, name: "cellar", waitMs: 6_000, mark: 9), "a beat came between")
             #expect(try table.beat(1, of: Lease.Host(id: "attic", boot: "another")) == nil, "a copy on another machine")
             try table.ask(term: 1)
-            #expect(try table.beat(1, of: attic) == true, "somebody asks it to step down")
+            #expect(try table.beat(1, of: attic)?.isAsked == true, "somebody asks it to step down")
             try table.resign(1, of: attic)
             #expect(try table.beat(1, of: attic) == nil)
             let free = try #require(try table.look()).row
             #expect(free.holder == nil)
             #expect(try table.take(free, for: cellar, name: "cellar", waitMs: 3_000, mark: 9))
-            #expect(try table.beat(2, of: cellar) == false, "the request was for the term before")
+            #expect(try table.beat(2, of: cellar)?.isAsked == false, "the request was for the term before")
             try table.resign(1, of: attic)
             #expect(try table.look()?.row == Lease.Row(term: 2, beat: 1, holder: cellar, waitMs: 3_000))
         }
@@ -232,6 +246,118 @@ struct `The store on a server` {
         }
     }
 
+    // MARK: Commits that are lost with a server
+
+    /// A state with two messages, of which the server has lost the last commit.
+    private func withLoss() async throws -> (fixture: ServerFixture, epoch: EventEpoch) {
+        let fixture = try ServerFixture()
+        let store = try fixture.open(seen: fixture.seen())
+        for id in ["a", "b"] { try await fixture.send(id, to: store) }
+        let epoch = try await store.read { try $0.events.bounds().newest.epoch }
+        await store.close()
+        try fixture.other.run("UPDATE head SET batch = batch - 1")
+        try fixture.other.settle()
+        return (fixture, epoch)
+    }
+
+    private func begins(anew store: ServerStore, after epoch: EventEpoch) async throws -> Bool {
+        let bounds = try await store.read { try $0.events.bounds() }
+        let states = try await store.read { try $0.outbox.open().map(\.state) }
+        await store.close()
+        return bounds.newest.epoch != epoch && bounds.newest.sequence == 0 && states == [.sending, .sending]
+    }
+
+    @Test func `a server that lacks what this host has seen begins a new log, and doubts what waits`() async throws {
+        let (fixture, epoch) = try await withLoss()
+        let store = try fixture.open(seen: fixture.seen())
+        #expect(store.loss == "it lacks 1 commit that had been confirmed")
+        #expect(store.statistics.losses == 1)
+        try await fixture.send("c", to: store)
+        await store.close()
+        let again = try fixture.open(seen: fixture.seen())
+        #expect(again.loss == nil, "once")
+        #expect(try await again.read { try $0.events.bounds().newest.epoch } != epoch)
+        #expect(try await again.read { try $0.outbox.open().map(\.state) } == [.sending, .sending, .queued])
+        await again.close()
+    }
+
+    @Test func `so does one that lacks what another host has seen`() async throws {
+        let (fixture, epoch) = try await withLoss()
+        try fixture.leases { table in
+            try table.write(fixture.leaseHost("attic"), try fixture.leaseSettings("attic"))
+            _ = try table.connection.changes()
+        }
+        let store = try fixture.open("cellar", seen: fixture.seen("cellar"))
+        #expect(store.loss != nil)
+        #expect(try await begins(anew: store, after: epoch))
+    }
+
+    @Test func `a server that has everything goes on`() async throws {
+        let fixture = try ServerFixture()
+        let store = try fixture.open(seen: fixture.seen())
+        try await fixture.send("a", to: store)
+        let epoch = try await store.read { try $0.events.bounds().newest.epoch }
+        await store.close()
+        try fixture.leases { table in
+            try table.write(fixture.leaseHost("attic"), try fixture.leaseSettings("attic"))
+            #expect(try table.beat(1, of: fixture.leaseHost("attic"))?.hasLoss == false)
+        }
+        let again = try fixture.open("cellar", seen: fixture.seen("cellar"), failover: Failover(wasSynchronous: false))
+        #expect(again.loss == nil)
+        #expect(try await again.read { try $0.events.bounds().newest.epoch } == epoch)
+        await again.close()
+    }
+
+    /// The leader died with the server, so nobody knows what it had confirmed last.
+    @Test(arguments: [(false, 1_000, true), (true, 1_000, false), (false, 61_000, false)])
+    func `after a failover a host that does not answer may have seen more`(
+        wasSynchronous: Bool,
+        silentMs: Int,
+        isLoss: Bool
+    ) async throws {
+        let fixture = try ServerFixture()
+        await (try fixture.open()).close()
+        try fixture.leases { table in
+            try table.write(fixture.leaseHost("attic"), try fixture.leaseSettings("attic"))
+            try table.connection.run("UPDATE host SET timeline = 0, updated_at = updated_at - ?", Int64(silentMs))
+            _ = try table.connection.changes()
+        }
+        let failover = Failover(wasSynchronous: wasSynchronous)
+        let store = try fixture.open("cellar", seen: fixture.seen("cellar"), failover: failover)
+        #expect((store.loss?.contains("attic, which may have seen more of them, does not answer") ?? false) == isLoss)
+        await store.close()
+    }
+
+    @Test func `a leader ends when a host has seen commits that the database lacks, or when it finds that itself`()
+        async throws
+    {
+        let fixture = try ServerFixture()
+        let store = try fixture.open(seen: fixture.seen())
+        try await fixture.send("a", to: store)
+        try fixture.leases { table in
+            try table.write(fixture.leaseHost("attic"), try fixture.leaseSettings("attic"))
+            try table.connection.run("UPDATE head SET batch = batch - 1")
+            #expect(try table.beat(1, of: fixture.leaseHost("attic"))?.hasLoss == true)
+        }
+        try fixture.endSessions()
+        await #expect(throws: (any Error).self) { try await fixture.send("b", to: store) }
+        #expect(fixture.left.values.first == "the database lacks commits that it had confirmed")
+        await store.close()
+    }
+
+    @Test func `what a host has seen outlives it, and counts only in the same log`() throws {
+        let scratch = try ScratchDirectory()
+        let seen = SeenCommits(in: scratch.path)
+        #expect(seen.newest == nil)
+        seen.saw(ServerWitness(log: "e.1", batch: 7))
+        seen.saw(ServerWitness(log: "e.1", batch: 6))
+        #expect(seen.newest == ServerWitness(log: "e.1", batch: 7))
+        let again = SeenCommits(in: scratch.path)
+        #expect(again.newest == ServerWitness(log: "e.1", batch: 7))
+        again.saw(ServerWitness(log: "f.1", batch: 2))
+        #expect(SeenCommits(in: scratch.path).newest == ServerWitness(log: "f.1", batch: 2))
+    }
+
     @Test func `secrets are kept for the next leader, and refused from the one before`() async throws {
         let fixture = try ServerFixture()
         let place = try TestDatabase.place(schema: fixture.schema)
@@ -248,14 +374,22 @@ struct `The store on a server` {
         await second.close()
     }
 
-    @Test func `tables of the first format get those of the lease`() async throws {
+    private static let withoutWitnesses = [
+        "ALTER TABLE head DROP COLUMN made", "ALTER TABLE lease DROP COLUMN synchronous",
+        "ALTER TABLE host DROP COLUMN log, DROP COLUMN batch, DROP COLUMN timeline", "UPDATE head SET format = 2",
+    ]
+    private static let withoutLease = [
+        "ALTER TABLE head DROP COLUMN made", "DROP TABLE lease", "DROP TABLE host", "DROP TABLE secret",
+        "UPDATE head SET format = 1",
+    ]
+
+    @Test(arguments: [withoutLease, withoutWitnesses])
+    func `tables of an earlier format get what they lack`(undo: [String]) async throws {
         let fixture = try ServerFixture()
         let store = try fixture.open()
         try await fixture.send("a", to: store)
         await store.close()
-        for statement in ["DROP TABLE lease", "DROP TABLE host", "DROP TABLE secret", "UPDATE head SET format = 1"] {
-            try fixture.other.run(statement)
-        }
+        for statement in undo { try fixture.other.run(statement) }
         try fixture.other.settle()
         let again = try fixture.open()
         #expect(try await fixture.ids(again) == ["a"])

@@ -193,8 +193,8 @@ package final class MessageService {
         beginLooking(on: loop)
     }
 
-    /// The answer of a run that began before the link opened may come as a row, and nothing else tell of the run: 2026.4.26 reports no end of
-    /// the run with which it goes on behind a stopped message.
+    /// The answer of a run that began before the link opened may come as a row, and nothing else tell of the run: April gateways report no end
+    /// of the run with which they go on behind a stopped message.
     private func missUnlessSaid(_ id: String, in session: SessionKey, on loop: isolated EventLoop) {
         loop.after(milliseconds: Self.answerMilliseconds) { [weak self] in
             guard let self, said[id] == nil, gateway.isOnline else { return }

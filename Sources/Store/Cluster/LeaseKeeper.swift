@@ -12,17 +12,28 @@ package actor LeaseKeeper {
         /// The database does not answer a host that waits.
         case away(reason: String)
         case back
-        /// This host leads, under this mark in `head`, in the place of the host of this name.
-        case leads(mark: Int64, after: String)
+        /// This host leads.
+        case leads(Lead)
         /// The permit has ended: nothing is sent until `resumed`.
         case suspended
         case resumed
         /// Another host leads, and this process must end.
         case deposed
+        /// A host has seen commits that the database lacks. This process must end, because it has them in memory.
+        case hasLoss
         /// A person asks this leader to step down.
         case askedToResign
         /// The database cannot be used, and not by waiting either.
         case failed(ServerFault)
+    }
+
+    package struct Lead: Equatable, Sendable {
+        /// The mark by which `head` knows this process.
+        package let mark: Int64
+        /// The name of the host that led before; empty where none did.
+        package let last: String
+        /// The server is another one than the last leader's.
+        package let failover: Failover?
     }
 
     /// The state that was reported last.
@@ -40,11 +51,15 @@ package actor LeaseKeeper {
     private var lease: Lease
     private var connection: PostgresConnection?
     private var leader = LeaseLeader(name: "", hasKey: false)
+    /// Whether the leader's commits were confirmed by a second server.
+    private var isSynchronous = false
     /// Statements without an answer, in a row. After the first one the connection may just have been cut.
     private var failures = 0
-    private var mark: Int64 = 0
+    private var lead = Lead(mark: 0, last: "", failover: nil)
     private var shown = Shown.nothing
     private var isAsked = false
+    /// The store was opened for this leader, who has begun a new log if the database lacked commits.
+    private var isOpen = false
     private var hostRowDue: Int64 = .min
     private var hasEnded = false
 
@@ -59,6 +74,9 @@ package actor LeaseKeeper {
     }
 
     package nonisolated func start() { again(afterMs: 0) }
+
+    /// From now on the database has all that a host has seen.
+    package func opened() { isOpen = true }
 
     /// Returns once the queue has finished the statement under way.
     package func answer() {}
@@ -115,7 +133,7 @@ package actor LeaseKeeper {
         switch now {
         case .nothing: break
         case .waiting(let leader, let isAlive): report(.waits(for: leader, isAlive: isAlive))
-        case .leading: report(last == .suspended ? .resumed : .leads(mark: mark, after: leader.name))
+        case .leading: report(last == .suspended ? .resumed : .leads(lead))
         case .suspended: report(.suspended)
         case .deposed: report(.deposed)
         }
@@ -172,12 +190,15 @@ package actor LeaseKeeper {
         let sent = HostClock.bootMilliseconds
         switch action {
         case .look:
-            guard let (row, holder, format) = try table.look() else { return fail(.foreign(ServerSession.moved)) }
-            if format > ServerSchema.format { return fail(ServerSession.fault(of: ServerSession.newer(format))) }
-            leader = holder
-            lease.looked(row, at: HostClock.bootMilliseconds)
+            guard let look = try table.look() else { return fail(.foreign(ServerSession.moved)) }
+            if look.format > ServerSchema.format {
+                return fail(ServerSession.fault(of: ServerSession.newer(look.format)))
+            }
+            (leader, isSynchronous) = (look.leader, look.isSynchronous)
+            settings.seen.saw(look.witness)
+            lease.looked(look.row, at: HostClock.bootMilliseconds)
         case .take(let row):
-            mark = .random(in: 1 ... .max)
+            let mark = Int64.random(in: 1 ... .max)
             let isDone = try table.take(
                 row,
                 for: lease.host,
@@ -186,11 +207,16 @@ package actor LeaseKeeper {
                 mark: mark
             )
             lease.took(isDone, sent: sent)
-            if isDone { try table.forgetSilent() }
+            if isDone {
+                let failover = row.isSameServer ? nil : Failover(wasSynchronous: isSynchronous)
+                lead = Lead(mark: mark, last: leader.name, failover: failover)
+                try table.forgetSilent()
+            }
         case .beat(let term):
             let answer = try table.beat(term, of: lease.host)
             lease.beaten(answer != nil, sent: sent)
-            if answer == true, !isAsked {
+            if isOpen, answer?.hasLoss == true { report(.hasLoss) }
+            if answer?.isAsked == true, !isAsked {
                 isAsked = true
                 report(.askedToResign)
             }
@@ -213,6 +239,8 @@ package actor LeaseKeeper {
             throw ServerSession.fault(of: error)
         }
         connection = made
+        // Another server may have taken the place of the last one, and lack what this host has seen.
+        hostRowDue = .min
         return LeaseTable(connection: SQLConnection(made))
     }
 }
@@ -234,6 +262,7 @@ package struct LeaseSettings: Sendable {
     package var waitMs: Int64
     /// Whether it has the key of all hosts.
     package var hasKey: Bool
+    package var seen: SeenCommits
 
     package init(
         place: PostgresPlace,
@@ -241,7 +270,8 @@ package struct LeaseSettings: Sendable {
         name: String,
         version: String,
         waitMs: Int64,
-        hasKey: Bool
+        hasKey: Bool,
+        seen: SeenCommits
     ) {
         self.place = place
         self.host = host
@@ -249,5 +279,6 @@ package struct LeaseSettings: Sendable {
         self.version = version
         self.waitMs = waitMs
         self.hasKey = hasKey
+        self.seen = seen
     }
 }

@@ -10,24 +10,44 @@ struct LeaseTable {
     /// Times are shown to people, and nothing is decided by them.
     private static let now = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
 
+    /// Whether the server confirms a commit only once a second one has it.
+    private static let isSynchronous = "(current_setting('synchronous_standby_names') <> '')::int"
+
+    /// The name by which commits are counted.
+    private static let log = "event_log.epoch || '.' || head.made"
+
     let connection: SQLConnection
 
-    /// The row, with the host that has or had it; nil once the state was moved to a file.
-    func look() throws(SQLError) -> (row: Lease.Row, leader: LeaseLeader, format: Int64)? {
+    struct Look {
+        let row: Lease.Row
+        /// The host that has the lease, or had it last.
+        let leader: LeaseLeader
+        let format: Int64
+        let witness: ServerWitness
+        /// Whether the leader's last beat was confirmed by a second server.
+        let isSynchronous: Bool
+    }
+
+    /// Nil once the state was moved to a file.
+    func look() throws(SQLError) -> Look? {
         try connection.first(
-            "SELECT lease.term, beat, holder, boot, wait_ms, timeline = \(Self.timeline), head.host, format, coalesce(has_key, 1) "
-                + "FROM head CROSS JOIN lease LEFT JOIN host ON id = holder"
+            "SELECT lease.term, beat, holder, boot, wait_ms, lease.timeline = \(Self.timeline), head.host, format, "
+                + "coalesce(has_key, 1), \(Self.log), head.batch, synchronous "
+                + "FROM head CROSS JOIN event_log CROSS JOIN lease LEFT JOIN host ON id = holder"
         ) { row in
             let holder = row.optionalString(2).map { Lease.Host(id: $0, boot: row.string(3)) }
-            return (
-                Lease.Row(
+            return Look(
+                row: Lease.Row(
                     term: row.int64(0),
                     beat: row.int64(1),
                     holder: holder,
                     waitMs: row.int64(4),
                     isSameServer: row.bool(5)
                 ),
-                LeaseLeader(name: row.string(6), hasKey: row.bool(8)), row.int64(7)
+                leader: LeaseLeader(name: row.string(6), hasKey: row.bool(8)),
+                format: row.int64(7),
+                witness: ServerWitness(log: row.string(9), batch: row.int64(10)),
+                isSynchronous: row.bool(11)
             )
         }
     }
@@ -40,7 +60,7 @@ struct LeaseTable {
     {
         try connection.first(
             "WITH taken AS (UPDATE lease SET term = term + 1, beat = 0, holder = ?1, boot = ?2, wait_ms = ?3, "
-                + "timeline = \(Self.timeline), since = \(Self.now) WHERE term = ?4 AND beat = ?5 RETURNING term) "
+                + "timeline = \(Self.timeline), synchronous = \(Self.isSynchronous), since = \(Self.now) WHERE term = ?4 AND beat = ?5 RETURNING term) "
                 + "UPDATE head SET term = taken.term, leader = ?6, host = ?7 FROM taken RETURNING head.term",
             host.id,
             host.boot,
@@ -61,14 +81,23 @@ struct LeaseTable {
         ) { row in row.int64(0) }
     }
 
-    /// - Returns: nil if another host has the lease; otherwise whether somebody has asked this leader to step down.
-    func beat(_ term: Int64, of host: Lease.Host) throws(SQLError) -> Bool? {
+    struct Beat {
+        /// Somebody has asked this leader to step down.
+        let isAsked: Bool
+        /// A host has seen commits that the database lacks.
+        let hasLoss: Bool
+    }
+
+    /// - Returns: nil if another host has the lease.
+    func beat(_ term: Int64, of host: Lease.Host) throws(SQLError) -> Beat? {
         try connection.first(
-            "UPDATE lease SET beat = beat + 1 WHERE term = ? AND holder = ? AND boot = ? RETURNING asked_term = term",
+            "UPDATE lease SET beat = beat + 1, synchronous = \(Self.isSynchronous) WHERE term = ? AND holder = ? AND boot = ? "
+                + "RETURNING asked_term = term, EXISTS (SELECT 1 FROM host, event_log, head "
+                + "WHERE host.log = \(Self.log) AND host.batch > head.batch)",
             term,
             host.id,
             host.boot
-        ) { row in row.bool(0) }
+        ) { row in Beat(isAsked: row.bool(0), hasLoss: row.bool(1)) }
     }
 
     /// The next host that looks at the row may take it at once.
@@ -84,13 +113,17 @@ struct LeaseTable {
     // MARK: Hosts
 
     func write(_ host: Lease.Host, _ settings: LeaseSettings) throws(SQLError) {
+        let seen = settings.seen.newest
         try connection.run(
-            "INSERT INTO host VALUES(?, ?, ?, \(Self.now), ?) ON CONFLICT(id) DO UPDATE SET name = excluded.name, "
-                + "version = excluded.version, updated_at = excluded.updated_at, has_key = excluded.has_key",
+            "INSERT INTO host VALUES(?, ?, ?, \(Self.now), ?, ?, ?, \(Self.timeline)) ON CONFLICT(id) DO UPDATE SET "
+                + "name = excluded.name, version = excluded.version, updated_at = excluded.updated_at, "
+                + "has_key = excluded.has_key, log = excluded.log, batch = excluded.batch, timeline = excluded.timeline",
             host.id,
             settings.name,
             settings.version,
-            settings.hasKey
+            settings.hasKey,
+            seen?.log ?? "",
+            seen?.batch ?? 0
         )
     }
 
@@ -101,6 +134,35 @@ struct LeaseTable {
     /// Hosts that have been silent for a week will not come back under the same id.
     func forgetSilent() throws(SQLError) {
         try connection.run("DELETE FROM host WHERE updated_at < \(Self.now) - 604800000")
+    }
+
+    // MARK: Commits
+
+    /// The state of the database; nil once it was moved to a file.
+    func witness() throws(SQLError) -> ServerWitness? {
+        try connection.first("SELECT \(Self.log), batch FROM event_log, head") { row in
+            ServerWitness(log: row.string(0), batch: row.int64(1))
+        }
+    }
+
+    /// The newest commit that a host knows of.
+    struct Witnessed {
+        let name: String
+        let witness: ServerWitness
+        /// The host was there within the last minute, and has not yet written its row on this server.
+        let isAwaited: Bool
+    }
+
+    func witnesses() throws(SQLError) -> [Witnessed] {
+        try connection.all(
+            "SELECT name, log, batch, timeline <> \(Self.timeline) AND updated_at > \(Self.now) - 60000 FROM host ORDER BY id"
+        ) { row in
+            Witnessed(
+                name: row.string(0),
+                witness: ServerWitness(log: row.string(1), batch: row.int64(2)),
+                isAwaited: row.bool(3)
+            )
+        }
     }
 
     // MARK: For people

@@ -6,10 +6,22 @@ import SQL
 /// sequences, which have holes after a rollback.
 package enum ServerSchema {
     /// The number of this form of the tables and of what is in them.
-    static let format: Int64 = 2
+    static let format: Int64 = 3
 
     /// Everything, in the order of its making. Each text is one statement.
-    package static let statements = tables.map(typed) + indexes + totals + sessions + cluster
+    package static let statements = tables.map(typed) + indexes + totals + sessions + cluster + witnesses
+
+    /// The statements that bring tables of an older format to this one.
+    static func additions(since format: Int64) -> [String] { (format < 2 ? cluster : []) + witnesses }
+
+    /// The newest commits that hosts know of, which format 2 lacked.
+    private static let witnesses = [
+        "ALTER TABLE head ADD COLUMN made INTEGER NOT NULL DEFAULT 0",
+        "ALTER TABLE lease ADD COLUMN synchronous INTEGER NOT NULL DEFAULT 0",
+        "ALTER TABLE host ADD COLUMN log TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE host ADD COLUMN batch INTEGER NOT NULL DEFAULT 0",
+        "ALTER TABLE host ADD COLUMN timeline INTEGER NOT NULL DEFAULT 0",
+    ].map(typed)
 
     /// The tables of the hosts, which format 1 lacked. `lease` has one row, and no commit of the leader locks it, so a slow one delays no beat.
     static let cluster = [

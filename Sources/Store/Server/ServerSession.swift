@@ -193,8 +193,9 @@ final class ServerSession {
                 try session.createTables()
                 try log(EventTable(session.tables))
             } else {
-                for statement in ServerSchema.cluster { try connection.run(statement) }
-                try session.createLease()
+                let format = try session.tables.first("SELECT format FROM head") { row in row.int64(0) } ?? 1
+                for statement in ServerSchema.additions(since: format) { try connection.run(statement) }
+                if format < 2 { try session.createLease() }
                 try connection.run("UPDATE head SET format = \(ServerSchema.format)")
             }
             try connection.commit()
@@ -211,19 +212,21 @@ final class ServerSession {
         return format == ServerSchema.format
     }
 
-    /// The number of the last commit and the bounds of the log, of the process that leads.
-    func adopt(_ leader: Int64) throws(ServerFault) -> (batch: Int64, bounds: EventLogBounds) {
+    /// The last commit and the bounds of the log, of the process that leads.
+    func adopt(_ leader: Int64) throws(ServerFault) -> (witness: ServerWitness, bounds: EventLogBounds) {
         let found = try asking { () throws(SQLError) in
-            guard let head = try head() else { return nil as (Head, EventLogBounds)? }
-            return (head, try EventTable(tables).bounds())
+            guard let witness = try LeaseTable(connection: tables).witness() else {
+                return nil as (ServerWitness, EventLogBounds)?
+            }
+            return (witness, try EventTable(tables).bounds())
         }
-        guard let (head, bounds) = found else { throw .foreign(Self.moved) }
+        guard let found else { throw .foreign(Self.moved) }
         try checkLeader(leader)
-        return (head.batch, bounds)
+        return found
     }
 
     /// - Parameter leader: 0 for a process that does not lead.
-    private func checkLeader(_ leader: Int64) throws(ServerFault) {
+    func checkLeader(_ leader: Int64) throws(ServerFault) {
         guard leader != 0, let head = try asking({ () throws(SQLError) in try head() }), head.leader != leader else {
             return
         }
@@ -238,16 +241,18 @@ final class ServerSession {
         if let path { try connection.run("CREATE SCHEMA \(path)") }
         for statement in ServerSchema.statements { try connection.run(statement) }
         try tables.run(
-            "INSERT INTO head(\"only\", term, leader, batch, format, host) VALUES(1, 0, 0, 0, ?, '')",
-            ServerSchema.format
+            "INSERT INTO head(\"only\", term, leader, batch, format, host, made) VALUES(1, 0, 0, 0, ?, '', ?)",
+            ServerSchema.format,
+            Int64.random(in: 0 ... .max)
         )
         try createLease()
     }
 
     private func createLease() throws(SQLError) {
-        try connection.run("INSERT INTO lease SELECT 1, term, 0, NULL, NULL, 0, 0, 0, 0 FROM head")
+        try connection.run("INSERT INTO lease SELECT 1, term, 0, NULL, NULL, 0, 0, 0, 0, 0 FROM head")
     }
 
+    static let loss = "the database lacks commits that it had confirmed"
     static let moved = "its state was moved to a file, and these tables are no longer in use"
 
     static func newer(_ format: Int64) -> SQLError {

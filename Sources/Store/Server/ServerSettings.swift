@@ -12,6 +12,10 @@ package struct ServerSettings: Sendable {
     var doubtMs: Int64 = 30_000
     /// Random, new each time that the lease is taken: the mark by which `head` knows this process. 0 for one that does not lead.
     package var leader: Int64
+    /// The server has changed since the last leader wrote.
+    package var failover: Failover?
+    /// Nil for a process that does not lead.
+    package var seen: SeenCommits?
     /// Called when this process must end, because what it has in memory may not be what the server has. The next start reads everything anew.
     package var leave: @Sendable (String) -> Void
 

@@ -13,6 +13,8 @@ import Synchronization
 /// cannot be done in time, or another process has taken over, this process ends: what it would go on with may not be what the server has.
 package actor ServerStore: ServedStore {
     private nonisolated let reader: StoreReader
+    /// The reason why commits are taken for lost since the last leader wrote.
+    package nonisolated let loss: String?
 
     private let configuration: StoreConfiguration
     private let settings: ServerSettings
@@ -21,6 +23,7 @@ package actor ServerStore: ServedStore {
     private let shared: Mutex<Shared>
     private let epoch: EventEpoch
     private var session: ServerSession
+    private let log: String
     /// The number of the last commit.
     private var batch: Int64
     private var lastSequence: Int64
@@ -58,22 +61,44 @@ package actor ServerStore: ServedStore {
     ) throws(ServerFault) -> ServerStore {
         let deadline = HostClock.monotonicMilliseconds + settings.patienceMs
         let session = try ServerSession.open(settings, until: deadline, endsOthers: true)
-        let (batch, bounds) = try session.adopt(settings.leader)
+        try session.checkLeader(settings.leader)
+        let loss: String?
+        do throws(SQLError) {
+            loss = try session.loss(after: settings.failover, seen: settings.seen?.newest)
+            if loss != nil {
+                let (epoch, now) = (configuration.makeEpoch(), configuration.clock())
+                try session.beginNewLog(epoch, at: now, leader: settings.leader)
+            }
+        } catch {
+            throw ServerSession.fault(of: error)
+        }
+        let (witness, bounds) = try session.adopt(settings.leader)
+        settings.seen?.saw(witness)
         let reader = StoreReader(
             connection: SQLConnection(try ServerSession.connect(settings.place)),
             executor: StoreExecutor(label: "ladle.reader")
         ) { () throws(StoreError) in
             do throws(ServerFault) {
-                return SQLConnection(
-                    try ServerSession.waiting(until: HostClock.monotonicMilliseconds + settings.patienceMs) {
-                        () throws(ServerFault) in try ServerSession.connect(settings.place)
-                    }
-                )
+                let until = HostClock.monotonicMilliseconds + settings.patienceMs
+                let connection = try ServerSession.waiting(until: until) { () throws(ServerFault) in
+                    try ServerSession.connect(settings.place)
+                }
+                let tables = SQLConnection(connection)
+                try checkCommits(LeaseTable(connection: tables), settings)
+                return tables
             } catch {
                 throw away(error)
             }
         }
-        let store = ServerStore(configuration, settings, session, batch: batch, bounds: bounds, reader: reader)
+        let store = ServerStore(
+            configuration,
+            settings,
+            session,
+            witness: witness,
+            bounds: bounds,
+            reader: reader,
+            loss: loss
+        )
         store.prune()
         return store
     }
@@ -82,19 +107,24 @@ package actor ServerStore: ServedStore {
         _ configuration: StoreConfiguration,
         _ settings: ServerSettings,
         _ session: sending ServerSession,
-        batch: Int64,
+        witness: ServerWitness,
         bounds: EventLogBounds,
-        reader: StoreReader
+        reader: StoreReader,
+        loss: String?
     ) {
         self.configuration = configuration
         self.settings = settings
         self.session = session
-        self.batch = batch
+        log = witness.log
+        batch = witness.batch
         self.reader = reader
+        self.loss = loss
         executor = StoreExecutor(label: "ladle.store")
         epoch = bounds.epoch
         lastSequence = bounds.newest.sequence
-        shared = Mutex(Shared(oldest: bounds.oldest?.sequence ?? 0))
+        var shared = Shared(oldest: bounds.oldest?.sequence ?? 0)
+        shared.statistics.losses = loss == nil ? 0 : 1
+        self.shared = Mutex(shared)
     }
 
     // MARK: State, from any thread
@@ -245,6 +275,7 @@ package actor ServerStore: ServedStore {
         }
         KillPoint.reach("after-sync")
         batch += 1
+        settings.seen?.saw(ServerWitness(log: log, batch: batch))
         succeeded(operations.count, upTo: made.lastSequence)
         for report in made.reports { report() }
     }
@@ -310,6 +341,7 @@ package actor ServerStore: ServedStore {
         session.connection.close()
         do throws(ServerFault) {
             session = try ServerSession.open(settings, until: deadline)
+            try checkCommits(LeaseTable(connection: session.tables), settings)
             shared.withLock { shared in
                 shared.away = nil
                 shared.statistics.reconnects += 1
@@ -382,6 +414,18 @@ package actor ServerStore: ServedStore {
             if let outcome, outcome.oldest > 0 { shared.withLock { $0.oldest = outcome.oldest } }
         }
     }
+}
+
+/// A server without commits that it had confirmed may serve nothing, not even reads, until the next leader has begun a new log.
+private func checkCommits(_ table: LeaseTable, _ settings: ServerSettings) throws(ServerFault) {
+    guard let seen = settings.seen?.newest else { return }
+    do throws(SQLError) {
+        guard let found = try table.witness(), seen.missing(in: found) > 0 else { return }
+        settings.leave(ServerSession.loss)
+    } catch {
+        throw ServerSession.fault(of: error)
+    }
+    throw .away(ServerSession.loss)
 }
 
 private func away(_ fault: ServerFault) -> StoreError { .unavailable("the database is away: \(fault.reason)") }

@@ -88,14 +88,15 @@ struct DatabaseConfiguration: Sendable {
         ServerSettings(place: place, host: host, patienceMs: patienceMs, leader: leader, leave: leave)
     }
 
-    func lease(in directory: StateDirectory) throws(SystemError) -> LeaseSettings {
+    func lease(in directory: StateDirectory, _ seen: SeenCommits) throws(SystemError) -> LeaseSettings {
         LeaseSettings(
             place: place,
             host: try directory.leaseHost(),
             name: host,
             version: Version.text,
             waitMs: takeoverMs,
-            hasKey: identity != nil
+            hasKey: identity != nil,
+            seen: seen
         )
     }
 

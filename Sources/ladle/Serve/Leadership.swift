@@ -25,15 +25,17 @@ final class Leadership: Sendable {
     init(
         _ database: DatabaseConfiguration,
         in directory: StateDirectory,
+        _ seen: SeenCommits,
         log: Log,
         leave: @escaping @Sendable (String) -> Void
     ) throws {
         self.database = database
         self.log = log
         (events, note) = AsyncStream.makeStream()
-        keeper = LeaseKeeper(try database.lease(in: directory)) { [note] change in
+        keeper = LeaseKeeper(try database.lease(in: directory, seen)) { [note] change in
             // Nothing may come between: what this process has in memory may not be what the next leader wrote.
             if change == .deposed { leave("another Ladle has taken over the database") }
+            if change == .hasLoss { leave("another host has seen commits that the database lacks") }
             note.yield(.change(change))
         }
     }
@@ -43,12 +45,11 @@ final class Leadership: Sendable {
     var hasStepped: Bool { resigns.withLock { $0 } }
 
     /// Waits until this host leads.
-    /// - Returns: the mark by which the database knows it, and the name of the host that led before; empty where none did.
     func take(
         _ output: StartupOutput,
         _ manager: ServiceManager,
         stop: StopRequest
-    ) async throws -> (mark: Int64, after: String) {
+    ) async throws -> LeaseKeeper.Lead {
         let hasKey = database.identity != nil
         stop.whenAsked { [note] in note.yield(.stop) }
         defer {
@@ -83,7 +84,7 @@ final class Leadership: Sendable {
                 }
             case .change(.away(let reason)): log.warning("database.away", ["error": .string(reason)])
             case .change(.back): log.notice("database.back")
-            case .change(.leads(let mark, let last)): return (mark, last)
+            case .change(.leads(let lead)): return lead
             case .change(.failed(let fault)): throw DatabaseConfiguration.failure(fault, url: database.url)
             case .change: break
             case .stop:
@@ -148,6 +149,8 @@ final class Leadership: Sendable {
             }
         }
     }
+
+    func opened() async { await keeper.opened() }
 
     func resign() async { await keeper.resign() }
 }

@@ -121,21 +121,27 @@ final class ServeProcess: Sendable {
         do {
             let opening = try ServerStore.prepare(configuration, database.settings())
             try SharedIdentity.check(database.identity, against: ServerStore.secrets(at: database.place))
+            let seen = SeenCommits(in: directory.path)
             let leadership = try Leadership(
                 database,
                 in: directory,
+                seen,
                 log: output.log,
                 leave: leave
             )
-            let (mark, last) = try await leadership.take(output, manager, stop: stop)
+            let lead = try await leadership.take(output, manager, stop: stop)
             do {
-                let store = try ServerStore.open(configuration, database.settings(leader: mark, leave: leave))
+                var place = database.settings(leader: lead.mark, leave: leave)
+                (place.failover, place.seen) = (lead.failover, seen)
+                let store = try ServerStore.open(configuration, place)
+                await leadership.opened()
                 let isOwn = try await database.identity?.adopt(store, in: directory.path) ?? false
-                if isOwn, !last.isEmpty, last != database.host {
-                    let reason = "\(last) led without cluster.keyFile; for the gateway this host is another device"
+                if isOwn, !lead.last.isEmpty, lead.last != database.host {
+                    let reason = "\(lead.last) led without cluster.keyFile; for the gateway this host is another device"
                     output.log.warning("cluster.otherDevice", ["error": .string(reason)])
                 }
-                return (store, opening, leadership)
+                if let loss = store.loss { output.log.error("store.lost", ["error": .string(loss)]) }
+                return (store, store.loss.map { .lost(reason: $0) } ?? opening, leadership)
             } catch {
                 await leadership.resign()
                 throw error
@@ -236,6 +242,12 @@ final class ServeProcess: Sendable {
             )
         }
         if case .setAside = opening { notes.append("its events and tokens are not in the new database") }
+        if case .lost(let reason) = opening {
+            notes.append(
+                "the database has lost commits: \(reason). Events begin a new log, and messages that wait are looked for at the gateway "
+                    + "before they are sent. A token that was revoked just before may be back: ladle token list"
+            )
+        }
         if case .readOnly(let reason) = opening { notes.append("the database is read-only: \(reason)") }
         if !saved.unreadableTokens.isEmpty {
             let ids = saved.unreadableTokens.map(Printable.line).joined(separator: ", ")
