@@ -13,6 +13,7 @@ package struct RowSearch: Sendable {
     /// - Parameters:
     ///   - key: the entry's present key. A row under an earlier key was refused.
     ///   - since: the first dispatch, on the gateway's clock.
+    ///   - isClockSame: the gateway's clock is as far ahead of ours as it was then, so neither was set.
     ///   - others: other entries of the session that may have rows of their own, with their texts.
     ///   - starts: when the runs of other entries started.
     ///   - earlier: messages that were on the stream before the first dispatch.
@@ -21,12 +22,13 @@ package struct RowSearch: Sendable {
         key: String,
         words: Words,
         since: Timestamp,
+        isClockSame: Bool = false,
         others: [OutboxEntry] = [],
         starts: [String: Timestamp] = [:],
         earlier: Set<String> = [],
         aheadMs: ClosedRange<Int64> = 0...0
     ) {
-        self.since = .row(dispatchedAt: since)
+        self.since = isClockSame ? .row(sentAt: since) : .row(dispatchedAt: since)
         var message = Attribution.Claimant(key, keys: [key], words: words, written: self.since)
         message.sentAt = since
         message.earlier = earlier

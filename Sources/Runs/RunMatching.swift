@@ -394,7 +394,8 @@ struct RunMatching: Sendable {
     ) -> (run: String, isShared: Bool)? {
         // The fixed text of such a prompt may contain the words of a short message by chance, so words are not compared here.
         if user.resumesUnnamedTurn {
-            if let before, runs.interrupted.contains(before) { return (before, false) }
+            // A prompt that was tied to its run before ties no other one.
+            if let before { return runs.interrupted.contains(before) ? (before, false) : nil }
             return runs.interrupted.last { memory[$0]?.isActive == true }.map { ($0, false) }
         }
         let words = Words(user)

@@ -76,6 +76,8 @@ struct RunReducer: Sendable {
     var isOver: Bool { ending.over != nil }
     /// The gateway said that it stopped the run, and it is not known to go on with it.
     var wasStopped: Bool { isClosed && ending.wasStopped && ending.over == nil }
+    /// The agent was at work on our message, of which no row was seen that lasts.
+    var leftNoRow: Bool { hasBegun && message.awaitsDelivery && !message.isStored }
     /// The gateway may still go on with the run. Either the run is active; or it ended only because the gateway's process was gone;
     /// or it was stopped, and the process may have been killed before the stop was on its disk.
     var mayContinue: Bool { isActive || ending.wasGivenUp || wasStopped }

@@ -520,7 +520,9 @@ package struct RunTracker: Sendable {
                 return .end(of: id, conversation: conversation)
             }
             guard profile.saysFailedAfterTheLastTry || !reducer.isAwaitingRetry else { return nil }
-            let isOpen = profile.pagesTellRuns ? reducer.message.mayBeRefused : reducer.publication.isStartPublished
+            let isOpen =
+                profile.pagesTellRuns
+                ? reducer.message.mayBeRefused || reducer.leftNoRow : reducer.publication.isStartPublished
             return isOpen ? .state(of: id) : nil
         }
     }
@@ -546,6 +548,9 @@ package struct RunTracker: Sendable {
         // The run is in the gateway's memory. Its row is no proof yet: the gateway may still refuse the message.
         case _ where profile.isInHand(answer): memory[id]?.heard(at: now)
         case .queued, .draining: break
+        // The process that was at work on it says how it ended, though the transcript has lost the message.
+        case _ where profile.pagesTellRuns && reducer.leftNoRow && answer.isEndOfWork:
+            end(reducer, by: answer, now: now, to: &changes)
         // A message that the gateway ended before its run began was not run. Its row is looked for.
         case .ended where profile.pagesTellRuns && !reducer.hasBegun: break
         case _ where profile.pagesTellRuns && answer != .unknown:
@@ -554,14 +559,23 @@ package struct RunTracker: Sendable {
         case _ where !reducer.hasBegun: break
         // The gateway may be in the pause before its next try.
         case .failed(let error) where !profile.saysFailedAfterTheLastTry: memory[id]?.failed(error, now: now)
-        case .ended, .failed:
-            if case .failed(let error) = answer { memory[id]?.failed(error, now: now) }
-            memory[id]?.end(.reported(nil), now: now)
-            memory[id]?.holdOver(until: now.adding(milliseconds: Self.lastPageMilliseconds), now: now)
-            wantsPageNow = true
+        case .ended, .failed: end(reducer, by: answer, now: now, to: &changes)
         case .unknown: break
         }
         return changes + memory.takeEvictedEnds()
+    }
+
+    private mutating func end(
+        _ run: RunReducer,
+        by answer: AgentWait.Output,
+        now: Timestamp,
+        to changes: inout [RunChange]
+    ) {
+        if run.leftNoRow, answer.isEndOfWork { changes.append(.proven(run.id, .end)) }
+        if case .failed(let error) = answer { memory[run.id]?.failed(error, now: now) }
+        memory[run.id]?.end(.reported(nil), now: now)
+        memory[run.id]?.holdOver(until: now.adding(milliseconds: Self.lastPageMilliseconds), now: now)
+        wantsPageNow = true
     }
 
     // MARK: The transcript

@@ -34,6 +34,10 @@ enum ClusterDatabase {
         }
     }
 
+    static func noteRestore(_ settings: Settings) throws(CommandFailure) -> Bool? {
+        try asking(settings) { database throws(ServerFault) in try ClusterFacts.noteRestore(database.place) }
+    }
+
     /// `ladle cluster key FILE`.
     static func makeKey(_ command: ParsedCommand) throws(CommandFailure) -> ExitCode {
         let path = command.arguments[0]

@@ -29,6 +29,7 @@ enum Program {
         )
         services.hosts = ClusterDatabase.hosts
         services.askToResign = ClusterDatabase.askToResign
+        services.noteRestore = ClusterDatabase.noteRestore
         services.noteOnInterrupt = { note in
             Signals().watch(.interrupt) {
                 Keyboard.end()

@@ -411,10 +411,52 @@ def failover(what, synchronous=False, dies=False):
     server.remove()
 
 
+def restored():
+    """A backup is put in the place of the state: the host that saw more notices it, and where none did, a person says so."""
+    server, (gateway, record) = PostgresServer(), new_gateway()
+    words = ("--database", server.url())
+    first = Serve(*words, gateway=gateway.url)
+
+    def post(host, text, **more):
+        return host.json("POST", "/v1/messages", {"session": "s", "text": text, **more})[1]["id"]
+
+    def delivered(host, one):
+        until(lambda: host.json("GET", f"/v1/outbox/{one}")[1].get("state") == "delivered", 40, what="restored: the message")
+
+    at = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(seconds=2)
+    later = post(first, "later", notBefore=at.isoformat())
+    dump = server.folder / "dump"
+    server.run("pg_dump", "-h", server.folder, "-p", server.port, "-U", "ladle", "-Fc", "-f", dump, "ladle")
+    delivered(first, later)
+    epochs = [server.one("SELECT epoch FROM event_log")]
+    for state, why in ((first.state, "that had been confirmed"), (scratch(), "restored from a backup")):
+        check(first.stop() == 0, "restored: the host ends")
+        server.run("pg_restore", "-h", server.folder, "-p", server.port, "-U", "ladle", "-d", "ladle", "--clean", dump)
+        if "backup" in why:
+            done = run_ladle("cluster", "restored", *words)
+            check(done.returncode == 0 and "Noted" in done.stdout, f"restored: ladle cluster restored: {done.stdout}{done.stderr}")
+        first = Serve(*words, state=state, gateway=gateway.url)
+        check("store.lost" in first.output and why in first.output, f"restored: it is said: {first.output[-700:]}")
+        epochs.append(server.one("SELECT epoch FROM event_log"))
+        delivered(first, later)
+    check(len(set(epochs)) == 3, f"restored: each time a new log: {epochs}")
+    ran = [row["text"] for row in json_lines(record)]
+    check(ran == ["later"], f"restored: the message ran once: {ran}")
+    check(server.one("SELECT count(*) FROM host WHERE id = 'restored'") == "0", "restored: the note is used up")
+    done = run_ladle("cluster", "restored", *words)
+    check(done.returncode == 0, "restored: it may be said of a host that serves, too")
+    check(first.process.wait(20) == 75, f"restored: which then starts anew: {first.output[-500:]}")
+    done = run_ladle("cluster", "restored")
+    check(done.returncode == 64 and "--database" in done.stderr, f"restored: it needs a database: {done.stderr}")
+    gateway.kill()
+    server.remove()
+
+
 def failovers():
     failover("a standby without the last commits")
     failover("a standby that has them", synchronous=True)
     failover("a leader lost with its server", dies=True)
+    restored()
 
 
 if not available():

@@ -191,6 +191,73 @@ struct DeliveryProofTests: EvidenceScene {
         }
     }
 
+    /// 2026.6.11, seen live: another client wrote in the same new session, and the gateway lost the row of a message at work. Its error came
+    /// while the link was away.
+    @Test(
+        arguments: [
+            (.failed("session file changed"), "session file changed", true), (.ended, Ending.unknownEnd, true),
+            (.failed("stale gateway lifecycle"), nil, false), (.unknown, nil, false),
+        ] as [(AgentWait.Output, String?, Bool)]
+    )
+    func `a message at work without a row was delivered if its run's process says that it is over`(
+        word: AgentWait.Output,
+        error: String?,
+        isProven: Bool
+    ) {
+        var tracker = RunTracker()
+        tracker.sent("k", session: main, text: "story", now: now)
+        _ = tracker.receive(event: "agent", payload: AgentFrame.start("k", now.milliseconds), now: now)
+        tracker.relink(now: after(1_000))
+        let others = page([user("theirs", at: 400, key: "x"), answer("Theirs.", at: 900)], status: "done")
+        #expect(ends(tracker.receive(history: others, session: main, now: after(1_100))).isEmpty)
+        #expect(tracker.questions(main, now: after(1_100)) == [.state(of: "k")])
+        let changes = tracker.receive(word, run: "k", now: after(1_200))
+        #expect(changes == (isProven ? [.proven("k", .end)] : []))
+        guard isProven else { return }
+        let ended = ends(tracker.receive(history: others, session: main, now: after(2_000)))
+        #expect(ended.map(\.error) == [error] && ended.map(\.state) == [.failed])
+    }
+
+    /// 2026.4.26, seen live: our run had failed and might be tried again when the gateway was killed in another client's run. It went on with
+    /// that one.
+    @Test func `the gateway's prompt goes on with one run`() {
+        var tracker = RunTracker()
+        tracker.profile = april
+        tracker.sent("k", session: main, text: "story", now: now)
+        _ = tracker.receive(event: "agent", payload: AgentFrame.start("k", now.milliseconds), now: now)
+        let failure = AgentFrame.make("k", 2, "lifecycle", #"{"phase":"error","error":"400"}"#, at: 50)
+        _ = tracker.receive(event: "agent", payload: failure, now: after(50))
+        _ = tracker.receive(event: "agent", payload: AgentFrame.start("x", now.milliseconds + 1_000), now: after(1_000))
+        tracker.relink(process: .other, now: after(5_000))
+        let prompt = user(notice, at: 6_000)
+        let first = goOn(&tracker, prompt, at: 6_000)
+        #expect(first.contains(.reassigned(from: "x", to: "g", isShared: false)))
+        let rows = [user("story", at: 0), answer("", at: 40, "error"), user("theirs", at: 1_000), prompt]
+        let second = tracker.receive(history: page(rows), session: main, now: after(6_100))
+        #expect(!second.contains { if case .reassigned = $0 { true } else { false } }, "\(second)")
+    }
+
+    /// 2026.4.26, seen live: another client began the same session, and the gateway shows the conversation of that one alone.
+    @Test func `so was one whose conversation the gateway has lost`() {
+        for profile in [march, april] {
+            var tracker = RunTracker()
+            tracker.profile = profile
+            tracker.followRun(
+                "k",
+                session: main,
+                startedAt: now,
+                message: "story",
+                text: "Half",
+                delivery: .open,
+                now: now
+            )
+            tracker.linkOpened(process: .same, now: after(1_000))
+            let others = page([user("theirs", at: 400), answer("Theirs.", at: 900)])
+            _ = tracker.receive(history: others, session: main, now: after(1_100))
+            #expect(tracker.receive(.ended, run: "k", now: after(1_200)) == [.proven("k", .end)], "\(profile.name)")
+        }
+    }
+
     /// 2026.6.11, seen live: the same restart, and nothing says how the run ended.
     @Test func `a run whose end is unknown may return where the gateway reads its row with the next message`() {
         for (profile, mayReturn) in [(GatewayProfile(.june), true), (march, false)] {

@@ -336,6 +336,32 @@ struct MessageRestartTests {
         }
     }
 
+    /// 2026.3.1, seen live: another client had said the words while the link was away.
+    @Test func `a row that is older than the sending of a message is not its row`() async throws {
+        let release = Release.oldest
+        try await withServices { bench, loop in
+            try await release.open(bench, on: loop)
+            try await foreignTurn("run-1", "one", "answer one", at: 0, release, bench, on: loop)
+            try await bench.drop(on: loop)
+            let id = try await bench.accept("hello", on: loop) ?? ""
+            bench.gateway.rows[Self.main]? += [release.user("hello", at: 3), release.assistant("Hello, other.", at: 4)]
+            try await bench.advance(5_000, on: loop)
+            bench.gateway.silent = ["chat.history"]
+            try await release.open(bench, on: loop)
+            try await bench.advance(100, on: loop)
+            #expect(bench.gateway.requests("chat.send").count == 1)
+            bench.gateway.silent = []
+            try await bench.drop(on: loop)
+            try await release.open(bench, on: loop)
+            try await bench.advance(2_000, on: loop)
+            let told = Array(try await said(bench).dropFirst(2))
+            #expect(told == ["hello sending", "hello sent", "Hello, other. sent"])
+            #expect(bench.messages.last { $0["text"]?.string == "hello" }?["id"]?.string != id)
+            try await bench.advance(30_000, on: loop)
+            #expect(try await bench.state(id) != .delivered)
+        }
+    }
+
     /// 2026.4.26, seen live: Ladle was killed before the gateway had answered a message with words that another client had said seconds before.
     @Test(arguments: [Release.middle, .oldest])
     func `a row that was on the stream before a message was sent is not its row`(release: Release) async throws {

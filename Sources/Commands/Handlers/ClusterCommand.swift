@@ -19,6 +19,10 @@ extension CommandSpec {
                 $0.takesConfiguration = true
                 $0.options = [.json]
             },
+            CommandSpec("restored", "Say that the database was restored from a backup").with {
+                $0.run = ClusterCommand.restored
+                $0.takesConfiguration = true
+            },
         ]
         $0.examples = ["ladle cluster status", "ladle cluster key ~/ladle-key", "ladle cluster resign"]
     }
@@ -115,16 +119,40 @@ enum ClusterCommand {
         return String(decoding: writer.bytes, as: UTF8.self)
     }
 
+    /// `ladle cluster restored`: hosts that saw what the backup lacks notice it by themselves; new ones cannot.
+    static func restored(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {
+        guard let isNoted = try invocation.services.noteRestore(invocation.settings().settings) else {
+            throw noDatabase("restored")
+        }
+        guard isNoted else {
+            throw CommandFailure(
+                .unavailable,
+                "NO_STATE",
+                "the database has no state of Ladle",
+                hint: "restore it first, with pg_restore or psql"
+            )
+        }
+        invocation.print(
+            "Noted. The host that leads starts anew, or the next one that starts: with a new event log, and each message that waits is "
+                + "looked for at the gateway before it is sent."
+        )
+        return .ok
+    }
+
+    private static func noDatabase(_ command: String) -> CommandFailure {
+        CommandFailure(
+            .usage,
+            "NO_DATABASE",
+            "only hosts on one database take over from each other",
+            hint: "name the database as ladle serve does: ladle cluster \(command) --database URL"
+        )
+    }
+
     /// `ladle cluster resign`: the leader sees the request with its next beat.
     static func resign(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {
         let settings = invocation.settings().settings
         guard let found = try invocation.services.hosts(settings) else {
-            throw CommandFailure(
-                .usage,
-                "NO_DATABASE",
-                "only hosts on one database take over from each other",
-                hint: "name the database as ladle serve does: ladle cluster resign --database URL"
-            )
+            throw noDatabase("resign")
         }
         guard let leader = found.leader, !found.isLeaderSilent else {
             let reason =

@@ -19,6 +19,8 @@ package struct CommandServices {
         _,
         _ in
     }
+    /// Notes that the database was restored from a backup; nil where the settings name none.
+    package var noteRestore: (_ settings: Settings) throws(CommandFailure) -> Bool? = { _ in nil }
     /// Prints the result of `note` before the first Ctrl-C ends the process.
     package var noteOnInterrupt: (_ note: @escaping @Sendable () -> String) -> Void = { _ in }
 

@@ -13,6 +13,15 @@ package struct AgentWait: GatewayCall {
         case draining
         /// Nothing about the run: it is at work, or the gateway does not know it. June says this only of a run that it does not know.
         case unknown
+
+        /// The run is over in the process that answers, and was at work there if it had begun.
+        package var isEndOfWork: Bool {
+            switch self {
+            case .ended: true
+            case .failed(let error): !GatewayError.isOfEarlierLifecycle(error)
+            case .queued, .draining, .unknown: false
+            }
+        }
     }
 
     package static let method = "agent.wait"

@@ -28,6 +28,11 @@ package struct GatewayError: Error, Sendable {
         text?.rangeOfText("reply session initialization conflicted") != nil
     }
 
+    /// The gateway was restarted within its process, and lost the run.
+    static func isOfEarlierLifecycle(_ text: String?) -> Bool {
+        text?.rangeOfText("stale gateway lifecycle") != nil
+    }
+
     /// The words in place of an answer before a restart: the message was acknowledged, and it is neither run nor kept. 2026.3.1 says the
     /// first, 2026.4.26 the second.
     package static func isDraining(_ text: String?) -> Bool {

@@ -1,3 +1,4 @@
+package import Basics
 import Gateway
 package import Ledger
 
@@ -17,6 +18,8 @@ package struct SentMessage: Sendable {
     package var hasRun: Bool
     /// The gateway wrote the message's row between these times of its clock; nil for a message that was not sent yet.
     package var written: ClockWindow?
+    /// When it was sent, by the gateway's clock. A row that seems older is rather another client's.
+    package var sentAt: Timestamp?
     /// The row in which an earlier page showed the message.
     package var row: String?
     /// The outbox will send the message, although its row may be there: June gateways write the row of a message that they refuse.
@@ -36,6 +39,7 @@ package struct SentMessage: Sendable {
         answeredBy: String? = nil,
         hasRun: Bool = true,
         written: ClockWindow? = nil,
+        sentAt: Timestamp? = nil,
         row: String? = nil,
         isToBeSent: Bool = false,
         failure: String? = nil,
@@ -49,6 +53,7 @@ package struct SentMessage: Sendable {
         self.answeredBy = answeredBy
         self.hasRun = hasRun
         self.written = written
+        self.sentAt = sentAt
         self.row = row
         self.isToBeSent = isToBeSent
         self.failure = failure
@@ -73,6 +78,7 @@ package struct SentMessage: Sendable {
             owns(name) || name == row
         }
         claimant.run = run
+        claimant.sentAt = sentAt
         return claimant
     }
 

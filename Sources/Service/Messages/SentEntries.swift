@@ -77,6 +77,7 @@ struct SentEntries: Sendable {
                 hasRun: entry.toldRun != nil,
                 written: entry.firstDispatchAt.map { $0 < readAt } ?? true
                     ? Self.written(entry, entry.dispatchSkewMs ?? clockSkewMs) : nil,
+                sentAt: entry.firstDispatchAt?.adding(milliseconds: entry.dispatchSkewMs ?? clockSkewMs),
                 row: rows[entry.id],
                 isToBeSent: entry.state == .queued || entry.state == .retrying,
                 failure: ChatMessage.State(entry.state) == .failed ? entry.fault?.detail : nil
@@ -95,7 +96,10 @@ struct SentEntries: Sendable {
             let sent = (entry.firstDispatchAt ?? entry.createdAt).adding(milliseconds: clockSkewMs)
             let delivered = entry.updatedAt.adding(milliseconds: clockSkewMs)
             return .row(dispatchedAt: sent, delivered: max(sent, delivered))
-        case .sending, .accepted, .unconfirmed:
+        case .sending, .accepted:
+            // As long as its own row may still come, an older one is another client's.
+            return entry.firstDispatchAt.map { .row(sentAt: $0.adding(milliseconds: clockSkewMs)) }
+        case .unconfirmed:
             return entry.firstDispatchAt.map { .row(dispatchedAt: $0.adding(milliseconds: clockSkewMs)) }
         case .queued, .retrying, .failed, .cancelled, .expired: return nil
         }

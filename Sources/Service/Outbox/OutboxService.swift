@@ -308,6 +308,7 @@ package final class OutboxService {
             key: filled.entry.upstreamKey,
             words: Words(filled.entry.text ?? ""),
             since: order.since.adding(milliseconds: min(skewMs, dispatchSkewMs)),
+            isClockSame: order.entry.dispatchSkewMs != nil && abs(skewMs - dispatchSkewMs) < ClockWindow.sameClockMs,
             others: filled.others,
             starts: filled.starts,
             earlier: filled.earlier,

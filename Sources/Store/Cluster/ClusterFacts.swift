@@ -41,6 +41,15 @@ package struct ClusterFacts: Sendable {
         }
     }
 
+    /// Tells the leader, or the next one, that the database was restored from a backup.
+    /// - Returns: false where no Ladle has made tables yet.
+    package static func noteRestore(_ place: PostgresPlace) throws(ServerFault) -> Bool {
+        try with(place) { table throws(SQLError) in
+            try table.noteRestore()
+            return try table.connection.changes()
+        } ?? 0 > 0
+    }
+
     private static func with<Value>(
         _ place: PostgresPlace,
         _ body: (LeaseTable) throws(SQLError) -> Value

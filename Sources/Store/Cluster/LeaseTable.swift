@@ -147,6 +147,7 @@ struct LeaseTable {
 
     /// The newest commit that a host knows of.
     struct Witnessed {
+        let id: String
         let name: String
         let witness: ServerWitness
         /// The host was there within the last minute, and has not yet written its row on this server.
@@ -155,22 +156,35 @@ struct LeaseTable {
 
     func witnesses() throws(SQLError) -> [Witnessed] {
         try connection.all(
-            "SELECT name, log, batch, timeline <> \(Self.timeline) AND updated_at > \(Self.now) - 60000 FROM host ORDER BY id"
+            "SELECT id, name, log, batch, timeline <> \(Self.timeline) AND updated_at > \(Self.now) - 60000 FROM host ORDER BY id"
         ) { row in
             Witnessed(
-                name: row.string(0),
-                witness: ServerWitness(log: row.string(1), batch: row.int64(2)),
-                isAwaited: row.bool(3)
+                id: row.string(0),
+                name: row.string(1),
+                witness: ServerWitness(log: row.string(2), batch: row.int64(3)),
+                isAwaited: row.bool(4)
             )
         }
     }
+
+    /// The row of no host, by which a person says that commits are missing which no host saw.
+    static let restored = "restored"
+
+    func noteRestore() throws(SQLError) {
+        try connection.run(
+            "INSERT INTO host SELECT '\(Self.restored)', '', '', \(Self.now), 1, \(Self.log), head.batch + 1, \(Self.timeline) "
+                + "FROM head, event_log ON CONFLICT(id) DO UPDATE SET log = excluded.log, batch = excluded.batch"
+        )
+    }
+
+    func forgetRestore() throws(SQLError) { try connection.run("DELETE FROM host WHERE id = '\(Self.restored)'") }
 
     // MARK: For people
 
     func hosts() throws(SQLError) -> [ClusterFacts.Host] {
         try connection.all(
             "SELECT name, version, \(Self.now) - updated_at, id IS NOT DISTINCT FROM (SELECT holder FROM lease) FROM host "
-                + "ORDER BY 4 DESC, name, id"
+                + "WHERE id <> '\(Self.restored)' ORDER BY 4 DESC, name, id"
         ) { row in
             ClusterFacts.Host(
                 name: row.string(0),

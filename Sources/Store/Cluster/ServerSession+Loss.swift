@@ -25,6 +25,9 @@ extension ServerSession {
             hosts = try table.witnesses()
         }
         guard let found = try table.witness() else { return nil }
+        if let row = hosts.first(where: { $0.id == LeaseTable.restored }), row.witness.missing(in: found) > 0 {
+            return "it was restored from a backup"
+        }
         let missing = ([seen] + hosts.map(\.witness)).compactMap { $0?.missing(in: found) }.max() ?? 0
         if missing > 0 { return "it lacks \(missing) commit\(missing == 1 ? "" : "s") that had been confirmed" }
         guard failover?.wasSynchronous == false, let silent = hosts.first(where: \.isAwaited) else { return nil }
@@ -44,6 +47,7 @@ extension ServerSession {
             "DELETE FROM event", "DELETE FROM event_log", "DELETE FROM event_session", "DELETE FROM said",
             "UPDATE run SET unanswered_since = NULL WHERE unanswered_since IS NOT NULL",
         ] { try connection.run(statement) }
+        try LeaseTable(connection: tables).forgetRestore()
         try EventTable(tables).createLog(epoch: epoch, at: now)
         try tables.run(
             "UPDATE outbox SET state = 'sending', first_dispatch_at = coalesce(first_dispatch_at, created_at), "
