@@ -502,6 +502,28 @@ struct MessageRestartTests {
         }
     }
 
+    /// 2026.6.11, seen live: another client's run was stopped while the page that was asked for when the link opened was on its way. That
+    /// page did not have the message.
+    @Test func `what was missed after a page was asked for is not forgotten with that page`() async throws {
+        try await withLinkedServices { bench, loop in
+            try await foreignTurn("run-1", "one", "answer one", at: 0, .newest, bench, on: loop)
+            try await bench.drop(on: loop)
+            let before = bench.gateway.rows[Self.main] ?? []
+            bench.gateway.silent = ["chat.history"]
+            try await bench.open(on: loop)
+            try await bench.settle(on: loop)
+            bench.gateway.rows[Self.main]?.append(Release.newest.user("two", at: 5))
+            try await bench.event("chat", Frame.end("run-2", "aborted"), on: loop)
+            let asked = bench.gateway.requests("chat.history").count
+            for _ in 0..<asked {
+                bench.gateway.answer("chat.history", ok(#"{"messages":[\#(before.joined(separator: ","))]}"#))
+            }
+            bench.gateway.silent = []
+            try await bench.advance(5_000, on: loop)
+            #expect(try await said(bench) == ["one sent", "answer one sent", "two sent"])
+        }
+    }
+
     @Test(arguments: ["chat.history", "sessions.list"])
     func `missed messages come though the gateway does not answer at once`(refused: String) async throws {
         try await withLinkedServices { bench, loop in

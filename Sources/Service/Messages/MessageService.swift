@@ -299,7 +299,10 @@ package final class MessageService {
             guard let self else { return }
             let isRepeated = self.missed.endReading(session)
             if let page { self.publishMissed(page, session, on: loop) }
-            if isRepeated { self.reload(session, on: loop) }
+            guard isRepeated else { return }
+            // The page is older than what was missed since.
+            self.missed.miss(session, self.said)
+            self.reload(session, on: loop)
         }
     }
 
