@@ -444,6 +444,7 @@ key = str(pathlib.Path(folder, "cluster-key"))
 tally.check(as_json("cluster", "key", key)["file"] == key, "a key for the hosts on one database")
 # Takeovers are in cluster.py.
 as_json("cluster", "resign", code=64)
+as_json("cluster", "restored", code=64)
 as_json("restore", copy, "--state", busy.state, code=75)
 busy.stop()
 tally.check("earlier state is in" in pipe("restore", copy, "--state", busy.state)[0], "restored")

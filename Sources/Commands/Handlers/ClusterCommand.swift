@@ -22,6 +22,7 @@ extension CommandSpec {
             CommandSpec("restored", "Say that the database was restored from a backup").with {
                 $0.run = ClusterCommand.restored
                 $0.takesConfiguration = true
+                $0.options = [.json]
             },
         ]
         $0.examples = ["ladle cluster status", "ladle cluster key ~/ladle-key", "ladle cluster resign"]
@@ -131,6 +132,10 @@ enum ClusterCommand {
                 "the database has no state of Ladle",
                 hint: "restore it first, with pg_restore or psql"
             )
+        }
+        guard !invocation.json else {
+            invocation.print(#"{"noted":true}"#)
+            return .ok
         }
         invocation.print(
             "Noted. The host that leads starts anew, or the next one that starts: with a new event log, and each message that waits is "
