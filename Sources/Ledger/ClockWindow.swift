@@ -74,7 +74,7 @@ package struct ClockWindow: Sendable, Equatable {
         ClockWindow(from: row(dispatchedAt: time).from, to: known.adding(milliseconds: 10_000))
     }
 
-    /// Two measurements of how far the gateway's clock is ahead differ by more only if a clock was set between them.
+    /// Two measurements of how far the gateway's clock is ahead that differ by less show that no clock was set between them.
     package static let sameClockMs: Int64 = 1_000
 
     /// Runs rarely last longer. Until then a restarted gateway may write the row of a run again that was known to be at work.

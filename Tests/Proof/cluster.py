@@ -1,6 +1,6 @@
 """Several hosts on one PostgreSQL server, of which one leads: it is killed, stopped, frozen for longer than the others wait, asked to step
-down, and cut off from the server, which crashes too, and is replaced by a standby that lacks commits or has all. At any time one host at most speaks to the gateway; each accepted message runs once
-under its key; the events of the follower, who goes from host to host, have neither gap nor repeat. Times of the takeovers are measured."""
+down, and cut off from the server, which crashes too, and is replaced by a standby that lacks commits or has all. At any time one host at
+most speaks to the gateway; each accepted message runs once under its key; the events of the follower, who goes from host to host, have neither gap nor repeat. Times of the takeovers are measured."""
 
 import datetime
 import http.client
@@ -342,6 +342,21 @@ def starts():
     server.remove()
 
 
+def post(host, text, **more):
+    return host.json("POST", "/v1/messages", {"session": "s", "text": text, **more})[1]["id"]
+
+
+def soon(seconds):
+    """A time at which a message is sent that is accepted now."""
+    return (datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(seconds=seconds)).isoformat()
+
+
+def delivered(what, host, *ids):
+    def entries():
+        return [host.json("GET", f"/v1/outbox/{one}")[1] for one in ids]
+    until(lambda: all(entry.get("state") == "delivered" for entry in entries()), 40, what=lambda: f"{what}: the messages: {entries()}")
+
+
 def failover(what, synchronous=False, dies=False):
     """The server is lost, and its standby takes its place. Without `synchronous` it lacks the last commits. With `dies` the leader is lost
     together with the server, and with it what it knew of them."""
@@ -354,23 +369,15 @@ def failover(what, synchronous=False, dies=False):
     old = hosts.leader
     follower = Follower([host.port for host in hosts.all])
 
-    def post(text, **more):
-        return old.json("POST", "/v1/messages", {"session": "s", "text": text, **more})[1]["id"]
-
-    def delivered(host, *ids):
-        until(lambda: all(host.json("GET", f"/v1/outbox/{one}")[1].get("state") == "delivered" for one in ids), 40,
-              what=lambda: f"{what}: the messages: {[host.json('GET', f'/v1/outbox/{one}')[1] for one in ids]}")
-
-    kept = post("kept")
-    delivered(old, kept)
-    at = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(seconds=3)
-    later = post("later", notBefore=at.isoformat())
+    kept = post(old, "kept")
+    delivered(what, old, kept)
+    later = post(old, "later", notBefore=soon(3))
     standby.caught_up()
     check(standby.one(f"SELECT state FROM outbox WHERE id = '{later}'") == "queued", f"{what}: the standby knows a message as waiting")
     if not synchronous and not dies:
         standby.stop()
-    last = post("last")
-    delivered(old, later, last)
+    last = post(old, "last")
+    delivered(what, old, later, last)
     epoch = server.one("SELECT epoch FROM event_log")
     check(follower.last.startswith(epoch), f"{what}: the follower has the log's ids")
     if synchronous or dies:
@@ -390,18 +397,17 @@ def failover(what, synchronous=False, dies=False):
     said = hosts.leader.output
     if synchronous:
         check(now == epoch and "store.lost" not in said, f"{what}: nothing is lost, and the log goes on: {said[-500:]}")
-        delivered(hosts.leader, kept, later, last)
+        delivered(what, hosts.leader, kept, later, last)
     else:
         words = "does not answer" if dies else "that had been confirmed"
         check(now != epoch and "store.lost" in said and words in said, f"{what}: the loss is said, and a new log begins: {said[-900:]}")
         check(dies or old.process.wait(20) == 75, f"{what}: the old leader, which had seen more, ends: {old.output[-500:]}")
-        delivered(hosts.leader, kept, later)
+        delivered(what, hosts.leader, kept, later)
         status = hosts.leader.json("GET", f"/v1/outbox/{last}")[0]
         check(status == (200 if dies else 404), f"{what}: the last message is known to nobody if it was lost: {status}")
         until(lambda: follower.resets, 20, what=f"{what}: the follower's reset")
         check(b"ladle_store_losses_total 1" in hosts.leader.call("GET", "/metrics")[2], f"{what}: it is counted")
-    old = hosts.leader
-    delivered(old, post("after"))
+    delivered(what, hosts.leader, post(hosts.leader, "after"))
     ran = sorted(row["text"] for row in json_lines(record))
     check(ran == ["after", "kept", "last", "later"], f"{what}: each message ran once: {ran}")
     follower.stop()
@@ -417,17 +423,10 @@ def restored():
     words = ("--database", server.url())
     first = Serve(*words, gateway=gateway.url)
 
-    def post(host, text, **more):
-        return host.json("POST", "/v1/messages", {"session": "s", "text": text, **more})[1]["id"]
-
-    def delivered(host, one):
-        until(lambda: host.json("GET", f"/v1/outbox/{one}")[1].get("state") == "delivered", 40, what="restored: the message")
-
-    at = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(seconds=2)
-    later = post(first, "later", notBefore=at.isoformat())
+    later = post(first, "later", notBefore=soon(2))
     dump = server.folder / "dump"
     server.run("pg_dump", "-h", server.folder, "-p", server.port, "-U", "ladle", "-Fc", "-f", dump, "ladle")
-    delivered(first, later)
+    delivered("restored", first, later)
     epochs = [server.one("SELECT epoch FROM event_log")]
     for state, why in ((first.state, "that had been confirmed"), (scratch(), "restored from a backup")):
         check(first.stop() == 0, "restored: the host ends")
@@ -438,7 +437,7 @@ def restored():
         first = Serve(*words, state=state, gateway=gateway.url)
         check("store.lost" in first.output and why in first.output, f"restored: it is said: {first.output[-700:]}")
         epochs.append(server.one("SELECT epoch FROM event_log"))
-        delivered(first, later)
+        delivered("restored", first, later)
     check(len(set(epochs)) == 3, f"restored: each time a new log: {epochs}")
     ran = [row["text"] for row in json_lines(record)]
     check(ran == ["later"], f"restored: the message ran once: {ran}")

@@ -81,8 +81,7 @@ class Texts:
 
     def delta(self, event):
         run, offset, before = event["runId"], event["offset"] * 2, self.texts.get(event["runId"], b"")
-        # A host that is behind the one before tells the text from its beginning.
-        if event.get("replace") or (run in self.torn and not offset):
+        if event.get("replace"):
             self.torn.discard(run)
         elif run in self.torn or offset != len(before):
             self.problems.append(f"a piece of {run} at {offset // 2}, have {len(before) // 2}; torn {run in self.torn}")

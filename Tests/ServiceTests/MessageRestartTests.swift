@@ -309,16 +309,26 @@ struct MessageRestartTests {
         }
     }
 
+    /// Ladle accepts "hello" while the link is away, and another client says it, and is answered, before ours is sent.
+    private func acceptWordsOfAnother(
+        _ release: Release,
+        _ bench: ServiceBench,
+        on loop: isolated EventLoop
+    ) async throws -> String {
+        try await release.open(bench, on: loop)
+        try await foreignTurn("run-1", "one", "answer one", at: 0, release, bench, on: loop)
+        try await bench.drop(on: loop)
+        let id = try await bench.accept("hello", on: loop)
+        bench.gateway.rows[Self.main]? += [release.user("hello", at: 3), release.assistant("Hello, other.", at: 4)]
+        try await bench.advance(5_000, on: loop)
+        return id ?? ""
+    }
+
     /// Another client said the same words before ours were sent.
     @Test(arguments: [Release.middle, .oldest])
     func `a page that is older than the sending of a message shows no row of it`(release: Release) async throws {
         try await withServices { bench, loop in
-            try await release.open(bench, on: loop)
-            try await foreignTurn("run-1", "one", "answer one", at: 0, release, bench, on: loop)
-            try await bench.drop(on: loop)
-            let id = try await bench.accept("hello", on: loop) ?? ""
-            bench.gateway.rows[Self.main]? += [release.user("hello", at: 3), release.assistant("Hello, other.", at: 4)]
-            try await bench.advance(5_000, on: loop)
+            let id = try await acceptWordsOfAnother(release, bench, on: loop)
             try await release.open(bench, on: loop)
             try await bench.advance(1_000, on: loop)
             let at = loop.wallClock.milliseconds
@@ -340,12 +350,7 @@ struct MessageRestartTests {
     @Test func `a row that is older than the sending of a message is not its row`() async throws {
         let release = Release.oldest
         try await withServices { bench, loop in
-            try await release.open(bench, on: loop)
-            try await foreignTurn("run-1", "one", "answer one", at: 0, release, bench, on: loop)
-            try await bench.drop(on: loop)
-            let id = try await bench.accept("hello", on: loop) ?? ""
-            bench.gateway.rows[Self.main]? += [release.user("hello", at: 3), release.assistant("Hello, other.", at: 4)]
-            try await bench.advance(5_000, on: loop)
+            let id = try await acceptWordsOfAnother(release, bench, on: loop)
             bench.gateway.silent = ["chat.history"]
             try await release.open(bench, on: loop)
             try await bench.advance(100, on: loop)

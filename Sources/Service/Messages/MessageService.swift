@@ -13,7 +13,7 @@ import Upstream
 package final class MessageService {
     /// The delay before a second look, since a transcript may lag behind the end of its run.
     private static let secondLookMilliseconds: Int64 = 700
-    /// The longest time from the row of an answer to the end of its run.
+    /// The wait after the row of an answer for the end of its run, which publishes it.
     private static let answerMilliseconds: Int64 = 5_000
     /// The longest pause before another look for missed messages; each pause is twice as long as the one before it.
     private static let longestPauseMilliseconds: Int64 = 60_000

@@ -19,7 +19,7 @@ package actor LeaseKeeper {
         case resumed
         /// Another host leads, and this process must end.
         case deposed
-        /// A host has seen commits that the database lacks. This process must end, because it has them in memory.
+        /// A host has seen commits that the database lacks. This process must end, and the next leader begins a new log.
         case hasLoss
         /// A person asks this leader to step down.
         case askedToResign

@@ -7,7 +7,7 @@ struct LeaseTable {
     /// The timeline counts the failovers of the server. It is 0 in the row of a lease that nobody has taken yet.
     private static let timeline =
         "('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::bigint"
-    /// Times are shown to people, and nothing is decided by them.
+    /// Times are shown to people. By them is decided only whether a host was there within the last minute, and is asked after a failover.
     private static let now = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
 
     /// Whether the server confirms a commit only once a second one has it.
