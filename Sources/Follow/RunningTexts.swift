@@ -24,7 +24,13 @@ package struct RunningTexts {
 
     package mutating func note(_ event: StreamEvent) {
         if let delta = event.delta { return take(delta) }
-        if event.type == "run.ended", let run = event.run { forget(run) }
+        guard let run = event.run else { return }
+        switch event.type {
+        case "run.started" where runs[run] == nil:
+            take(StreamEvent.Delta(run: run, session: event.session ?? "", offset: 0, text: "", replaces: true))
+        case "run.ended": forget(run)
+        default: break
+        }
     }
 
     private mutating func take(_ delta: StreamEvent.Delta) {
@@ -68,9 +74,10 @@ package struct RunningTexts {
         if let gone = runs.removeValue(forKey: run) { units -= gone.units }
     }
 
-    /// Each text whole, in place of what a client has of it.
+    /// Each text whole, in place of what a client has of it. A client that comes from a host that was ahead has more than this one knows,
+    /// which may be nothing.
     package func events(at: Timestamp) -> [StreamEvent] {
-        runs.sorted { $0.value.order < $1.value.order }.filter { !$0.value.text.isEmpty }.flatMap { run, running in
+        runs.sorted { $0.value.order < $1.value.order }.flatMap { run, running in
             let delta = StreamEvent.Delta(
                 run: run,
                 session: running.session,

@@ -36,6 +36,19 @@ struct RunningTextsTests {
         #expect(Self.texts(texts).isEmpty)
     }
 
+    /// Found by the readers that move between hosts: they had come to one that had heard no piece of the run yet.
+    @Test func `a run without a text so far takes the place of what a client has from a host that was ahead`() {
+        var texts = RunningTexts()
+        texts.note(StreamEvent(transient: "run.started", at: Self.now, session: "s", run: "r1") { _ in })
+        #expect(Self.texts(texts) == [""])
+        #expect(texts.events(at: Self.now).allSatisfy { $0.delta?.replaces ?? false })
+        texts.note(Self.piece("one", at: 0))
+        texts.note(StreamEvent(transient: "run.started", at: Self.now, session: "s", run: "r1") { _ in })
+        #expect(Self.texts(texts) == ["one"])
+        texts.note(Self.end("r1", text: "one"))
+        #expect(Self.texts(texts).isEmpty)
+    }
+
     @Test func `a text with a hole is not known until it comes whole`() {
         var texts = RunningTexts()
         texts.note(Self.piece("one", at: 0))

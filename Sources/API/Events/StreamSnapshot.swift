@@ -57,7 +57,6 @@ struct StreamSnapshot {
             guard !held.replaces else { return [] }
             text = String(decoding: text.utf16.prefix(held.offset), as: UTF16.self)
         }
-        guard !text.isEmpty else { return [] }
         let delta = StreamEvent.Delta(run: run.id, session: run.session.text, offset: 0, text: text, replaces: true)
         return StreamEvent(delta, at: at).pieces
     }
