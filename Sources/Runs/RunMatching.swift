@@ -169,11 +169,19 @@ struct RunMatching: Sendable {
         let owners = Attribution(turns.map { $0.row() }, strangers, beginsInside: true).owners
         let unseen = areNew ? [] : mayBeDeferred(turns, besides: owners, session: session, in: memory)
         let waiting = (runs.deferred + runs.putAside + unseen.filter { !runs.deferred.contains($0) }).compactMap { id in
-            memory[id].map { Attribution.Claimant(id, words: $0.message.words, written: waitingSince($0)) }
+            memory[id].map { run in
+                var message = Attribution.Claimant(id, words: run.message.words, written: waitingSince(run))
+                message.earlier = run.message.earlier
+                return message
+            }
         }
         guard !waiting.isEmpty else { return }
         let said = turns.indices.filter { owners[$0] != nil }.flatMap { place in
-            turns[place].messages.map { (place, Attribution.Row(words: [$0], at: turns[place].time)) }
+            turns[place].messages.map { words in
+                var row = Attribution.Row(words: [words], at: turns[place].time)
+                row.id = turns[place].user?.messageID
+                return (place, row)
+            }
         }
         let answered = Attribution(said.map(\.1), waiting, isQueue: true).owners
         for (index, found) in answered.sorted(by: { $0.key < $1.key }) {

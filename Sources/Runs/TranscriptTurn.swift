@@ -16,6 +16,9 @@ struct TranscriptTurn: Sendable {
     /// The user's message is not the one that the run answers: the run read it while it was at work.
     var isJoined: Bool { user?.joinedRun != nil }
 
+    /// The user's row is that of the message with which a run begins, as it was sent.
+    var beginsRun: Bool { user.map { $0.joinedRun == nil && !$0.resumesTurn } ?? false }
+
     /// The keys of its messages.
     var keys: [String] { (key.map { [$0] } ?? []) + (user?.joinedKeys ?? []) }
 

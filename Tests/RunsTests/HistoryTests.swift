@@ -229,6 +229,31 @@ struct HistoryTests {
         #expect(again.last?.id == "a" && again.first?.id != "a")
     }
 
+    /// 2026.3.1, seen live: a page that was read just after the sending had only another client's row, with the same words.
+    @Test func `a message has the row with which its run began, and not one that was taken for it`() throws {
+        let start: Int64 = 1_795_346_301_000
+        let other = said("yes", start - 1_700)
+        let message = sent("a", "yes", at: start - 2_000)
+        let history = json("{\"messages\":[\(other)]}")
+        let first = MessagePage(history: history, session: main, tracker: RunTracker(), sent: [message], now: now)
+        let row = try #require(first.rows["a"])
+        let answers = [Int64(-1_600), 100].map {
+            #"{"role":"assistant","content":"Yes \#($0).","stopReason":"stop","timestamp":\#(start + $0)}"#
+        }
+        var tracker = RunTracker()
+        let time = Timestamp(milliseconds: start)
+        tracker.sent("a", session: main, text: "yes", now: time)
+        _ = tracker.receive(event: "agent", payload: AgentFrame.start("a", start), now: time)
+        _ = tracker.receive(event: "chat", payload: ChatFrame.final("a", 9, "Yes 100."), now: time)
+        let shown = page(
+            [other, answers[0], said("yes", start), answers[1]].joined(separator: ","),
+            tracker: tracker,
+            sent: [sent("a", "yes", at: start - 2_000, row: row)]
+        )
+        #expect(shown.map(\.runID) == [nil, nil, "a", "a"])
+        #expect(shown.map { $0.id == "a" } == [false, false, true, false])
+    }
+
     @Test func `what was sent through us is shown, and its answer too, whatever words it has`() {
         let frame = #"---IDENTITY---\n# A\n---USER---\n# B\n---END---"#
         for words in [

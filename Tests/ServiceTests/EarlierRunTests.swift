@@ -540,6 +540,59 @@ struct EarlierRunTests {
         }
     }
 
+    /// 2026.3.1, seen live: it writes no row of a run that the model refused, and the row just behind it was told as that run's.
+    @Test func `the answer of a run that ended before a kill is no other run's`() async throws {
+        try await withServices { bench, loop in
+            let start: Int64 = 1_795_000_000_000
+            try await bench.open(version: 3, methods: [], on: loop)
+            try await bench.event("agent", Frame.start("stranger", at: start), on: loop)
+            try await bench.event(
+                "agent",
+                Frame.agent("stranger", 2, "lifecycle", #"{"phase":"error","error":"no"}"#),
+                on: loop
+            )
+            let id = try await bench.accept("hello", on: loop) ?? ""
+            try await bench.event("agent", Frame.start(id, at: start + 64), on: loop)
+            bench.gateway.rows[Self.main] = [
+                Row.user("hello", at: start + 64), Row.assistant("Hello you.", at: start + 90),
+            ]
+            try await bench.event("chat", Frame.final(id, 9, "Hello you."), on: loop)
+            #expect(bench.data("run.ended").map { $0["run"]?["id"]?.string } == [id])
+            let failed = ok(#"{"runId":"stranger","status":"error","error":"no"}"#)
+            bench.gateway.responder = { $0.method == "agent.wait" ? .now(failed) : nil }
+            try await bench.kill(on: loop)
+            try await bench.open(version: 3, methods: [], on: loop)
+            try await bench.advance(120_000, on: loop)
+            let ended = bench.data("run.ended").compactMap { $0["run"] }
+            #expect(ended.map { $0["id"]?.string } == ["stranger"])
+            #expect(ended.first?["state"]?.string == "failed")
+            #expect(ended.first?["text"]?.string?.isEmpty ?? true)
+            #expect(bench.data("run.corrected").isEmpty)
+        }
+    }
+
+    /// 2026.4.26 and 2026.3.1, seen live: both were killed after the run of the gateway's own had ended, and our message began a second run
+    /// with that run's answer.
+    @Test func `a run that ended before a kill stays the only one of its row`() async throws {
+        try await withServices { bench, loop in
+            try await bench.open(version: 3, methods: [], on: loop)
+            let id = try await bench.accept("hello", on: loop) ?? ""
+            try await bench.event("agent", Frame.start("own"), on: loop)
+            bench.gateway.rows[Self.main] = [Row.user("hello"), Row.assistant("Hello you.")]
+            try await bench.event("chat", Frame.final("own", 9, "Hello you."), on: loop)
+            #expect(bench.data("run.ended").map { $0["run"]?["id"]?.string } == ["own"])
+            try await bench.kill(on: loop)
+            try await bench.advance(10_000, on: loop)
+            try await bench.open(version: 3, uptimeMs: 4000, methods: [], on: loop)
+            try await bench.advance(120_000, on: loop)
+            #expect(bench.data("run.started").isEmpty)
+            #expect(bench.data("run.ended").isEmpty)
+            #expect(try await bench.state(id) == .delivered)
+            #expect(try await bench.entry(id).runID == "own")
+            #expect(bench.gateway.sentTexts == ["hello"])
+        }
+    }
+
     @Test func `the runs of another process of the gateway hold up nobody`() async throws {
         try await withServices { bench, loop in
             try await bench.open(version: 3, methods: [], on: loop)

@@ -507,6 +507,27 @@ struct MessageRestartTests {
         }
     }
 
+    /// 2026.4.26, seen live: two clients began one session, the gateway wrote the answer of a stopped run into the conversation that
+    /// stayed, and an answer behind it came before Ladle looked for it.
+    @Test(arguments: [Release.middle, .newest])
+    func `an answer that comes as a row alone is published though another one follows it`(
+        release: Release
+    ) async throws {
+        try await withServices { bench, loop in
+            try await release.open(bench, on: loop)
+            try await foreignTurn("run-1", "one", "answer one", at: 0, release, bench, on: loop)
+            let answer = release.assistant("stopped", at: 5)
+            bench.gateway.rows[Self.main]?.append(answer)
+            try await bench.row(answer, on: loop)
+            try await foreignTurn("run-2", "two", "answer two", at: 7, release, bench, on: loop)
+            try await bench.advance(10_000, on: loop)
+            #expect(
+                try await said(bench).sorted()
+                    == ["answer one sent", "answer two sent", "one sent", "stopped sent", "two sent"]
+            )
+        }
+    }
+
     /// 2026.6.11, seen live: another client's run was stopped while the page that was asked for when the link opened was on its way. That
     /// page did not have the message.
     @Test func `what was missed after a page was asked for is not forgotten with that page`() async throws {

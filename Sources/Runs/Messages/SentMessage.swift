@@ -73,6 +73,14 @@ package struct SentMessage: Sendable {
         return message
     }
 
+    /// A row that an earlier page showed as the message's by its words alone is not its own, if its run began with another one.
+    fileprivate func asBegun(in rows: [String]) -> SentMessage {
+        guard let row, !rows.isEmpty, !rows.contains(row) else { return self }
+        var message = self
+        message.row = nil
+        return message
+    }
+
     fileprivate var claimant: Attribution.Claimant {
         var claimant = Attribution.Claimant(id, keys: keys, words: words, written: written) { [self] name in
             owns(name) || name == row
@@ -101,8 +109,11 @@ extension [SentMessage] {
             row.run = run
             return row
         }
-        let attribution = Attribution(rows, map(\.claimant))
-        let byID = Dictionary(map { ($0.id, $0) }) { first, _ in first }
+        let begun = Dictionary(grouping: turns.indices.filter { turns[$0].beginsRun && runs[$0] != nil }) { runs[$0] }
+            .mapValues { places in places.compactMap { turns[$0].user?.identity } }
+        let messages = map { $0.asBegun(in: ([$0.id] + $0.keys).flatMap { begun[$0] ?? [] }) }
+        let attribution = Attribution(rows, messages.map(\.claimant))
+        let byID = Dictionary(messages.map { ($0.id, $0) }) { first, _ in first }
         var found = attribution.owners.compactMapValues { byID[$0.turn] }
         var shown = Set(found.values.map(\.id))
         for (place, ids) in attribution.shared.sorted(by: { $0.key < $1.key }) where found[place] == nil {

@@ -196,9 +196,11 @@ package final class MessageService {
     /// The answer of a run that began before the link opened may come as a row, and nothing else tell of the run: April gateways report no end
     /// of the run with which they go on behind a stopped message.
     private func missUnlessSaid(_ id: String, in session: SessionKey, on loop: isolated EventLoop) {
+        // A later answer may be published in between.
+        let place = missed.place(in: session, said)
         loop.after(milliseconds: Self.answerMilliseconds) { [weak self] in
             guard let self, said[id] == nil, gateway.isOnline else { return }
-            missed.miss(session, said)
+            missed.miss(session, behind: place)
             reload(session, on: loop)
             beginLooking(on: loop)
         }

@@ -131,7 +131,13 @@ struct MissedMessages: Sendable {
 
     /// Notes that messages of the session may have been missed, from the last one on the stream on.
     mutating func miss(_ session: SessionKey, _ said: PublishedMessages) {
-        places[session] = places[session] ?? place(in: session, said)
+        miss(session, behind: place(in: session, said))
+    }
+
+    /// Notes that messages of the session may have been missed behind this place.
+    mutating func miss(_ session: SessionKey, behind place: MessageCursor?) {
+        guard let place, places[session].map({ place.at < $0.at }) ?? true else { return }
+        places[session] = place
     }
 
     /// The place up to which the stream has the session's transcript.

@@ -5,7 +5,7 @@ import Runs
 import Store
 
 /// Reads from the database the runs that may still change: runs in progress, ended runs with which the gateway may go on, and
-/// messages whose run was never seen; and ended runs that own rows which one of those might be taken to own.
+/// messages whose run was never seen; and ended runs beside those, as rows of the transcript may be theirs.
 struct KnownRuns: Sendable {
     /// Ended runs first, then runs in progress, then messages without a run.
     let runs: [KnownRun]
@@ -15,8 +15,7 @@ struct KnownRuns: Sendable {
         process = try GatewayProcess.kept(in: tables)
         let since = now.adding(milliseconds: -Self.endedMilliseconds)
         let stops = try tables.outbox.confirmedStops(since: since, limit: Self.mostEntries)
-        let ended =
-            try Self.stopped(stops, tables) + Self.givenUp(since: since, process, tables) + Self.ofGateway(tables)
+        let ended = try Self.stopped(stops, tables) + Self.givenUp(since: since, process, tables)
         let current = try (Self.open(tables) + Self.unseen(stops, tables, now: now)).map { run in
             var run = run
             if let sentAt = run.message?.sentAt {
@@ -24,7 +23,7 @@ struct KnownRuns: Sendable {
             }
             return run
         }
-        runs = try ended + Self.alike(current, besides: ended, tables) + current
+        runs = try ended + Self.near(current, besides: ended, tables) + current
     }
 
     // MARK: Ended
@@ -57,52 +56,30 @@ struct KnownRuns: Sendable {
         }
     }
 
-    /// The runs that are read of a session with refused messages: the gateway begins one or two by itself at each restart.
-    private static let mostOfGateway = 20
+    /// As many as the tracker keeps of a session.
+    private static let mostOfSession = 64
 
-    /// Runs that the gateway began by itself since it refused a message. They may answer that message.
-    private static func ofGateway(_ tables: StoreTables) throws -> [KnownRun] {
-        var failed = OutboxTable.Query()
-        failed.states = [.failed]
-        failed.limit = mostEntries
-        let refused = Dictionary(grouping: try tables.outbox.list(failed).filter(\.wasRefused), by: \.session)
-        return try refused.flatMap { session, entries -> [KnownRun] in
-            guard let since = entries.map(\.createdAt).min() else { return [] }
-            let runs = try tables.runs.list(session: session, before: nil, limit: mostOfGateway)
-            return try runs.filter { run in
-                try run.endedAt.map { $0 >= since } ?? false && tables.outbox.entry(answeredBy: run.id) == nil
-            }.map { run in
-                // The run's text is not needed, and twenty whole answers would take much memory.
-                var run = run
-                run.text = ""
-                return KnownRun(run)
-            }
-        }
-    }
-
-    /// Ended runs of messages with the same words as one of these, which ended since that one was sent, or shortly before: their rows
-    /// are not its.
-    private static func alike(
+    /// Ended runs that own rows which one of these might be taken to own, or that may answer its message. And runs that the gateway began by
+    /// itself since it refused a message, which they may answer.
+    private static func near(
         _ current: [KnownRun],
         besides ended: [KnownRun],
         _ tables: StoreTables
     ) throws -> [KnownRun] {
-        var known = Set((current + ended).map(\.id))
-        var found: [KnownRun] = []
-        for (session, runs) in Dictionary(grouping: current, by: \.session) {
-            let messages = runs.compactMap(\.message)
-            guard let first = messages.map(\.sentAt).min() else { continue }
-            let words = Set(messages.map { Words($0.text) })
-            let since = ClockWindow.row(dispatchedAt: first).from
-            for entry in try tables.outbox.others(in: session.text, besides: "", since: since)
-            where words.contains(Words(entry.text ?? "")) && known.insert(entry.run).inserted {
-                guard var run = try tables.runs.run(id: entry.run), run.end != nil else { continue }
-                // The run's text is not needed.
-                run.text = ""
-                found.append(KnownRun(run, message: .init(entry, entry.text ?? "")))
-            }
+        var failed = OutboxTable.Query()
+        failed.states = [.failed]
+        failed.limit = mostEntries
+        let refused = try tables.outbox.list(failed).filter(\.wasRefused).map { ($0.session, $0.createdAt) }
+        let begun = current.compactMap { run in
+            (run.message?.sentAt ?? run.published?.startedAt).map { (run.session.text, $0) }
         }
-        return found
+        var known = Set((current + ended).map(\.id))
+        return try Dictionary(refused + begun, uniquingKeysWith: min).flatMap { session, first in
+            let since = ClockWindow.row(dispatchedAt: first).from
+            return try tables.runs.list(session: session, before: nil, limit: mostOfSession)
+                .filter { run in run.endedAt.map { $0 >= since } ?? false && known.insert(run.id).inserted }
+                .map { run in KnownRun(run, message: try message(of: run.id, tables)) }
+        }
     }
 
     // MARK: In progress

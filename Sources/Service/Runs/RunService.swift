@@ -256,7 +256,7 @@ package final class RunService {
                 events.notify(.runContinued(run: id, answer: answer, session: session, isShared: isShared), on: loop)
                 outbox.run(id, in: session, .continued(as: answer), on: loop)
                 // The answer may have ended before it was known whose it is, so its session is not busy with it.
-                if tracker.run(answer)?.state.isActive == false { outbox.run(answer, in: session, .ended, on: loop) }
+                if tracker.run(answer)?.state.isActive != true { outbox.run(answer, in: session, .ended, on: loop) }
             }
         }
     }
