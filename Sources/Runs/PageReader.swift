@@ -12,6 +12,8 @@ struct PageReader: Sendable {
         fileprivate(set) var rows: [String: [TranscriptRow]] = [:]
         /// The run of the last turn.
         fileprivate var last: String?
+        /// Runs behind whose last turn another run's turn was answered.
+        fileprivate var passed: Set<String> = []
     }
 
     // MARK: A page
@@ -45,7 +47,8 @@ struct PageReader: Sendable {
                     memory[id]?.settleDoubt(page.rows, askedAt: askedAt, aheadMs: matching.clockSkewMs, now: now)
                 }
                 let isNamed = id == inFlight || page.activeRuns?.contains { memory.resolved($0) == id } ?? false
-                judge(id, page, rows, end, isInFlight: isNamed, now: now, in: &memory, to: &changes)
+                let isPassed = found.passed.contains(id)
+                judge(id, page, rows, end, isPassed: isPassed, isInFlight: isNamed, now: now, in: &memory, to: &changes)
             }
             if let shown = page.conversation { memory[id]?.conversation = shown }
             if isNews || memory[id]?.isOver == false { memory[id]?.pageSeen() }
@@ -105,6 +108,7 @@ struct PageReader: Sendable {
         _ page: ChatHistory.Output,
         _ rows: [TranscriptRow],
         _ end: Ending.How?,
+        isPassed: Bool,
         isInFlight: Bool,
         now: Timestamp,
         in memory: inout RunMemory,
@@ -118,6 +122,7 @@ struct PageReader: Sendable {
             shown: shown,
             hasTraces: !rows.isEmpty,
             page,
+            isPassed: isPassed,
             isInFlight: isInFlight,
             lastEnd: end,
             profile: profile,
@@ -189,6 +194,10 @@ struct PageReader: Sendable {
             }
             found.rows[id, default: []] += rows
             if place == turns.count - 1 { found.last = id }
+        }
+        if pageAt != nil, let answered = turns.lastIndex(where: \.endsEarlierRuns) {
+            let later = Set(owners.lazy.filter { $0.key >= answered }.map(\.value))
+            found.passed = Set(owners.values).subtracting(later)
         }
         if let last = turns.lastIndex(where: { $0.user != nil }) { memory[session: session]?.lastTurn = owners[last] }
         for id in found.rows.keys { memory.publish(id, to: &changes) }

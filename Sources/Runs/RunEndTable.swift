@@ -29,6 +29,8 @@ enum RunEndTable {
         var isNothing = false
         /// The page's rows show how the run ended.
         var isEndShown = false
+        /// The page has a whole answer to a message behind the run's rows, and that is another run's.
+        var isPassed = false
         /// The page says that this run is under way.
         var isInFlight = false
         /// The page says that its session has no run.
@@ -92,6 +94,7 @@ enum RunEndTable {
         row("no doubt about it", .leave) { !$0.isDoubtful },
         row("at work", .hear) { $0.isInFlight },
         row("its rows show the end", .read) { $0.isEndShown },
+        row("begun, and a later message is answered", .end(.reported(nil))) { $0.hasBegun && $0.isPassed },
         row("perhaps at work", .read) { !$0.isSessionIdle },
         row("idle, and nothing was shown", .drop) { $0.isNothing },
         row("idle, and neither begun nor stored", .read) { !$0.hasBegun && !$0.isStored },
@@ -121,6 +124,7 @@ extension RunEndTable.Look {
         shown: RunReducer,
         hasTraces: Bool,
         _ page: ChatHistory.Output,
+        isPassed: Bool,
         isInFlight: Bool,
         lastEnd: Ending.How?,
         profile: GatewayProfile,
@@ -141,6 +145,7 @@ extension RunEndTable.Look {
             !hasTraces && !message.isStored && run.isUnaccountedFor && !run.publication.isStartPublished
             && !message.mayBeRefused
         isEndShown = !shown.isActive
+        self.isPassed = isPassed
         self.isInFlight = isInFlight
         isSessionIdle = page.hasActiveRun == false
         self.lastEnd = lastEnd

@@ -19,6 +19,10 @@ struct TranscriptTurn: Sendable {
     /// The user's row is that of the message with which a run begins, as it was sent.
     var beginsRun: Bool { user.map { $0.joinedRun == nil && !$0.resumesTurn } ?? false }
 
+    /// The gateway answered the turn whole, so the runs of turns before are over: a session has one run at a time. A command is answered
+    /// beside a run.
+    var endsEarlierRuns: Bool { beginsRun && !isCommand && answeredAt != nil }
+
     /// The keys of its messages.
     var keys: [String] { (key.map { [$0] } ?? []) + (user?.joinedKeys ?? []) }
 

@@ -48,6 +48,22 @@ struct RetriedErrorTests: EvidenceScene {
         #expect(run?.state == .failed && run?.error == "429")
     }
 
+    /// 2026.4.26, seen live: the link broke between the error and the end of another client's run, which has an id of the gateway's own, so
+    /// that `agent.wait` knows nothing of it.
+    @Test func `a failed run is over once a later message of its session is answered`() {
+        var tracker = RunTracker()
+        tracker.profile = april
+        tracker.followRun("k", session: main, startedAt: now, now: after(3_000))
+        tracker.linkOpened(process: .same, now: after(3_000))
+        let failed = [user("story", at: 0), answer("", at: 900, "error")]
+        _ = tracker.receive(history: page(failed + [user("next", at: 1_500)]), session: main, now: after(3_100))
+        _ = tracker.receive(.unknown, run: "k", now: after(3_200))
+        #expect(ends(tracker.tick(now: after(4_000))).isEmpty)
+        let rows = page(failed + [user("next", at: 1_500), answer("Here it is.", at: 4_500)])
+        let run = ends(tracker.receive(history: rows, session: main, now: after(5_000))).first
+        #expect(run?.state == .failed && run?.text.isEmpty == true)
+    }
+
     @Test func `in the pause between two tries the gateway's word of a failure is no end`() {
         var tracker = RunTracker()
         tracker.profile = april

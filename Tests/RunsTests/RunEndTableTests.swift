@@ -50,6 +50,10 @@ import Testing
         Case("no doubt about it", .leave) { ($0.hasBegun, $0.isSessionIdle, $0.isEndShown) = (true, true, true) },
         Case("at work", .hear) { ($0.isDoubtful, $0.isInFlight, $0.isEndShown) = (true, true, true) },
         Case("its rows show the end", .read) { ($0.isDoubtful, $0.isEndShown) = (true, true) },
+        Case("begun, and a later message is answered", .end(.reported(nil))) {
+            ($0.isDoubtful, $0.hasBegun, $0.isPassed) = (true, true, true)
+        },
+        Case("perhaps at work", .read) { ($0.isDoubtful, $0.isPassed) = (true, true) },
         Case("perhaps at work", .read) { ($0.isDoubtful, $0.isNothing, $0.lastEnd) = (true, true, .completed) },
         Case("idle, and nothing was shown", .drop) {
             ($0.isDoubtful, $0.isSessionIdle, $0.isNothing) = (true, true, true)
