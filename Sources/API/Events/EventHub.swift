@@ -227,7 +227,6 @@ package final class EventHub: TurnEndWork {
     /// Starts live delivery, with `events` first; the caller has already sent everything up to `last`.
     func goLive(_ subscriber: Subscriber, behind events: [StreamEvent], on loop: isolated EventLoop) {
         guard subscriber.standing == .replaying else { return }
-        subscriber.exchange.owner = subscriber
         subscriber.group.place(subscriber, as: .behind)
         if !events.isEmpty { subscriber.backlog = Backlog(events.map(EncodedEvent.init)) }
         if subscriber.exchange.waitingBytes == 0 { drained(subscriber, on: loop) }
@@ -247,6 +246,7 @@ package final class EventHub: TurnEndWork {
         let group = subscriber.group
         group.place(subscriber, as: .over)
         subscriber.backlog = nil
+        subscriber.stopWaiting()
         if group.isEmpty { drop(group) }
         open.releaseSlot(of: group.plan.caller)
     }

@@ -9,30 +9,21 @@ import Service
 /// leader that it follows.
 protocol EventSource: AnyObject {
     /// The position from which a stream with this cursor starts.
-    func position(
-        after cursor: EventID,
-        on loop: isolated EventLoop,
-        completion: @escaping (Result<ResumePosition, any Error>) -> Void
-    )
+    func position(after cursor: EventID, on loop: isolated EventLoop) async throws -> ResumePosition
     /// The events after `cursor` that pass the filter: at most `limit`, and about `bytes` bytes.
     func read(
         after cursor: EventID,
         filter: EventFilter,
         limit: Int,
         bytes: Int,
-        on loop: isolated EventLoop,
-        completion: @escaping (Result<EventReader.Reading, any Error>) -> Void
-    )
+        on loop: isolated EventLoop
+    ) async throws -> EventReader.Reading
     /// Waits until the hub has delivered the events up to `position`; false if that takes too long.
-    func reach(_ position: EventID, on loop: isolated EventLoop, completion: @escaping (Bool) -> Void)
+    func reach(_ position: EventID, on loop: isolated EventLoop) async -> Bool
     /// The caller and its credential, for `state`. Asked for while its head is still there.
     func question(of call: Call) -> StateQuestion
     /// The present state as the caller may see it, for one stream, without the texts.
-    func state(
-        _ question: StateQuestion,
-        on loop: isolated EventLoop,
-        completion: @escaping (Result<StateNow, any Error>) -> Void
-    )
+    func state(_ question: StateQuestion, on loop: isolated EventLoop) async throws -> StateNow
     /// The text so far of each run that has not ended for the subscribers.
     func activeTexts(at: Timestamp) -> [StreamEvent]
     /// The link as JSON.
@@ -62,12 +53,8 @@ final class OwnEvents: EventSource {
         self.services = services
     }
 
-    func position(
-        after cursor: EventID,
-        on loop: isolated EventLoop,
-        completion: @escaping (Result<ResumePosition, any Error>) -> Void
-    ) {
-        services.eventReader.position(after: cursor, on: loop, completion: completion)
+    func position(after cursor: EventID, on loop: isolated EventLoop) async throws -> ResumePosition {
+        try await services.eventReader.position(after: cursor, on: loop)
     }
 
     func read(
@@ -75,33 +62,18 @@ final class OwnEvents: EventSource {
         filter: EventFilter,
         limit: Int,
         bytes: Int,
-        on loop: isolated EventLoop,
-        completion: @escaping (Result<EventReader.Reading, any Error>) -> Void
-    ) {
-        services.eventReader.read(
-            after: cursor,
-            filter: filter,
-            limit: limit,
-            bytes: bytes,
-            on: loop,
-            completion: completion
-        )
+        on loop: isolated EventLoop
+    ) async throws -> EventReader.Reading {
+        try await services.eventReader.read(after: cursor, filter: filter, limit: limit, bytes: bytes, on: loop)
     }
 
     /// The log never is ahead of the hub for longer than a turn, and no cursor is ahead of the log.
-    func reach(_ position: EventID, on loop: isolated EventLoop, completion: @escaping (Bool) -> Void) {
-        completion(true)
-    }
+    func reach(_ position: EventID, on loop: isolated EventLoop) async -> Bool { true }
 
     func question(of call: Call) -> StateQuestion { StateQuestion(caller: call.caller) }
 
-    func state(
-        _ question: StateQuestion,
-        on loop: isolated EventLoop,
-        completion: @escaping (Result<StateNow, any Error>) -> Void
-    ) {
-        let events = StreamSnapshot(services, at: loop.wallClock).events(for: question.caller)
-        completion(.success(StateNow(events: events)))
+    func state(_ question: StateQuestion, on loop: isolated EventLoop) async -> StateNow {
+        StateNow(events: StreamSnapshot(services, at: loop.wallClock).events(for: question.caller))
     }
 
     func activeTexts(at: Timestamp) -> [StreamEvent] { StreamSnapshot(services, at: at).activeTexts }

@@ -20,7 +20,7 @@ enum EventStreamOperation {
                 "compress", "heartbeat", "limit", "poll", "run", "session", "since", "snapshot", "ticket", "timeout",
                 "types",
             ],
-            handler: handle
+            handler: Route.flow(handle)
         )
     ]
 
@@ -49,14 +49,14 @@ enum EventStreamOperation {
 
     private static let streamTypes = [MediaType.eventStream, .ndjson, .plain]
 
-    static func handle(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) throws(Problem) {
+    static func handle(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) async throws(Problem) {
         let request = try request(of: call, api)
         try api.follower?.checkLeader(on: loop)
         api.source.follow(request.filter, by: call.caller, on: loop)
         if let seconds = request.pollSeconds {
-            try LongPoll(api, call, request, seconds: seconds).start(on: loop)
+            try await LongPoll(api, call, request, seconds: seconds).run(on: loop)
         } else {
-            StreamOpening(api, call, request).start(on: loop)
+            try await StreamOpening(api, call, request).run(on: loop)
         }
     }
 

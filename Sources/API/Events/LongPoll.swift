@@ -15,12 +15,13 @@ final class LongPoll: OpenRequest, ExchangeOwner {
     private let call: Call
     private let request: EventStreamOperation.StreamRequest
     private let seconds: Int
-    private var observer: UInt64?
-    private var timer: TimerID?
-    private var holdsSlot = false
     private var position: EventID
     /// The present state, before the events.
     private var ahead: [StreamEvent] = []
+    private var observer: UInt64?
+    private var timer: TimerID?
+    /// Ends the wait: whether an event has come.
+    private var endWait: ((Bool) -> Void)?
 
     init(_ api: HTTPAPI, _ call: Call, _ request: EventStreamOperation.StreamRequest, seconds: Int) {
         self.api = api
@@ -30,102 +31,110 @@ final class LongPoll: OpenRequest, ExchangeOwner {
         position = request.cursor ?? api.hub.last
     }
 
-    func start(on loop: isolated EventLoop) throws(Problem) {
-        guard request.wantsSnapshot else { return try begin(on: loop) }
-        api.source.state(api.source.question(of: call), on: loop) { [self] result in
-            switch result {
-            case .failure(let error): call.fail(.unread(error), on: loop)
-            case .success(let state):
-                let events = state.events + api.source.activeTexts(at: loop.wallClock)
-                ahead = events.filter { $0.isMeant(for: call.caller, by: request.filter) }
-                guard request.cursor == nil else { return read(mayWait: false, on: loop) }
-                // The state alone is an answer.
-                answer(events: [], cursor: state.position ?? api.hub.last, reset: nil, on: loop)
+    func run(on loop: isolated EventLoop) async throws(Problem) {
+        if request.wantsSnapshot {
+            let state = try await state(on: loop)
+            // The state alone is an answer.
+            if request.cursor == nil {
+                return answer(events: [], cursor: state.position ?? api.hub.last, reset: nil, on: loop)
+            }
+        }
+        var found = request.cursor == nil ? .events([]) : try await read(on: loop)
+        if case .events(let events) = found, events.isEmpty, !request.wantsSnapshot, try await wait(on: loop) {
+            found = try await read(on: loop)
+        }
+        switch found {
+        case .events(let events): answer(events: events, cursor: position, reset: nil, on: loop)
+        case .outside(let bounds): answer(events: [], cursor: bounds.newest, reset: bounds, on: loop)
+        }
+    }
+
+    private func state(on loop: isolated EventLoop) async throws(Problem) -> StateNow {
+        let state: StateNow
+        do {
+            state = try await api.source.state(api.source.question(of: call), on: loop)
+        } catch {
+            throw .unread(error)
+        }
+        let events = state.events + api.source.activeTexts(at: loop.wallClock)
+        ahead = events.filter { $0.isMeant(for: call.caller, by: request.filter) }
+        return state
+    }
+
+    private enum Found {
+        case events([StreamEvent])
+        case outside(EventLogBounds)
+    }
+
+    /// Reads until there are events or the log has no more.
+    private func read(on loop: isolated EventLoop) async throws(Problem) -> Found {
+        while true {
+            let reading: EventReader.Reading
+            do {
+                reading = try await api.source.read(
+                    after: position,
+                    filter: request.filter,
+                    limit: min(request.limit ?? Self.mostEvents, Self.mostEvents),
+                    bytes: Self.mostBytes,
+                    on: loop
+                )
+            } catch {
+                throw .unread(error)
+            }
+            switch reading {
+            case .outside(let bounds): return .outside(bounds)
+            case .page(let page):
+                // A row can be readable a moment before its event is published; a stream resumed from this cursor would
+                // repeat it.
+                let last = api.hub.last.sequence
+                let events = page.events.filter { $0.id?.sequence ?? 0 <= last && $0.isMeant(for: call.caller) }
+                position.sequence = max(position.sequence, min(page.next.sequence, last))
+                // Events may have been published since the page was read.
+                if !events.isEmpty || position.sequence >= last { return .events(events) }
             }
         }
     }
 
-    private func begin(on loop: isolated EventLoop) throws(Problem) {
-        if request.cursor == nil { try wait(on: loop) } else { read(mayWait: true, on: loop) }
-    }
+    // MARK: Waiting
 
-    private func read(mayWait: Bool, on loop: isolated EventLoop) {
-        api.source.read(
-            after: position,
-            filter: request.filter,
-            limit: min(request.limit ?? Self.mostEvents, Self.mostEvents),
-            bytes: Self.mostBytes,
-            on: loop
-        ) { [self] result in
-            switch result {
-            case .success(.page(let page)):
-                call.attempt(on: loop) { () throws(Problem) in try take(page, mayWait: mayWait, on: loop) }
-            case .success(.outside(let bounds)):
-                answer(events: [], cursor: bounds.newest, reset: bounds, on: loop)
-            case .failure(let error): call.fail(.unread(error), on: loop)
-            }
-        }
-    }
-
-    private func take(_ page: EventReader.Page, mayWait: Bool, on loop: isolated EventLoop) throws(Problem) {
-        // A row can be readable a moment before its event is published; a stream resumed from this cursor would repeat
-        // it.
-        let last = api.hub.last.sequence
-        let events = page.events.filter { $0.id?.sequence ?? 0 <= last && $0.isMeant(for: call.caller) }
-        position.sequence = max(position.sequence, min(page.next.sequence, last))
-        // Events may have been published since the page was read.
-        if events.isEmpty, position.sequence < last { return read(mayWait: mayWait, on: loop) }
-        if events.isEmpty, mayWait, seconds > 0 { return try wait(on: loop) }
-        answer(events: events, cursor: position, reset: nil, on: loop)
-    }
-
-    private func wait(on loop: isolated EventLoop) throws(Problem) {
-        guard seconds > 0, !api.isShuttingDown else {
-            return answer(events: [], cursor: position, reset: nil, on: loop)
-        }
-        guard call.exchange.isOpen else { return }
+    /// Waits for an event of the caller's.
+    /// - Returns: false if the time is up, the caller has left or the program is stopping: the next request continues from here.
+    private func wait(on loop: isolated EventLoop) async throws(Problem) -> Bool {
+        guard seconds > 0, !api.isShuttingDown, call.exchange.isOpen else { return false }
         // A waiting poll counts like an open stream.
-        if !holdsSlot {
-            guard api.open.takeSlot(for: call) else { throw .tooManyStreams }
-            holdsSlot = true
-        }
-        observer = api.hub.observe { [weak self] event in
-            guard let self, event.id != nil, self.observer != nil else { return }
-            guard event.isMeant(for: self.call.caller, by: self.request.filter) else { return }
-            self.stop(on: loop)
-            self.read(mayWait: false, on: loop)
-        }
-        if timer == nil {
-            timer = loop.after(milliseconds: Int64(seconds) * 1000) { [weak self] in
-                self?.giveUp(on: loop)
+        guard api.open.takeSlot(for: call) else { throw .tooManyStreams }
+        return await loop.wait { (end: @escaping (Bool) -> Void) in
+            endWait = end
+            observer = api.hub.observe { [weak self] event in
+                guard let self, event.id != nil, event.isMeant(for: call.caller, by: request.filter) else { return }
+                stopWaiting(isHere: true, on: loop)
             }
+            timer = loop.after(milliseconds: Int64(seconds) * 1000) { [weak self] in
+                self?.stopWaiting(isHere: false, on: loop)
+            }
+            call.exchange.owner = self
+            api.open.add(self)
+            call.exchange.endWithPeer(on: loop)
         }
-        call.exchange.owner = self
-        api.open.add(self)
-        call.exchange.endWithPeer(on: loop)
     }
 
-    func shutDown(reason: String, on loop: isolated EventLoop) { giveUp(on: loop) }
-
-    /// The time is up or the program is stopping: the next request continues from here.
-    private func giveUp(on loop: isolated EventLoop) {
-        stop(on: loop)
-        answer(events: [], cursor: position, reset: nil, on: loop)
+    private func stopWaiting(isHere: Bool, on loop: isolated EventLoop) {
+        guard let endWait else { return }
+        self.endWait = nil
+        if let observer { api.hub.stopObserving(observer) }
+        if let timer { loop.cancel(timer) }
+        (observer, timer) = (nil, nil)
+        call.exchange.owner = nil
+        api.open.releaseSlot(of: call.caller)
+        api.open.remove(self)
+        endWait(isHere)
     }
 
-    func peerLeft(_ exchange: Exchange, on loop: isolated EventLoop) { stop(on: loop) }
+    func shutDown(reason: String, on loop: isolated EventLoop) { stopWaiting(isHere: false, on: loop) }
+    func peerLeft(_ exchange: Exchange, on loop: isolated EventLoop) { stopWaiting(isHere: false, on: loop) }
     func drained(_ exchange: Exchange, on loop: isolated EventLoop) {}
 
-    private func stop(on loop: isolated EventLoop) {
-        if holdsSlot { api.open.releaseSlot(of: call.caller) }
-        holdsSlot = false
-        if let observer { api.hub.stopObserving(observer) }
-        observer = nil
-        if let timer { loop.cancel(timer) }
-        timer = nil
-        call.exchange.owner = nil
-        api.open.remove(self)
-    }
+    // MARK: Answer
 
     private func answer(events: [StreamEvent], cursor: EventID, reset: EventLogBounds?, on loop: isolated EventLoop) {
         call.respond(

@@ -7,8 +7,8 @@ import JSONBytes
 import Server
 import Service
 
-/// Brings one stream from its request to live events: hello, missed events, the texts of active runs, then live.
-final class StreamOpening: ExchangeOwner {
+/// Brings one stream from its request to live events: hello, the present state, missed events, the texts of active runs, then live.
+final class StreamOpening {
     /// The size of one page of the log: small enough that other readers get their turn.
     private static let pageEvents = 500
     private static let pageBytes = 256 << 10
@@ -17,12 +17,9 @@ final class StreamOpening: ExchangeOwner {
     private let call: Call
     private let request: EventStreamOperation.StreamRequest
     private let plan: StreamPlan
-    private var subscriber: Subscriber?
     /// The last durable event sent, or the starting point.
     private var position: EventID
     private var resume: ResumePosition
-    /// The stream's own events to send before the log's, once the reader has taken the earlier bytes.
-    private var ahead: [StreamEvent] = []
     /// Nil unless the client wants the present state first.
     private let state: StateQuestion?
 
@@ -42,23 +39,30 @@ final class StreamOpening: ExchangeOwner {
         )
     }
 
-    func start(on loop: isolated EventLoop) {
-        guard let cursor = request.cursor else {
-            return open(.fresh(at: api.hub.last), on: loop)
-        }
-        api.source.position(after: cursor, on: loop) { [self] result in
-            switch result {
-            case .success(let position): open(position, on: loop)
-            case .failure(let error as NoLeader): call.fail(.noLeader(error.reason), on: loop)
+    /// The whole way. A stream that ends on it, by whatever side, is told by the subscriber's standing.
+    func run(on loop: isolated EventLoop) async throws(Problem) {
+        resume = try await place(on: loop)
+        guard call.exchange.isOpen, let subscriber = begin(on: loop) else { return }
+        guard await sendState(to: subscriber, on: loop), await catchUp(subscriber, on: loop) else { return }
+        goLive(subscriber, on: loop)
+    }
+
+    // MARK: Beginning
+
+    private func place(on loop: isolated EventLoop) async throws(Problem) -> ResumePosition {
+        guard let cursor = request.cursor else { return .fresh(at: api.hub.last) }
+        do {
+            return try await api.source.position(after: cursor, on: loop)
+        } catch let error as NoLeader {
+            throw .noLeader(error.reason)
+        } catch {
             // The log cannot be read now: the client reloads, and the stream goes on.
-            case .failure: open(.reset(oldest: nil, newest: api.hub.last), on: loop)
-            }
+            return .reset(oldest: nil, newest: api.hub.last)
         }
     }
 
-    private func open(_ position: ResumePosition, on loop: isolated EventLoop) {
-        guard call.exchange.isOpen else { return }
-        resume = position
+    /// Answers with the head and `hello`. Nil if that is the whole answer.
+    private func begin(on loop: isolated EventLoop) -> Subscriber? {
         var head = ResponseHead(.ok, contentType: plan.format.contentType)
         if request.isCompressed {
             head.fields.append(.contentEncoding, "gzip")
@@ -66,7 +70,8 @@ final class StreamOpening: ExchangeOwner {
         }
         if call.exchange.method == .head {
             api.beginStream(call, head, on: loop)
-            return call.exchange.end(on: loop)
+            call.exchange.end(on: loop)
+            return nil
         }
         let refusal = api.streamRefusal(for: call, now: loop.wallClock)
         api.beginStream(call, head, on: loop)
@@ -74,134 +79,116 @@ final class StreamOpening: ExchangeOwner {
             // Nothing was sent, so a resuming client reconnects with the same cursor.
             write(hello(at: request.cursor ?? api.hub.last, outcome, on: loop), on: loop)
             write(.shutdown(reason: refusal, retryMilliseconds: 30_000, at: loop.wallClock), on: loop)
-            return call.exchange.end(on: loop)
+            call.exchange.end(on: loop)
+            return nil
         }
-        begin(on: loop)
-    }
-
-    private func begin(on loop: isolated EventLoop) {
-        let start: EventID
-        switch resume {
-        case .fresh:
-            start = api.hub.last
-            write(hello(at: start, outcome, on: loop), on: loop)
-        case .recovered(let cursor):
-            start = cursor
-            api.hub.recordResume(recovered: true)
-            write(hello(at: cursor, outcome, on: loop), on: loop)
-        case .reset(let oldest, let newest):
-            start = api.hub.last
-            api.hub.recordResume(recovered: false)
-            write(hello(at: start, outcome, on: loop), on: loop)
+        position = api.hub.last
+        if case .recovered(let cursor) = resume { position = cursor }
+        write(hello(at: position, outcome, on: loop), on: loop)
+        if !isFresh { api.hub.recordResume(recovered: outcome == "recovered") }
+        if case .reset(let oldest, let newest) = resume {
             write(reset(oldest: oldest, newest: newest, on: loop), on: loop)
         }
-        position = start
         let subscriber = api.hub.add(call.exchange, plan, limit: request.limit, on: loop)
-        self.subscriber = subscriber
         // A stream may stay open for days and needs only the caller, so the request is released.
         call.exchange.notes = subscriber
         if let seconds = request.timeoutSeconds { api.hub.finish(subscriber, afterSeconds: seconds, on: loop) }
-        guard let state else { return goOn(subscriber, on: loop) }
-        api.source.state(state, on: loop) { [self] result in
-            guard let subscriber = self.subscriber, subscriber.standing == .replaying else { return }
-            guard case .success(let state) = result else {
-                write(.shutdown(reason: "no_leader", retryMilliseconds: 2_000, at: loop.wallClock), on: loop)
-                return api.hub.finish(subscriber, on: loop)
-            }
-            ahead = state.events.filter(plan.admits).reversed()
-            if isFresh, let now = state.position, now.epoch == position.epoch { position = now }
-            goOn(subscriber, on: loop)
+        return subscriber
+    }
+
+    /// - Returns: false if the stream is over.
+    private func sendState(to subscriber: Subscriber, on loop: isolated EventLoop) async -> Bool {
+        guard let state else { return true }
+        guard let now = try? await api.source.state(state, on: loop) else {
+            guard subscriber.standing == .replaying else { return false }
+            write(.shutdown(reason: "no_leader", retryMilliseconds: 2_000, at: loop.wallClock), on: loop)
+            api.hub.finish(subscriber, on: loop)
+            return false
         }
+        for event in now.events where plan.admits(event) {
+            let bytes = plan.format.encode(event)
+            while subscriber.standing == .replaying, await send(bytes, to: subscriber, on: loop) == .later {}
+        }
+        if isFresh, let now = now.position, now.epoch == position.epoch { position = now }
+        return subscriber.standing == .replaying
     }
 
     // MARK: Catching up
 
-    private func goOn(_ subscriber: Subscriber, on loop: isolated EventLoop) {
-        guard subscriber.standing == .replaying else { return }
-        while let event = ahead.last {
-            switch call.exchange.write(plan.format.encode(event), on: loop) {
-            case .written, .waiting: ahead.removeLast()
-            case .full: return wait(on: loop)
-            case .gone: return api.hub.cut(subscriber, on: loop)
+    /// Sends what the hub has published and the stream has not. What comes later arrives live, and so exactly once: between the end of this
+    /// function and `goLive` nothing happens on the loop.
+    /// - Returns: false if the stream is over.
+    private func catchUp(_ subscriber: Subscriber, on loop: isolated EventLoop) async -> Bool {
+        while subscriber.standing == .replaying, position.sequence != api.hub.last.sequence {
+            if position.sequence < api.hub.last.sequence {
+                await replay(to: subscriber, on: loop)
+                continue
             }
+            // A client that comes from another host may have seen more than this one has told.
+            guard await api.source.reach(position, on: loop), position.epoch == api.hub.last.epoch else {
+                // It comes back with its id, here or elsewhere.
+                api.hub.cut(subscriber, on: loop)
+                return false
+            }
+            if position.sequence >= api.hub.last.sequence { break }
         }
-        replay(subscriber, on: loop)
+        return subscriber.standing == .replaying
     }
 
-    /// The reader is slower than the log: continue once it has taken the waiting bytes.
-    private func wait(on loop: isolated EventLoop) { call.exchange.owner = self }
-
-    private func replay(_ subscriber: Subscriber, on loop: isolated EventLoop) {
-        guard subscriber.standing == .replaying else { return }
-        // Only events the hub has published: later ones arrive live, and so exactly once.
-        guard position.sequence < api.hub.last.sequence else { return reachPosition(subscriber, on: loop) }
-        api.source.read(
+    /// Sends one page of the log, or as much of it as the connection takes.
+    private func replay(to subscriber: Subscriber, on loop: isolated EventLoop) async {
+        let reading = try? await api.source.read(
             after: position,
             filter: request.filter,
             limit: Self.pageEvents,
             bytes: Self.pageBytes,
             on: loop
-        ) { [self] result in
-            switch result {
-            case .success(.page(let page)): send(page, to: self.subscriber, on: loop)
-            case .success(.outside(let bounds)): fallOut(bounds, self.subscriber, on: loop)
-            // The reader reconnects with its last id, when the disk may be readable again.
-            case .failure: if let subscriber = self.subscriber { api.hub.cut(subscriber, on: loop) }
-            }
-        }
-    }
-
-    /// A client that comes from another host may have seen more than this one has told.
-    private func reachPosition(_ subscriber: Subscriber, on loop: isolated EventLoop) {
-        if position.sequence == api.hub.last.sequence { return goLive(subscriber, on: loop) }
-        api.source.reach(position, on: loop) { [self] isHere in
-            guard let subscriber = self.subscriber, subscriber.standing == .replaying else { return }
-            // It comes back with its id, here or elsewhere.
-            guard isHere, position.epoch == api.hub.last.epoch else { return api.hub.cut(subscriber, on: loop) }
-            if position.sequence < api.hub.last.sequence {
-                replay(subscriber, on: loop)
-            } else {
-                goLive(subscriber, on: loop)
-            }
-        }
-    }
-
-    private func send(_ page: EventReader.Page, to subscriber: Subscriber?, on loop: isolated EventLoop) {
-        guard let subscriber, subscriber.standing == .replaying else { return }
-        let end = api.hub.last.sequence
-        for event in page.events {
-            guard let sequence = event.id?.sequence, sequence <= end else { break }
-            if plan.admits(event) {
-                switch call.exchange.write(plan.format.encode(event), on: loop) {
-                case .written, .waiting: break
-                case .full: return wait(on: loop)
-                case .gone: return api.hub.cut(subscriber, on: loop)
+        )
+        guard subscriber.standing == .replaying else { return }
+        switch reading {
+        // The reader reconnects with its last id, when the disk may be readable again.
+        case nil: api.hub.cut(subscriber, on: loop)
+        case .outside(let bounds)?: fallOut(bounds, on: loop)
+        case .page(let page)?:
+            let end = api.hub.last.sequence
+            for event in page.events {
+                guard let sequence = event.id?.sequence, sequence <= end else { break }
+                if plan.admits(event) {
+                    guard await send(plan.format.encode(event), to: subscriber, on: loop) == .sent else { return }
+                    if isLast(subscriber) { return api.hub.finish(subscriber, on: loop) }
                 }
-                if isLast(subscriber) { return api.hub.finish(subscriber, on: loop) }
+                position.sequence = sequence
             }
-            position.sequence = sequence
+            position.sequence = min(page.next.sequence, end)
+            if call.exchange.waitingBytes > 0 { await subscriber.bytesTaken(on: loop) }
         }
-        position.sequence = min(page.next.sequence, end)
-        if call.exchange.waitingBytes > 0 { wait(on: loop) } else { replay(subscriber, on: loop) }
-    }
-
-    func drained(_ exchange: Exchange, on loop: isolated EventLoop) {
-        guard let subscriber else { return }
-        exchange.owner = subscriber
-        goOn(subscriber, on: loop)
-    }
-
-    func peerLeft(_ exchange: Exchange, on loop: isolated EventLoop) {
-        if let subscriber { api.hub.remove(subscriber, on: loop) }
     }
 
     /// Retention overtook the reader: the stream reports this and continues from now.
-    private func fallOut(_ bounds: EventLogBounds, _ subscriber: Subscriber?, on loop: isolated EventLoop) {
-        guard let subscriber, subscriber.standing == .replaying else { return }
+    private func fallOut(_ bounds: EventLogBounds, on loop: isolated EventLoop) {
         api.hub.recordResume(recovered: false)
         resume = .reset(oldest: bounds.oldest, newest: bounds.newest)
         write(reset(oldest: bounds.oldest, newest: bounds.newest, on: loop), on: loop)
-        goLive(subscriber, on: loop)
+        position = api.hub.last
+    }
+
+    private enum Sending { case sent, later, over }
+
+    /// If the connection is full, waits until the reader has taken the bytes that wait.
+    private func send(
+        _ bytes: [UInt8],
+        to subscriber: Subscriber,
+        on loop: isolated EventLoop
+    ) async -> Sending {
+        switch call.exchange.write(bytes, on: loop) {
+        case .written, .waiting: return .sent
+        case .full:
+            await subscriber.bytesTaken(on: loop)
+            return .later
+        case .gone:
+            api.hub.cut(subscriber, on: loop)
+            return .over
+        }
     }
 
     /// The texts come here and nowhere before: the pieces of a text, and its end, may come while the stream catches up.

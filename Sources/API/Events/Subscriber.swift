@@ -21,6 +21,8 @@ package final class Subscriber: ExchangeOwner {
     var place: UInt32 = 0
     /// The waiting events; nil unless the stream is behind.
     var backlog: Backlog?
+    /// Goes on with the reading of the log.
+    private var goOn: (() -> Void)?
 
     init(_ exchange: Exchange, in group: SubscriberGroup) {
         self.exchange = exchange
@@ -29,12 +31,25 @@ package final class Subscriber: ExchangeOwner {
 
     package var plan: StreamPlan { group.plan }
 
+    /// Waits until the reader has taken the bytes that wait, or the stream is over.
+    func bytesTaken(on loop: isolated EventLoop) async {
+        guard standing == .replaying else { return }
+        await loop.wait { goOn = $0 }
+    }
+
+    /// The stream may go on reading the log, or is over.
+    func stopWaiting() {
+        let goOn = goOn
+        self.goOn = nil
+        goOn?()
+    }
+
     package func peerLeft(_ exchange: Exchange, on loop: isolated EventLoop) {
         group.hub.remove(self, on: loop)
     }
 
     package func drained(_ exchange: Exchange, on loop: isolated EventLoop) {
-        group.hub.drained(self, on: loop)
+        if standing == .replaying { stopWaiting() } else { group.hub.drained(self, on: loop) }
     }
 }
 

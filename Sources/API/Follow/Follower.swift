@@ -60,25 +60,15 @@ package final class Follower: EventSource, FollowReceiver, MetricsSource {
 
     // MARK: EventSource
 
-    func position(
-        after cursor: EventID,
-        on loop: isolated EventLoop,
-        completion: @escaping (Result<ResumePosition, any Error>) -> Void
-    ) {
+    func position(after cursor: EventID, on loop: isolated EventLoop) async throws -> ResumePosition {
         guard service.isServing(now: loop.now), let recent = service.recent else {
-            return completion(.failure(NoLeader(reason: service.fault?.reason)))
+            throw NoLeader(reason: service.fault?.reason)
         }
-        if recent.has(after: cursor) { return completion(.success(.recovered(after: cursor))) }
+        if recent.has(after: cursor) { return .recovered(after: cursor) }
         // Older than what is kept here, of another log, or told by another host a moment ago.
-        read(after: cursor, filter: .everything, limit: 1, bytes: 1, on: loop) { result in
-            completion(
-                result.map { reading in
-                    switch reading {
-                    case .page: .recovered(after: cursor)
-                    case .outside(let bounds): .reset(oldest: bounds.oldest, newest: bounds.newest)
-                    }
-                }
-            )
+        return switch try await read(after: cursor, filter: .everything, limit: 1, bytes: 1, on: loop) {
+        case .page: .recovered(after: cursor)
+        case .outside(let bounds): .reset(oldest: bounds.oldest, newest: bounds.newest)
         }
     }
 
@@ -87,48 +77,36 @@ package final class Follower: EventSource, FollowReceiver, MetricsSource {
         filter: EventFilter,
         limit: Int,
         bytes: Int,
-        on loop: isolated EventLoop,
-        completion: @escaping (Result<EventReader.Reading, any Error>) -> Void
-    ) {
+        on loop: isolated EventLoop
+    ) async throws -> EventReader.Reading {
         if let recent = service.recent, recent.has(after: cursor) {
-            return completion(.success(.page(recent.page(after: cursor, filter: filter, limit: limit, bytes: bytes))))
+            return .page(recent.page(after: cursor, filter: filter, limit: limit, bytes: bytes))
         }
         var query = [("poll", "0"), ("since", cursor.text), ("limit", "\(min(limit, LongPoll.mostEvents))")]
         query += filter.query
-        service.ask("/v1/events", query, on: loop) { result in
-            completion(LeaderPage.read(result).map(\.reading).mapError { $0 })
-        }
+        let answer = await loop.wait { service.ask("/v1/events", query, on: loop, completion: $0) }
+        return try LeaderPage.read(answer).reading
     }
 
-    func reach(_ position: EventID, on loop: isolated EventLoop, completion: @escaping (Bool) -> Void) {
-        service.reach(position, on: loop, completion: completion)
+    func reach(_ position: EventID, on loop: isolated EventLoop) async -> Bool {
+        await loop.wait { service.reach(position, on: loop, completion: $0) }
     }
 
     func question(of call: Call) -> StateQuestion {
         StateQuestion(caller: call.caller, credential: Forward.credential(of: call, service))
     }
 
-    func state(
-        _ question: StateQuestion,
-        on loop: isolated EventLoop,
-        completion: @escaping (Result<StateNow, any Error>) -> Void
-    ) {
+    func state(_ question: StateQuestion, on loop: isolated EventLoop) async throws -> StateNow {
         let query = [("poll", "0"), ("snapshot", "1")]
-        service.ask("/v1/events", query, credential: question.credential, on: loop) { result in
-            let page: LeaderPage
-            switch LeaderPage.read(result) {
-            case .success(let found): page = found
-            case .failure(let error): return completion(.failure(error))
-            }
-            // The summary asked for with this host's credential counts what the caller may not see.
-            let isWhole = question.credential != nil || question.caller.sessions == nil
-            let state = page.events.filter {
-                $0.id == nil && $0.type != "run.delta" && (isWhole || $0.type != "summary")
-            }
-            // Without the leader's texts: they may be ahead of its stream here, and a piece that is in them would come once more.
-            let events = state.filter { $0.isMeant(for: question.caller) }
-            completion(.success(StateNow(events: events, position: page.cursor)))
+        let answer = await loop.wait {
+            service.ask("/v1/events", query, credential: question.credential, on: loop, completion: $0)
         }
+        let page = try LeaderPage.read(answer)
+        // The summary asked for with this host's credential counts what the caller may not see.
+        let isWhole = question.credential != nil || question.caller.sessions == nil
+        // Without the leader's texts: they may be ahead of its stream here, and a piece that is in them would come once more.
+        let state = page.events.filter { $0.id == nil && $0.type != "run.delta" && (isWhole || $0.type != "summary") }
+        return StateNow(events: state.filter { $0.isMeant(for: question.caller) }, position: page.cursor)
     }
 
     func activeTexts(at: Timestamp) -> [StreamEvent] { service.texts.events(at: at) }
@@ -188,12 +166,13 @@ struct LeaderPage {
         }
     }
 
-    static func read(_ answer: WholeAnswer.Result) -> Result<LeaderPage, NoLeader> {
+    static func read(_ answer: WholeAnswer.Result) throws(NoLeader) -> LeaderPage {
         switch answer {
         case .success((200, let body)):
-            LeaderPage(parsing: body).map { .success($0) } ?? .failure(NoLeader(reason: "it answers no page of events"))
-        case .success((let status, _)): .failure(NoLeader(reason: "status \(status)"))
-        case .failure(let failure): .failure(NoLeader(reason: failure.reason))
+            guard let page = LeaderPage(parsing: body) else { throw NoLeader(reason: "it answers no page of events") }
+            return page
+        case .success((let status, _)): throw NoLeader(reason: "status \(status)")
+        case .failure(let failure): throw NoLeader(reason: failure.reason)
         }
     }
 

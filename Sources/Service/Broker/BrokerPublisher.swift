@@ -208,19 +208,27 @@ final class BrokerPublisher {
 
     private func readMore(on loop: isolated EventLoop) {
         guard isBehind, !isReading, let place = read?.place else { return }
+        loop.start { [weak self] in await self?.readPage(after: place, on: loop) }
+    }
+
+    private func readPage(after place: EventID, on loop: isolated EventLoop) async {
         (isReading, isBehind) = (true, false)
-        let connection = connection
-        reader.read(after: place, filter: filter, limit: Self.pageEvents, bytes: Self.pageBytes, on: loop) {
-            [weak self] result in
-            guard let self, self.isConnected, self.connection == connection else { return }
-            self.isReading = false
-            switch result {
-            case .success(.page(let page)): self.take(page, on: loop)
-            case .success(.outside(let bounds)): self.begin(again: bounds, on: loop)
-            case .failure:
-                self.isBehind = true
-                self.later(Self.retryMs, on: loop)
-            }
+        let before = connection
+        let reading = try? await reader.read(
+            after: place,
+            filter: filter,
+            limit: Self.pageEvents,
+            bytes: Self.pageBytes,
+            on: loop
+        )
+        guard isConnected, connection == before else { return }
+        isReading = false
+        switch reading {
+        case .page(let page)?: take(page, on: loop)
+        case .outside(let bounds)?: begin(again: bounds, on: loop)
+        case nil:
+            isBehind = true
+            later(Self.retryMs, on: loop)
         }
     }
 

@@ -29,16 +29,8 @@ package final class EventReader {
     }
 
     /// The position from which a stream with this cursor starts.
-    package func position(
-        after cursor: EventID,
-        on loop: isolated EventLoop,
-        completion: @escaping (Result<ResumePosition, any Error>) -> Void
-    ) {
-        feed.read(on: loop) {
-            try $0.events.bounds().resume(from: cursor)
-        } completion: {
-            completion($0)
-        }
+    package func position(after cursor: EventID, on loop: isolated EventLoop) async throws -> ResumePosition {
+        try await feed.read(on: loop) { try $0.events.bounds().resume(from: cursor) }
     }
 
     /// The events after `cursor` that pass the filter: at most `limit`, and about `bytes` bytes.
@@ -47,21 +39,15 @@ package final class EventReader {
         filter: EventFilter,
         limit: Int,
         bytes: Int,
-        on loop: isolated EventLoop,
-        completion: @escaping (Result<Reading, any Error>) -> Void
-    ) {
-        feed.read(on: loop) { tables in
+        on loop: isolated EventLoop
+    ) async throws -> Reading {
+        let reading = try await feed.read(on: loop) { tables in
             try tables.events.read(after: cursor, filter: filter, limit: limit, bytes: bytes)
-        } completion: { result in
-            completion(
-                result.map { reading in
-                    switch reading {
-                    case .page(let page):
-                        .page(Page(events: page.events.map(StreamEvent.init), next: page.next, isEnd: page.isEnd))
-                    case .outside(let bounds): .outside(bounds)
-                    }
-                }
-            )
+        }
+        return switch reading {
+        case .page(let page):
+            .page(Page(events: page.events.map(StreamEvent.init), next: page.next, isEnd: page.isEnd))
+        case .outside(let bounds): .outside(bounds)
         }
     }
 }
