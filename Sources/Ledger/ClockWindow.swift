@@ -74,6 +74,11 @@ package struct ClockWindow: Sendable, Equatable {
         ClockWindow(from: row(dispatchedAt: time).from, to: known.adding(milliseconds: 10_000))
     }
 
+    /// The same for a message whose run completed at this time, by the gateway's clock. What is written later is another message's.
+    package static func row(dispatchedAt time: Timestamp, completedAt end: Timestamp) -> ClockWindow {
+        ClockWindow(from: row(dispatchedAt: time).from, to: end)
+    }
+
     /// Two measurements of how far the gateway's clock is ahead that differ by less show that no clock was set between them.
     package static let sameClockMs: Int64 = 1_000
 

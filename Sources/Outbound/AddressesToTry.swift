@@ -13,9 +13,11 @@ struct AddressesToTry {
     }
 
     /// Begins to connect to the next address; nil if none is left. The handler hears how it went.
+    /// - Parameter permit: asked before each write.
     mutating func next(
         for handler: any StreamHandler,
         sendLimit: Int,
+        permit: Permit? = nil,
         on loop: isolated EventLoop,
         session: () throws(TLSError) -> TLSSession?
     ) throws(TLSError) -> StreamConnection? {
@@ -26,7 +28,8 @@ struct AddressesToTry {
                     try Socket.connect(to: address),
                     tls: session,
                     isConnected: false,
-                    sendLimit: sendLimit
+                    sendLimit: sendLimit,
+                    permit: permit
                 )
                 try stream.start(handler, on: loop)
                 return stream

@@ -3,7 +3,7 @@ package import EventLoops
 import HTTP1
 import HTTPModel
 package import Notifications
-import POSIX
+package import POSIX
 package import TLS
 
 /// Sends requests to sinks, each over a connection of its own. One look-up returns the addresses; they are checked, and
@@ -17,6 +17,7 @@ package final class HTTPSender {
         ) -> Void
 
     private let trust: TLSTrust
+    private let permit: Permit?
     private let lookUp: LookUp
     private var context: TLSClientContext?
     /// Requests in progress; each is removed when it ends.
@@ -24,12 +25,15 @@ package final class HTTPSender {
 
     /// - Parameters:
     ///   - trust: the system's authorities, or a test's.
+    ///   - permit: of one of several hosts. Without it nothing is sent.
     ///   - lookUp: the system's resolver, or a test's.
     package init(
         trust: TLSTrust = .system,
+        permit: Permit? = nil,
         lookUp: @escaping LookUp = { Resolver.resolve(host: $0, port: $1, for: $2, $3) }
     ) {
         self.trust = trust
+        self.permit = permit
         self.lookUp = lookUp
     }
 
@@ -42,7 +46,7 @@ package final class HTTPSender {
         if !request.isTrusted, let refusal = policy.refusal(of: request.url) {
             return completion(.refused(refusal))
         }
-        let sending = HTTPSending(request, policy) { [weak self] sending, outcome in
+        let sending = HTTPSending(request, policy, permit) { [weak self] sending, outcome in
             self?.open[ObjectIdentifier(sending)] = nil
             completion(outcome)
         }
@@ -72,6 +76,7 @@ private final class HTTPSending: StreamHandler {
 
     private let request: SinkRequest
     private let policy: AddressPolicy
+    private let permit: Permit?
     private var completion: ((HTTPSending, DeliveryMachine.Outcome) -> Void)?
     private var addresses = AddressesToTry()
     private var stream: StreamConnection?
@@ -88,10 +93,12 @@ private final class HTTPSending: StreamHandler {
     init(
         _ request: SinkRequest,
         _ policy: AddressPolicy,
+        _ permit: Permit?,
         completion: @escaping (HTTPSending, DeliveryMachine.Outcome) -> Void
     ) {
         self.request = request
         self.policy = policy
+        self.permit = permit
         self.completion = completion
     }
 
@@ -131,6 +138,7 @@ private final class HTTPSending: StreamHandler {
             stream = try addresses.next(
                 for: self,
                 sendLimit: NotificationLimits.payloadBytes * 2,
+                permit: permit,
                 on: loop,
                 session: makeSession
             )

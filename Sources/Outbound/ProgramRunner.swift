@@ -1,7 +1,7 @@
 import Dispatch
 package import EventLoops
 package import Notifications
-import POSIX
+package import POSIX
 
 /// Runs the programs of command sinks, one at a time, beside the loop.
 package final class ProgramRunner {
@@ -11,8 +11,10 @@ package final class ProgramRunner {
     private static let outputBytes = 1024
 
     private let queue = DispatchQueue(label: "ladle.command")
+    private let permit: Permit?
 
-    package init() {}
+    /// - Parameter permit: of one of several hosts. Without it no program begins.
+    package init(permit: Permit? = nil) { self.permit = permit }
 
     /// - Parameter completion: gets the result, and the first part of the output.
     package func run(
@@ -21,13 +23,16 @@ package final class ProgramRunner {
         completion: @escaping (DeliveryMachine.Outcome, [UInt8]) -> Void
     ) {
         let bound = LoopBound(completion, on: loop)
-        queue.async { [weak loop] in
-            let (outcome, output) = Self.run(command)
+        queue.async { [weak loop, permit] in
+            let (outcome, output) = Self.run(command, permit)
             loop?.post { loop in bound.value(on: loop)?(outcome, output) }
         }
     }
 
-    private static func run(_ command: SinkCommand) -> (DeliveryMachine.Outcome, [UInt8]) {
+    private static func run(_ command: SinkCommand, _ permit: Permit?) -> (DeliveryMachine.Outcome, [UInt8]) {
+        guard permit?.holds != false else {
+            return (.failed(status: nil, error: "this host has lost the lease", retryAfterMs: nil), [])
+        }
         do throws(SystemError) {
             let result = try ChildProcess.run(
                 command.arguments,

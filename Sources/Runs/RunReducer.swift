@@ -114,6 +114,11 @@ struct RunReducer: Sendable {
         {
             // Its start was not seen, or the first event that was seen of it may have come long after it.
             claimant.written = .row(dispatchedAt: sent, knownAt: times.lastSeen)
+            if state == .completed {
+                // A restarted gateway may write the row once more.
+                claimant.resumed = claimant.written
+                claimant.written = .row(dispatchedAt: sent, completedAt: times.lastSeen)
+            }
         }
         // The next process of the gateway goes on with the run in another one, to which its prompt belongs.
         if hasBegun, contact.isProcessGone { claimant.resumed = .never }

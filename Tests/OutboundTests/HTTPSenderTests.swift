@@ -1,10 +1,12 @@
 import Basics
+import Dispatch
 import EventLoops
-import Notifications
 import POSIX
 import Synchronization
+import TestSupport
 import Testing
 
+@testable import Notifications
 @testable import Outbound
 
 /// The allowed targets of requests, and the result if nobody answers.
@@ -13,6 +15,7 @@ struct HTTPSenderTests {
         of text: String,
         allowed: [String] = [],
         isTrusted: Bool = false,
+        permit: Permit? = nil,
         lookUps: [[String]]
     ) async throws -> [DeliveryMachine.Outcome] {
         let loop = try EventLoop(label: "test.outbound")
@@ -30,7 +33,7 @@ struct HTTPSenderTests {
         for _ in lookUps {
             let outcome = await withCheckedContinuation { (done: CheckedContinuation<DeliveryMachine.Outcome, Never>) in
                 loop.post { loop in
-                    let sender = HTTPSender { _, port, loop, completion in
+                    let sender = HTTPSender(permit: permit) { _, port, loop, completion in
                         let found = left.next().compactMap { SocketAddress(host: $0, port: port) }
                         loop.post { completion(found, $0) }
                     }
@@ -91,4 +94,76 @@ struct HTTPSenderTests {
         )
         #expect(!Self.error(allowed[0]).contains("not allowed"))
     }
+
+    // MARK: Connections
+
+    /// A reset of a plain connection may come behind the request. One inside the handshake comes before it.
+    @Test(arguments: [("https", 2), ("http", 1)])
+    func `a reset inside the TLS handshake leads to the name's next address`(scheme: String, tries: Int) async throws {
+        let server = try ResettingServer()
+        let found = try await outcome(
+            of: "\(scheme)://inside.example:\(server.port)/",
+            isTrusted: true,
+            lookUps: [["127.0.0.1", "127.0.0.1"]]
+        )
+        #expect(Self.error(found[0]) != "accepted")
+        #expect(server.spoken == tries)
+    }
+
+    @Test func `a host whose permit has ended sends nothing and begins no program`() async throws {
+        let ended = Permit(marginMs: 1_000)
+        let server = try ResettingServer()
+        let found = try await outcome(
+            of: "http://inside.example:\(server.port)/",
+            isTrusted: true,
+            permit: ended,
+            lookUps: [["127.0.0.1"]]
+        )
+        #expect(Self.error(found[0]) != "accepted")
+        #expect(server.spoken == 0)
+        let loop = try EventLoop(label: "test.programs")
+        loop.start()
+        let command = SinkCommand(arguments: ["/bin/echo", "x"], environment: [], input: [])
+        let (outcome, output) = await withCheckedContinuation {
+            (done: CheckedContinuation<(DeliveryMachine.Outcome, [UInt8]), Never>) in
+            loop.post { loop in
+                let runner = ProgramRunner(permit: ended)
+                runner.run(command, on: loop) { outcome, output in
+                    withExtendedLifetime(runner) { done.resume(returning: (outcome, output)) }
+                }
+            }
+        }
+        #expect(Self.error(outcome) == "this host has lost the lease" && output.isEmpty)
+        await loop.stop()
+    }
+}
+
+/// Resets each connection behind its first byte: what was not read makes the system send a reset.
+private final class ResettingServer: Sendable {
+    let port: UInt16
+    private let count = Mutex(0)
+    private let stop: @Sendable () -> Void
+
+    /// The connections that brought a byte.
+    var spoken: Int { count.withLock { $0 } }
+
+    init() throws {
+        let listener = UncheckedListener(socket: try BlockingSocket.listen(.loopback4))
+        port = listener.socket.port
+        stop = { listener.socket.shutdown() }
+        DispatchQueue(label: "far end").async { [weak self] in
+            while let peer = try? listener.socket.accept() {
+                guard let bytes = try? peer.receive(1), !bytes.isEmpty else { continue }
+                self?.count.withLock { $0 += 1 }
+                peer.close()
+            }
+        }
+    }
+
+    deinit { stop() }
+}
+
+/// Only the accepting thread uses the socket; `shutdown` is safe from any thread.
+private struct UncheckedListener: @unchecked Sendable {
+    let socket: BlockingSocket
 }

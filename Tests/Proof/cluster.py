@@ -1,14 +1,18 @@
 """Several hosts on one PostgreSQL server, of which one leads: it is killed, stopped, frozen for longer than the others wait, asked to step
-down, and cut off from the server, which crashes too, and is replaced by a standby that lacks commits or has all. At any time one host at
-most speaks to the gateway; each accepted message runs once under its key; the events of the follower, who goes from host to host, have neither gap nor repeat. Times of the takeovers are measured."""
+down, and cut off from the server, which crashes too, and is replaced by a standby that lacks commits or has all. In a network namespace of
+its own what the leader says vanishes, or what is said to it. At any time one host at most speaks to the gateway; each accepted message runs
+once under its key; the events of the follower, who goes from host to host, have neither gap nor repeat. Times of the takeovers are measured."""
 
 import datetime
 import http.client
+import os
 import pathlib
 import random
 import shutil
 import signal
 import socket
+import subprocess
+import sys
 import threading
 import time
 import traceback
@@ -22,27 +26,32 @@ OPTIONS = options(rounds=(1, 20), hosts=(3, 3), seed=(0, 0), only=("", ""))
 SEED = OPTIONS.seed or random.SystemRandom().randrange(1, 1 << 32)
 # From the fault to an open link of the next leader, in seconds; a crash is noticed after cluster.takeover.
 CRASH, ORDERLY = 7.5, 1.0
+# The same where nothing tells the server that the leader is gone, so that it still holds the leader's open transaction.
+PARTED = 10.0
 tally = Tally()
 check = tally.check
 
 
 class Wire(Passing):
-    """Carries one host's connections to the gateway, and notes when the host says something on them."""
+    """Carries one host's connections to a server, and notes in `record` when the host says something on them."""
 
-    def __init__(self, port, name, record):
+    def __init__(self, port, name, record=None, address="127.0.0.1"):
         self.name, self.record = name, record
-        super().__init__(port)
+        self.is_deaf = False  # nothing that the server says arrives
+        super().__init__(port, address)
 
     def meet(self, client):
-        gateway = socket.create_connection(("127.0.0.1", self.target))
-        threading.Thread(target=self.pump, args=(gateway, client, False), daemon=True).start()
-        self.pump(client, gateway, True)
+        server = socket.create_connection(("127.0.0.1", self.target))
+        threading.Thread(target=self.pump, args=(server, client, False), daemon=True).start()
+        self.pump(client, server, True)
 
     def pump(self, source, sink, is_client):
         try:
             while (piece := source.recv(1 << 16)):
-                if is_client:
+                if is_client and self.record is not None:
                     self.record.append((time.monotonic(), self.name))
+                while self.is_deaf and not is_client:
+                    time.sleep(0.05)
                 sink.sendall(piece)
         except OSError:
             pass
@@ -63,18 +72,24 @@ def turns(record):
 
 
 class Hosts:
-    """Hosts on one server and at one gateway. The first of them leads."""
+    """Hosts on one server and at one gateway, each over wires of its own. The first of them leads.
 
-    def __init__(self, server, gateway, count, url=None):
-        self.server, self.spoken, self.url = server, [], url or server.url()
+    - `apart`: each host's wires have an address of their own, and carry its sessions with the server too."""
+
+    def __init__(self, server, gateway, count, url=None, apart=False):
+        self.server, self.spoken = server, []
         self.key = pathlib.Path(scratch(), "key")
         check(run_ladle("cluster", "key", str(self.key)).returncode == 0, "a key is made")
-        self.all = []
+        self.all, self.wires = [], {}
         for number in range(count):
-            name = f"h{number}"
-            wire = Wire(gateway.port, name, self.spoken)
-            self.all.append(Serve("--database", self.url, "--cluster-name", name, "--cluster-key-file", str(self.key),
-                                  gateway=f"ws://127.0.0.1:{wire.port}", port=free_port()))
+            name, address = f"h{number}", f"127.9.0.{number + 1}" if apart else "127.0.0.1"
+            self.wires[name] = wires = [Wire(gateway.port, name, self.spoken, address)]
+            mine = url or server.url()
+            if apart:
+                wires.append(Wire(server.port, name, address=address))
+                mine = server.url(host=address, port=wires[1].port)
+            self.all.append(Serve("--database", mine, "--cluster-name", name, "--cluster-key-file", str(self.key),
+                                  gateway=f"ws://{address}:{wires[0].port}", port=free_port()))
         self.leads(self.all[0])
         # Once for all hosts, which are one device.
         self.leader.linked("waiting_for_approval")
@@ -209,6 +224,36 @@ def away(hosts):
     settle(hosts, old)
 
 
+def unheard(hosts):
+    """Nothing that the leader sends arrives any more, and nothing tells it so; once another one leads, all goes on."""
+    place = f"127.9.0.{hosts.all.index(hosts.leader) + 1}/32"
+    def part(word):
+        subprocess.run(["ip", "route", word, "blackhole", place, "table", "local"], check=True)
+    return parted(hosts, lambda: part("add"), lambda: part("del"))
+
+
+def deaf(hosts):
+    """What the leader sends arrives, its beats among it, and nothing that is said to it."""
+    def part(is_deaf):
+        for wire in wires:
+            wire.is_deaf = is_deaf
+    wires = hosts.wires[name_of(hosts.leader)]
+    return parted(hosts, lambda: part(True), lambda: part(False))
+
+
+def parted(hosts, part, join):
+    old, watch = hosts.leader, Watch(hosts)
+    part()
+    hosts.next_leader()
+    seconds = watch.taken()
+    check("lease.suspended" in old.output, f"parted: its permit has ended before another one leads: {old.output[-500:]}")
+    time.sleep(random.Random(SEED).uniform(0, 3))
+    join()
+    check(old.process.wait(60) == 75, f"parted: the old leader ends with 75: {old.output[-500:]}")
+    hosts.back(old)
+    return seconds
+
+
 def settle(hosts, old):
     """The old leader goes on, or another one is first and it ends."""
     time.sleep(1)
@@ -220,26 +265,27 @@ def settle(hosts, old):
 
 
 FAULTS = {crash: CRASH, stop: ORDERLY, freeze: CRASH, cut: None, restart: None, resign: ORDERLY, away: None}
+PARTITIONS = {unheard: PARTED, deaf: PARTED}
 
 
-def rounds():
+def rounds(faults=FAULTS, apart=False):
     server = PostgresServer()
     gateway, record = new_gateway("--pairing", "true")
-    hosts = Hosts(server, gateway, OPTIONS.hosts)
+    hosts = Hosts(server, gateway, OPTIONS.hosts, apart=apart)
     code, said = hosts.status()
     check(code == 0 and "h0 leads since" in said and said.count("waits") >= OPTIONS.hosts - 1, f"status: who leads, and who waits: {code} {said}")
     check("ladle cluster resign" in said, f"status: and what to type next: {said}")
     traffic = Traffic(hosts.leader, record, server, tally, ports=[host.port for host in hosts.all], pause=0.2)
     dice, times = random.Random(SEED), {}
     for _ in range(OPTIONS.rounds):
-        for fault in dice.sample(list(FAULTS), len(FAULTS)):
-            if OPTIONS.only not in ("", fault.__name__):
+        for fault in dice.sample(list(faults), len(faults)):
+            if OPTIONS.only not in ("", "partitions", fault.__name__):
                 continue
             traffic.more(10)
             seconds = fault(hosts)
             if seconds is not None:
                 times.setdefault(fault.__name__, []).append(seconds[0])
-                bar = FAULTS[fault]
+                bar = faults[fault]
                 check(seconds[1] <= bar, f"{fault.__name__}: another host leads after {seconds[0]:.2f} s, {bar} at most")
             traffic.more(10)
     judge_identity(hosts)
@@ -458,6 +504,19 @@ def failovers():
     restored()
 
 
+def partitions():
+    """In a network namespace of its own, so that the routes of this machine stay as they are."""
+    if os.geteuid() or not shutil.which("unshare") or not shutil.which("ip"):
+        print("left out: partitions need root, unshare and ip", flush=True)
+        return
+    if "PROOF_APART" not in os.environ:
+        words = [sys.executable, __file__, "--only", "partitions", "--seed", str(SEED), "--rounds", str(OPTIONS.rounds), "--hosts", str(OPTIONS.hosts)]
+        done = subprocess.run(["unshare", "-n", *words], env={**os.environ, "PROOF_APART": "1"})
+        return check(done.returncode == 0, "partitions")
+    subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+    print(f"cluster: {rounds(PARTITIONS, apart=True)}", flush=True)
+
+
 if not available():
     print("left out: no PostgreSQL server is installed")
     check(True, "")
@@ -469,7 +528,9 @@ try:
         starts()
     if OPTIONS.only in ("", "failovers"):
         failovers()
-    if OPTIONS.only not in ("starts", "failovers"):
+    if OPTIONS.only in ("", "partitions"):
+        partitions()
+    if OPTIONS.only not in ("starts", "failovers", "partitions"):
         print(f"cluster: {rounds()} in {time.monotonic() - began:.1f} s", flush=True)
 except Exception as error:  # the finding is told like any other
     lines = [str(frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]

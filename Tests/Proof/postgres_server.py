@@ -167,9 +167,9 @@ class Standby(PostgresServer):
 class Passing:
     """Listens in front of a server and hands each client to `meet`, on a thread of its own."""
 
-    def __init__(self, port):
+    def __init__(self, port, address="127.0.0.1"):
         self.target = port
-        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.listener = socket.create_server((address, 0))
         self.port = self.listener.getsockname()[1]
         threading.Thread(target=self.accept, daemon=True).start()
 

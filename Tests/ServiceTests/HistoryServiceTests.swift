@@ -315,6 +315,31 @@ struct HistoryServiceTests {
         }
     }
 
+    /// 2026.4.26, seen live: another client said the same in the conversation that took the place of the message's own.
+    @Test(arguments: [false, true])
+    func `what is written once a message's run has completed is another message's`(isKilled: Bool) async throws {
+        try await withServices { bench, loop in
+            try await bench.open(version: 3, methods: [], on: loop)
+            let start = ManualClock.start.milliseconds
+            let id = try await bench.accept("yes", on: loop) ?? ""
+            try await bench.event("agent", Frame.start(id, at: start), on: loop)
+            bench.gateway.rows[Self.main] = [row("user", "yes", at: start), row("assistant", "One.", at: start + 100)]
+            let end = #"{"phase":"end","startedAt":\#(start),"endedAt":\#(start + 150)}"#
+            try await bench.event("agent", Frame.agent(id, 3, "lifecycle", end), on: loop)
+            try await bench.advance(5_000, on: loop)
+            if isKilled {
+                try await bench.kill(on: loop)
+                try await bench.open(version: 3, methods: [], on: loop)
+            }
+            bench.gateway.rows[Self.main] = [
+                row("user", "yes", at: start + 4_000), row("assistant", "Two.", at: start + 4_100),
+            ]
+            let shown = try await read(bench, on: loop)
+            #expect(shown.contains { $0["text"]?.string == "yes" && $0["id"]?.string != id }, "\(shown)")
+            #expect(shown.last?["text"]?.string == "Two." && shown.last?["runId"]?.string != id, "\(shown)")
+        }
+    }
+
     @Test func `a page that was under way while the session was reset is asked for again`() async throws {
         try await withLinkedServices { bench, loop in
             try await talk(bench, "old", on: loop)

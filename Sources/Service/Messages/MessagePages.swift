@@ -252,7 +252,7 @@ package final class MessagePages {
         try await feed.read(on: loop) { tables -> Found in
             let (table, session) = (tables.messages, query.session)
             var sent = try SentEntries.read(tables, session: session)
-            try sent.readRowless(tables)
+            try sent.readOutcomes(tables)
             let end = try query.before?.kept(table, session, sent.entries, isEnd: true)
             if query.before != nil, end == nil { return .noPlace("before") }
             let start = try query.after?.kept(table, session, sent.entries, isEnd: false)

@@ -135,7 +135,7 @@ final class MessageReader {
         do {
             (sent, told) = try await feed.read(on: loop) { tables in
                 var sent = try SentEntries.read(tables, session: session, keys: keys)
-                try sent.readRowless(tables)
+                try sent.readOutcomes(tables)
                 return (sent, try tables.said.runs(in: session))
             }
         } catch {

@@ -15,6 +15,8 @@ struct SentEntries: Sendable {
     /// Delivered messages of which the gateway may have no row: their run was stopped or failed, and the gateway took the row out of the
     /// conversation; or they have no words, and the gateway answered them without a row.
     private(set) var rowless: Set<String> = []
+    /// When the runs of delivered messages completed, by entry.
+    private var completedAt: [String: Timestamp] = [:]
     private var files: [String: [AttachedFile]] = [:]
     /// Keys in our format without an entry: it was deleted by retention, or belongs to another Ladle.
     private var foreign: [String] = []
@@ -40,12 +42,13 @@ struct SentEntries: Sendable {
         return found
     }
 
-    /// Reads which messages may have no row; only lists need to know.
-    mutating func readRowless(_ tables: StoreTables) throws {
+    /// Reads what became of the messages' runs; only lists need to know.
+    mutating func readOutcomes(_ tables: StoreTables) throws {
         for entry in entries where entry.kind == .message && entry.state == .delivered {
-            let state = try tables.runs.state(id: entry.run)
+            let outcome = try tables.runs.outcome(id: entry.run)
             let hasWords = entry.text.map { Words.areIn($0) } ?? true
-            if state == .aborted || state == .failed || !hasWords { rowless.insert(entry.id) }
+            if [.aborted, .failed].contains(outcome?.state) || !hasWords { rowless.insert(entry.id) }
+            if outcome?.state == .completed { completedAt[entry.id] = outcome?.endedAt }
         }
     }
 
@@ -76,7 +79,7 @@ struct SentEntries: Sendable {
                 answeredBy: entry.toldRun,
                 hasRun: entry.toldRun != nil,
                 written: entry.firstDispatchAt.map { $0 < readAt } ?? true
-                    ? Self.written(entry, entry.dispatchSkewMs ?? clockSkewMs) : nil,
+                    ? written(entry, entry.dispatchSkewMs ?? clockSkewMs) : nil,
                 sentAt: entry.firstDispatchAt?.adding(milliseconds: entry.dispatchSkewMs ?? clockSkewMs),
                 row: rows[entry.id],
                 isToBeSent: entry.state == .queued || entry.state == .retrying,
@@ -90,10 +93,11 @@ struct SentEntries: Sendable {
 
     /// The time range in which the gateway can have written the entry's row, on its own clock; nil if it was not sent,
     /// or was refused.
-    private static func written(_ entry: OutboxEntry, _ clockSkewMs: Int64) -> ClockWindow? {
+    private func written(_ entry: OutboxEntry, _ clockSkewMs: Int64) -> ClockWindow? {
         switch entry.state {
         case .delivered:
             let sent = (entry.firstDispatchAt ?? entry.createdAt).adding(milliseconds: clockSkewMs)
+            if let end = completedAt[entry.id] { return .row(dispatchedAt: sent, completedAt: end) }
             let delivered = entry.updatedAt.adding(milliseconds: clockSkewMs)
             return .row(dispatchedAt: sent, delivered: max(sent, delivered))
         case .sending, .accepted:

@@ -1,6 +1,6 @@
 package import EventLoops
 package import Notifications
-import Outbound
+package import Outbound
 
 /// The transport to sinks: servers and programs in the running Ladle, a script in tests.
 package protocol SinkTransport: AnyObject {
@@ -22,10 +22,12 @@ package protocol SinkTransport: AnyObject {
 
 /// Sends over sockets, and runs programs of this host.
 package final class OutboundTransport: SinkTransport {
-    private let sender = HTTPSender()
-    private let programs = ProgramRunner()
+    private let sender: HTTPSender
+    private let programs: ProgramRunner
 
-    package init() {}
+    package init(_ sender: HTTPSender = HTTPSender(), _ programs: ProgramRunner = ProgramRunner()) {
+        (self.sender, self.programs) = (sender, programs)
+    }
 
     package func send(
         _ request: SinkRequest,

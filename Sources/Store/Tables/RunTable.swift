@@ -132,6 +132,15 @@ package struct RunTable {
             ?? nil
     }
 
+    /// The state and the end alone.
+    package func outcome(id: String) throws(SQLError) -> (state: Run.State, endedAt: Timestamp?)? {
+        try connection.first("SELECT state, ended_at FROM run WHERE id = ?", id) { row in
+            Run.State(rawValue: row.string(0)).map { state in
+                (state, row.optionalInt64(1).map { Timestamp(milliseconds: $0) })
+            }
+        } ?? nil
+    }
+
     /// How the run ended; nil for one that has not, or that is not known.
     package func end(id: String) throws(SQLError) -> Ending.How? {
         try connection.first("SELECT end_kind FROM run WHERE id = ?", id) { row in

@@ -6,6 +6,7 @@ import Discovery
 import EventLoops
 import Follow
 import Observability
+import Outbound
 import POSIX
 import Server
 import Service
@@ -76,7 +77,11 @@ final class Daemon: ServiceEventReceiver {
             permit: permit,
             on: loop
         )
-        services = Services(configuration.services(saved, seed: seed, log: log), gateway: link, journal: store)
+        var serviceSettings = configuration.services(saved, seed: seed, log: log)
+        serviceSettings.sinkTransport = {
+            OutboundTransport(HTTPSender(permit: permit), ProgramRunner(permit: permit))
+        }
+        services = Services(serviceSettings, gateway: link, journal: store)
         gatewayEvents = GatewayEvents(link: link, events: services.events, outbox: services.outbox, log: log)
         var settings = configuration.api(log: log)
         settings.tls = { tls?.report }
