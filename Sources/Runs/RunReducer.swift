@@ -123,7 +123,7 @@ struct RunReducer: Sendable {
         // The next process of the gateway goes on with the run in another one, to which its prompt belongs.
         if hasBegun, contact.isProcessGone { claimant.resumed = .never }
         if times.starts.isEmpty, !publication.isFromDisk, !wasTurnedAway { claimant.seenAt = times.firstEvent }
-        if publication.isFromDisk, isActive, message.words == nil, !text.published.isEmpty {
+        if publication.isFromDisk, !publication.isEndFromDisk, message.words == nil, !text.published.isEmpty {
             // Perhaps the earlier process saw its first event only.
             (claimant.seenAt, claimant.said) = (times.start, text.published)
         }

@@ -507,6 +507,31 @@ struct MessageRestartTests {
         }
     }
 
+    /// 2026.3.1, seen live: another client's run began while Ladle was away, and was first seen at work. Its row waited for its end, and after one
+    /// more kill was not known as its row any more once it had ended.
+    @Test(arguments: [Release.oldest, .middle])
+    func `the row of a run that was first seen at work comes after a kill`(release: Release) async throws {
+        try await withServices { bench, loop in
+            try await release.open(bench, on: loop)
+            try await foreignTurn("run-1", "one", "answer one", at: 0, release, bench, on: loop)
+            try await bench.kill(on: loop)
+            bench.gateway.rows[Self.main]?.append(release.user("two", at: 5))
+            try await bench.advance(8_000, on: loop)
+            try await release.open(bench, on: loop)
+            let seen =
+                #"{"runId":"run-2","seq":2,"stream":"assistant","ts":\#(Self.start + 9_000),"sessionKey":"\#(Self.main)","#
+            try await bench.event("agent", seen + #""data":{"text":"Half","delta":""}}"#, on: loop)
+            try await bench.advance(2_500, on: loop)
+            try await bench.kill(on: loop)
+            try await release.open(bench, on: loop)
+            try await bench.advance(2_000, on: loop)
+            bench.gateway.rows[Self.main]?.append(release.assistant("Half of it.", at: 6))
+            try await bench.event("chat", Frame.final("run-2", 9, "Half of it."), on: loop)
+            try await bench.advance(10_000, on: loop)
+            #expect(try await said(bench) == ["one sent", "answer one sent", "two sent", "Half of it. sent"])
+        }
+    }
+
     /// 2026.4.26, seen live: two clients began one session, the gateway wrote the answer of a stopped run into the conversation that
     /// stayed, and an answer behind it came before Ladle looked for it.
     @Test(arguments: [Release.middle, .newest])
