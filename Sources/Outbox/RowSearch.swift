@@ -9,6 +9,7 @@ package struct RowSearch: Sendable {
     private let message: Attribution.Claimant
     private let since: ClockWindow
     private let others: [Attribution.Claimant]
+    private let strangers: [Attribution.Claimant]
 
     /// - Parameters:
     ///   - key: the entry's present key. A row under an earlier key was refused.
@@ -16,6 +17,7 @@ package struct RowSearch: Sendable {
     ///   - isClockSame: the gateway's clock is as far ahead of ours as it was then, so neither was set.
     ///   - others: other entries of the session that may have rows of their own, with their texts.
     ///   - starts: when the runs of other entries started.
+    ///   - strangers: when other clients' runs started, or the gateway's own. A row of that time may be theirs.
     ///   - earlier: messages that were on the stream before the first dispatch.
     ///   - aheadMs: how far the gateway's clock is ahead of ours, at least and at most.
     package init(
@@ -25,9 +27,15 @@ package struct RowSearch: Sendable {
         isClockSame: Bool = false,
         others: [OutboxEntry] = [],
         starts: [String: Timestamp] = [:],
+        strangers: [Timestamp] = [],
         earlier: Set<String> = [],
         aheadMs: ClosedRange<Int64> = 0...0
     ) {
+        self.strangers = strangers.enumerated().map { place, start in
+            var run = Attribution.Claimant("stranger \(place)")
+            run.starts = [start]
+            return run
+        }
         self.since = isClockSame ? .row(sentAt: since) : .row(dispatchedAt: since)
         var message = Attribution.Claimant(key, keys: [key], words: words, written: self.since)
         message.sentAt = since
@@ -39,7 +47,12 @@ package struct RowSearch: Sendable {
 
     /// - Parameter isWhole: whether the session has no older rows than these.
     package func report(on rows: [Attribution.Row], isWhole: Bool, hasActiveRun: Bool) -> SearchReport {
-        let attribution = Attribution(rows, others + [message])
+        // The run that goes on with our message begins with the gateway's prompt, which repeats the words.
+        let prompts = rows.filter(\.isResumption).compactMap(\.at)
+        let strangers = strangers.filter { run in
+            !run.starts.contains { start in prompts.contains { ClockWindow.row(startedAt: start).contains($0) } }
+        }
+        let attribution = Attribution(rows, strangers + others + [message])
         let isComplete = isWhole || rows.contains { $0.at.map { $0 < since.from } ?? false }
         let own = attribution.owners.filter { $0.value.turn == message.id }.min { $0.key < $1.key }
         switch own?.value.tie {
@@ -51,9 +64,21 @@ package struct RowSearch: Sendable {
             return SearchReport(proof: .textMatch, isComplete: isComplete, hasActiveRun: hasActiveRun)
         case nil:
             var report = SearchReport(isComplete: isComplete, hasActiveRun: hasActiveRun)
-            report.isShared = attribution.shared.values.contains { $0.contains(message.id) }
+            report.isShared =
+                attribution.shared.values.contains { $0.contains(message.id) }
+                || attribution.owners.contains { isStrangers($0.value.turn) && mayBeOwn(rows[$0.key]) }
             return report
         }
+    }
+
+    private func isStrangers(_ turn: String) -> Bool { strangers.contains { $0.id == turn } }
+
+    /// Whether a run of which Ladle does not know the message may have begun with the message of this row, or with ours.
+    private func mayBeOwn(_ row: Attribution.Row) -> Bool {
+        guard let at = row.at, since.contains(at), row.id.map({ !message.earlier.contains($0) }) ?? true,
+            let words = message.words
+        else { return false }
+        return row.words.contains { $0.show(words) }
     }
 }
 

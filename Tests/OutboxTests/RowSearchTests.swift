@@ -43,6 +43,22 @@ struct `A search among rows` {
         #expect(report([row("z", "x", 1), row(key, "y", 2)], isWhole: false).proof == .history)
     }
 
+    /// 2026.4.26, seen live: another client had said the same, its run began with the row, and the gateway was killed with ours in its queue.
+    @Test func `does not take the row with which another client's run began`() {
+        let rows = [row(nil, "hello", 1_000_503)]
+        let search = RowSearch(
+            key: "id",
+            words: Words("hello"),
+            since: time(1_000_000),
+            strangers: [time(900_000), time(1_000_500)]
+        )
+        #expect(search.report(on: rows, isWhole: true, hasActiveRun: false) == shared)
+        let later = rows + [row(nil, "hello", 1_004_000)]
+        #expect(search.report(on: later, isWhole: true, hasActiveRun: false) == found)
+        #expect(search.report(on: [row(nil, "other", 1_000_503)], isWhole: true, hasActiveRun: false) == absent)
+        #expect(report(rows) == found)
+    }
+
     /// A gateway may leave the row of a message that it refused to run.
     @Test func `does not go by a key that was given up`() {
         let rows = [row("id:user", "hello", 1_000_500)]

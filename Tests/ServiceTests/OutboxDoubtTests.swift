@@ -428,6 +428,34 @@ struct OutboxDoubtTests {
         }
     }
 
+    /// 2026.4.26, seen live: another client had said the same, the gateway began its run, put ours behind that and was killed. The row was taken
+    /// for ours, which was told as delivered and never sent.
+    @Test func `the row of another client's run is no proof of a message with its words`() async throws {
+        try await withServices { bench, loop in
+            try await bench.open(version: 3, methods: ["sessions.subscribe"], on: loop)
+            try await bench.advance(1_000, on: loop)
+            let now = loop.wallClock.milliseconds
+            let taken = #"{"role":"user","content":"hello","timestamp":\#(now),"__openclaw":{"seq":0}}"#
+            let announced = #"{"sessionKey":"\#(Self.main)","message":\#(taken),"messageSeq":0}"#
+            let id = try await bench.accept("hello", on: loop) ?? ""
+            #expect(bench.gateway.sentTexts == ["hello"])
+            for _ in ["ours", "theirs"] { try await bench.event("session.message", announced, on: loop) }
+            try await bench.event("chat", Frame.final("theirs", 1, nil), on: loop)
+            try await bench.event("agent", Frame.start("own", at: now), on: loop)
+            bench.gateway.rows[Self.main] = [Row.user("hello", at: now)]
+            try await bench.advance(50, on: loop)
+            try await bench.event("chat", Frame.final(id, 1, nil), on: loop)
+            try await bench.drop(on: loop)
+            try await bench.advance(10_000, on: loop)
+            try await bench.open(version: 3, uptimeMs: 4_000, methods: ["sessions.subscribe"], on: loop)
+            try await bench.advance(10_000, on: loop)
+            #expect(try await bench.state(id) != .delivered)
+            try await bench.advance(120_000, on: loop)
+            #expect(try await bench.state(id) == .unconfirmed, "a person decides")
+            #expect(bench.gateway.sentTexts == ["hello"])
+        }
+    }
+
     /// 2026.4.26, seen live: the same words were said and answered while the message waited for the link.
     @Test func `a row from before the message was sent is not its own after a kill`() async throws {
         try await withLinkedServices { bench, loop in

@@ -311,6 +311,7 @@ package final class OutboxService {
             isClockSame: order.entry.dispatchSkewMs != nil && abs(skewMs - dispatchSkewMs) < ClockWindow.sameClockMs,
             others: filled.others,
             starts: filled.starts,
+            strangers: filled.strangers,
             earlier: filled.earlier,
             aheadMs: min(skewMs, dispatchSkewMs)...max(skewMs, dispatchSkewMs)
         )
@@ -447,6 +448,22 @@ extension SearchOrder {
         for other in order.others where Words(other.text ?? "") == words {
             order.starts[other.id] = try tables.runs.start(id: other.run)
         }
+        order.strangers = try Self.strangers(beside: entry, since: ClockWindow.row(dispatchedAt: earliest).from, tables)
         return order
+    }
+
+    /// The newest runs of a session that a search looks at.
+    private static let mostRuns = 64
+
+    /// When runs of the session started of which no entry is known to be answered. None once the entry's own run has begun.
+    private static func strangers(
+        beside entry: OutboxEntry,
+        since: Timestamp,
+        _ tables: StoreTables
+    ) throws -> [Timestamp] {
+        guard try tables.runs.start(id: entry.run) == nil else { return [] }
+        return try tables.runs.list(session: entry.session, before: nil, limit: mostRuns)
+            .filter { run in try run.startedAt >= since && tables.outbox.entry(answeredBy: run.id) == nil }
+            .map(\.startedAt)
     }
 }
