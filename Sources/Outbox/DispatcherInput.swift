@@ -100,8 +100,8 @@ package struct SearchOrder: Sendable, Equatable {
     package var others: [OutboxEntry] = []
     /// When their runs started, by their ids.
     package var starts: [String: Timestamp] = [:]
-    /// When runs of the session started that are known to answer no entry; set like the others.
-    package var strangers: [Timestamp] = []
+    /// When the session's runs started of which no entry is known to be answered, by their ids; set like the others.
+    package var strangers: [String: Timestamp] = [:]
     /// Messages that were on the stream before the first dispatch, by their ids there; set like the others.
     package var earlier: Set<String> = []
 }

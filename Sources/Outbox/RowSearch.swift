@@ -17,7 +17,7 @@ package struct RowSearch: Sendable {
     ///   - isClockSame: the gateway's clock is as far ahead of ours as it was then, so neither was set.
     ///   - others: other entries of the session that may have rows of their own, with their texts.
     ///   - starts: when the runs of other entries started.
-    ///   - strangers: when other clients' runs started, or the gateway's own. A row of that time may be theirs.
+    ///   - strangers: when runs started of which no entry is known to be answered, by their ids. A row of that time may be theirs.
     ///   - earlier: messages that were on the stream before the first dispatch.
     ///   - aheadMs: how far the gateway's clock is ahead of ours, at least and at most.
     package init(
@@ -27,12 +27,12 @@ package struct RowSearch: Sendable {
         isClockSame: Bool = false,
         others: [OutboxEntry] = [],
         starts: [String: Timestamp] = [:],
-        strangers: [Timestamp] = [],
+        strangers: [String: Timestamp] = [:],
         earlier: Set<String> = [],
         aheadMs: ClosedRange<Int64> = 0...0
     ) {
-        self.strangers = strangers.enumerated().map { place, start in
-            var run = Attribution.Claimant("stranger \(place)")
+        self.strangers = strangers.sorted { ($0.value, $0.key) < ($1.value, $1.key) }.map { id, start in
+            var run = Attribution.Claimant(id)
             run.starts = [start]
             return run
         }
@@ -64,19 +64,18 @@ package struct RowSearch: Sendable {
             return SearchReport(proof: .textMatch, isComplete: isComplete, hasActiveRun: hasActiveRun)
         case nil:
             var report = SearchReport(isComplete: isComplete, hasActiveRun: hasActiveRun)
+            let ofStrangers = Set(strangers.map(\.id))
             report.isShared =
                 attribution.shared.values.contains { $0.contains(message.id) }
-                || attribution.owners.contains { isStrangers($0.value.turn) && mayBeOwn(rows[$0.key]) }
+                || attribution.owners.contains { ofStrangers.contains($0.value.turn) && mayBeOwn(rows[$0.key]) }
             return report
         }
     }
 
-    private func isStrangers(_ turn: String) -> Bool { strangers.contains { $0.id == turn } }
-
-    /// Whether a run of which Ladle does not know the message may have begun with the message of this row, or with ours.
+    /// Whether a row that a stranger's run owns by its time alone may be this message's all the same.
     private func mayBeOwn(_ row: Attribution.Row) -> Bool {
-        guard let at = row.at, since.contains(at), row.id.map({ !message.earlier.contains($0) }) ?? true,
-            let words = message.words
+        guard !row.isNamed, let at = row.at, since.contains(at), let words = message.words,
+            row.id.map({ !message.earlier.contains($0) }) ?? true
         else { return false }
         return row.words.contains { $0.show(words) }
     }

@@ -125,4 +125,19 @@ struct ContinuedRunTests {
             #expect(count(#""replace":true"#, in: text) > 0, "\(text)")
         }
     }
+
+    /// The client may have more of the text from another host, or from the process before.
+    @Test func `a stream that goes on gets the text of each run so far, also where there is none yet`() async throws {
+        try await withAPI(.away) { api, loop in
+            let bench = api.bench
+            try await bench.open(on: loop)
+            let before = bench.journal.newest
+            try await bench.event("agent", Frame.start("run-1", at: loop.wallClock.milliseconds), on: loop)
+            let piece = #""text":"","offset":0,"replace":true"#
+            let stream = try await api.open("GET", "/v1/events?since=\(before.text)", on: loop)
+            #expect(count(piece, in: stream.text) == 1, "\(stream.text)")
+            let fresh = try await api.open("GET", "/v1/events", on: loop)
+            #expect(count(piece, in: fresh.text) == 0, "\(fresh.text)")
+        }
+    }
 }

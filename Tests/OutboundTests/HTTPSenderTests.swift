@@ -148,7 +148,7 @@ private final class ResettingServer: Sendable {
     var spoken: Int { count.withLock { $0 } }
 
     init() throws {
-        let listener = UncheckedListener(socket: try BlockingSocket.listen(.loopback4))
+        let listener = AcceptingSocket(try BlockingSocket.listen(.loopback4))
         port = listener.socket.port
         stop = { listener.socket.shutdown() }
         DispatchQueue(label: "far end").async { [weak self] in
@@ -161,9 +161,4 @@ private final class ResettingServer: Sendable {
     }
 
     deinit { stop() }
-}
-
-/// Only the accepting thread uses the socket; `shutdown` is safe from any thread.
-private struct UncheckedListener: @unchecked Sendable {
-    let socket: BlockingSocket
 }

@@ -50,12 +50,13 @@ struct `A search among rows` {
             key: "id",
             words: Words("hello"),
             since: time(1_000_000),
-            strangers: [time(900_000), time(1_000_500)]
+            strangers: ["r1": time(900_000), "r2": time(1_000_500)]
         )
         #expect(search.report(on: rows, isWhole: true, hasActiveRun: false) == shared)
         let later = rows + [row(nil, "hello", 1_004_000)]
         #expect(search.report(on: later, isWhole: true, hasActiveRun: false) == found)
         #expect(search.report(on: [row(nil, "other", 1_000_503)], isWhole: true, hasActiveRun: false) == absent)
+        #expect(search.report(on: [row("r2", "hello", 1_000_503)], isWhole: true, hasActiveRun: false) == absent)
         #expect(report(rows) == found)
     }
 

@@ -37,7 +37,8 @@ class Wire(Passing):
 
     def __init__(self, port, name, record=None, address="127.0.0.1"):
         self.name, self.record = name, record
-        self.is_deaf = False  # nothing that the server says arrives
+        self.hears = threading.Event()  # what the server says arrives
+        self.hears.set()
         super().__init__(port, address)
 
     def meet(self, client):
@@ -50,8 +51,8 @@ class Wire(Passing):
             while (piece := source.recv(1 << 16)):
                 if is_client and self.record is not None:
                     self.record.append((time.monotonic(), self.name))
-                while self.is_deaf and not is_client:
-                    time.sleep(0.05)
+                if not is_client:
+                    self.hears.wait()
                 sink.sendall(piece)
         except OSError:
             pass
@@ -72,9 +73,8 @@ def turns(record):
 
 
 class Hosts:
-    """Hosts on one server and at one gateway, each over wires of its own. The first of them leads.
-
-    - `apart`: each host's wires have an address of their own, and carry its sessions with the server too."""
+    """Hosts on one server and at one gateway, each over a wire of its own. The first of them leads. Where they are `apart`, a host's wires
+    have an address of their own, and carry its sessions with the server too."""
 
     def __init__(self, server, gateway, count, url=None, apart=False):
         self.server, self.spoken = server, []
@@ -234,20 +234,17 @@ def unheard(hosts):
 
 def deaf(hosts):
     """What the leader sends arrives, its beats among it, and nothing that is said to it."""
-    def part(is_deaf):
-        for wire in wires:
-            wire.is_deaf = is_deaf
     wires = hosts.wires[name_of(hosts.leader)]
-    return parted(hosts, lambda: part(True), lambda: part(False))
+    return parted(hosts, lambda: [wire.hears.clear() for wire in wires], lambda: [wire.hears.set() for wire in wires])
 
 
 def parted(hosts, part, join):
+    """The leader is parted from the others, and joins them as soon as the next one has spoken to the gateway."""
     old, watch = hosts.leader, Watch(hosts)
     part()
     hosts.next_leader()
     seconds = watch.taken()
     check("lease.suspended" in old.output, f"parted: its permit has ended before another one leads: {old.output[-500:]}")
-    time.sleep(random.Random(SEED).uniform(0, 3))
     join()
     check(old.process.wait(60) == 75, f"parted: the old leader ends with 75: {old.output[-500:]}")
     hosts.back(old)

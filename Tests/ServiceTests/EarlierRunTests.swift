@@ -584,12 +584,38 @@ struct EarlierRunTests {
             try await bench.kill(on: loop)
             try await bench.advance(10_000, on: loop)
             try await bench.open(version: 3, uptimeMs: 4000, methods: [], on: loop)
+            try await bench.advance(5_000, on: loop)
+            try await bench.accept("next", on: loop)
+            #expect(bench.gateway.sentTexts == ["hello", "next"], "that run is over and holds up nobody")
             try await bench.advance(120_000, on: loop)
             #expect(bench.data("run.started").isEmpty)
             #expect(bench.data("run.ended").isEmpty)
             #expect(try await bench.state(id) == .delivered)
             #expect(try await bench.entry(id).runID == "own")
+        }
+    }
+
+    /// The row was on the stream before our message was sent, so the run that began with it does not answer ours.
+    @Test func `a run whose message was told before ours was sent answers another one`() async throws {
+        try await withServices { bench, loop in
+            try await bench.open(version: 3, methods: ["sessions.subscribe"], on: loop)
+            try await bench.advance(1_000, on: loop)
+            let now = loop.wallClock.milliseconds
+            let row = Row.user("hello", id: "row-1", at: now)
+            try await bench.event("agent", Frame.start("theirs", at: now), on: loop)
+            try await bench.row(row, on: loop)
+            bench.gateway.rows[Self.main] = [row, Row.assistant("Hello you.", id: "row-2", at: now + 100)]
+            let final = Frame.final("theirs", 9, "Hello you.").replacing("1795000009000", with: "\(now + 100)")
+            try await bench.event("chat", final, on: loop)
+            try await bench.advance(500, on: loop)
+            let id = try await bench.accept("hello", on: loop) ?? ""
             #expect(bench.gateway.sentTexts == ["hello"])
+            try await bench.kill(on: loop)
+            try await bench.advance(10_000, on: loop)
+            try await bench.open(version: 3, uptimeMs: 4000, methods: ["sessions.subscribe"], on: loop)
+            try await bench.advance(10_000, on: loop)
+            #expect(try await bench.entry(id).runID != "theirs")
+            #expect(bench.gateway.sentTexts == ["hello", "hello"], "it left no trace")
         }
     }
 

@@ -7,6 +7,14 @@ import Glibc
 import Darwin
 #endif
 
+/// A listening socket that a thread of its own accepts on. `@unchecked Sendable`: only that thread uses the socket, and `shutdown`, which ends
+/// it, is safe from any thread.
+package struct AcceptingSocket: @unchecked Sendable {
+    package let socket: BlockingSocket
+
+    package init(_ socket: BlockingSocket) { self.socket = socket }
+}
+
 /// A plain blocking socket with a receive time-out, for the far end of a test.
 package final class BlockingSocket {
     package enum Failure: Error {

@@ -16,7 +16,7 @@ package final class FakeTailscaled: Sendable {
         self.path = path
         self.responses = responses.map { Array($0.utf8) }
         let socket = try BlockingSocket.listen(unixPath: path)
-        let fd = UncheckedListener(socket: socket)
+        let fd = AcceptingSocket(socket)
         stop = { fd.socket.shutdown() }
         DispatchQueue(label: "far end").async { [weak self] in
             var served = 0
@@ -46,9 +46,4 @@ package final class FakeTailscaled: Sendable {
         }
         return true
     }
-}
-
-/// Only the accepting thread uses the socket; `shutdown` is safe from any thread.
-private struct UncheckedListener: @unchecked Sendable {
-    let socket: BlockingSocket
 }

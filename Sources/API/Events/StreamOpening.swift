@@ -39,7 +39,7 @@ final class StreamOpening {
         )
     }
 
-    /// The whole way. A stream that ends on it, by whatever side, is told by the subscriber's standing.
+    /// The whole way. At each step the stream may have ended, from either side; then the subscriber's standing is `over`.
     func run(on loop: isolated EventLoop) async throws(Problem) {
         resume = try await place(on: loop)
         guard call.exchange.isOpen, let subscriber = begin(on: loop) else { return }
@@ -107,7 +107,9 @@ final class StreamOpening {
         }
         for event in now.events where plan.admits(event) {
             let bytes = plan.format.encode(event)
-            while subscriber.standing == .replaying, await send(bytes, to: subscriber, on: loop) == .later {}
+            while subscriber.standing == .replaying {
+                if await send(bytes, to: subscriber, on: loop) { break }
+            }
         }
         if isFresh, let now = now.position, now.epoch == position.epoch { position = now }
         return subscriber.standing == .replaying
@@ -154,7 +156,7 @@ final class StreamOpening {
             for event in page.events {
                 guard let sequence = event.id?.sequence, sequence <= end else { break }
                 if plan.admits(event) {
-                    guard await send(plan.format.encode(event), to: subscriber, on: loop) == .sent else { return }
+                    guard await send(plan.format.encode(event), to: subscriber, on: loop) else { return }
                     if isLast(subscriber) { return api.hub.finish(subscriber, on: loop) }
                 }
                 position.sequence = sequence
@@ -172,23 +174,19 @@ final class StreamOpening {
         position = api.hub.last
     }
 
-    private enum Sending { case sent, later, over }
-
-    /// If the connection is full, waits until the reader has taken the bytes that wait.
+    /// If the connection is full, sends nothing, and waits until the reader has taken the bytes that wait.
+    /// - Returns: whether the bytes are on their way.
     private func send(
         _ bytes: [UInt8],
         to subscriber: Subscriber,
         on loop: isolated EventLoop
-    ) async -> Sending {
+    ) async -> Bool {
         switch call.exchange.write(bytes, on: loop) {
-        case .written, .waiting: return .sent
-        case .full:
-            await subscriber.bytesTaken(on: loop)
-            return .later
-        case .gone:
-            api.hub.cut(subscriber, on: loop)
-            return .over
+        case .written, .waiting: return true
+        case .full: await subscriber.bytesTaken(on: loop)
+        case .gone: api.hub.cut(subscriber, on: loop)
         }
+        return false
     }
 
     /// The texts come here and nowhere before: the pieces of a text, and its end, may come while the stream catches up.

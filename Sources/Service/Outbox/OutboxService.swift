@@ -452,18 +452,14 @@ extension SearchOrder {
         return order
     }
 
-    /// The newest runs of a session that a search looks at.
-    private static let mostRuns = 64
-
-    /// When runs of the session started of which no entry is known to be answered. None once the entry's own run has begun.
+    /// When the session's runs started of which no entry is known to be answered, by their ids. None once the entry's own run has begun.
     private static func strangers(
         beside entry: OutboxEntry,
         since: Timestamp,
         _ tables: StoreTables
-    ) throws -> [Timestamp] {
-        guard try tables.runs.start(id: entry.run) == nil else { return [] }
-        return try tables.runs.list(session: entry.session, before: nil, limit: mostRuns)
-            .filter { run in try run.startedAt >= since && tables.outbox.entry(answeredBy: run.id) == nil }
-            .map(\.startedAt)
+    ) throws -> [String: Timestamp] {
+        guard try tables.runs.start(id: entry.run) == nil else { return [:] }
+        return try tables.runs.starts(in: entry.session, since: since, limit: ActivityLimits.endedRunsPerSession)
+            .filter { try !tables.outbox.hasEntry(answeredBy: $0.key) }
     }
 }

@@ -56,11 +56,8 @@ struct KnownRuns: Sendable {
         }
     }
 
-    /// As many as the tracker keeps of a session.
-    private static let mostOfSession = 64
-
-    /// Ended runs that own rows which one of these might be taken to own, or that may answer its message. And runs that the gateway began by
-    /// itself since it refused a message, which they may answer.
+    /// Ended runs whose rows one of these might be taken to own, and those that may answer its message, or one that the gateway refused
+    /// before. With their texts: a correction of such a run publishes it whole.
     private static func near(
         _ current: [KnownRun],
         besides ended: [KnownRun],
@@ -76,9 +73,9 @@ struct KnownRuns: Sendable {
         var known = Set((current + ended).map(\.id))
         return try Dictionary(refused + begun, uniquingKeysWith: min).flatMap { session, first in
             let since = ClockWindow.row(dispatchedAt: first).from
-            return try tables.runs.list(session: session, before: nil, limit: mostOfSession)
-                .filter { run in run.endedAt.map { $0 >= since } ?? false && known.insert(run.id).inserted }
-                .map { run in KnownRun(run, message: try message(of: run.id, tables)) }
+            return try tables.runs.ended(in: session, since: since, ofNewest: ActivityLimits.endedRunsPerSession)
+                .filter { known.insert($0.id).inserted }
+                .map { KnownRun($0, message: try message(of: $0.id, tables)) }
         }
     }
 
@@ -115,7 +112,7 @@ struct KnownRuns: Sendable {
     }
 
     static func lacksRun(_ entry: OutboxEntry, _ tables: StoreTables) throws -> Bool {
-        try entry.kind == .message && entry.joinedRun == nil && tables.runs.state(id: entry.run) == nil
+        try entry.kind == .message && entry.joinedRun == nil && tables.runs.outcome(id: entry.run) == nil
     }
 }
 

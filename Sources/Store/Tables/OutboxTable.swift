@@ -183,6 +183,12 @@ package struct OutboxTable {
         )
     }
 
+    /// The same, without reading the entry.
+    package func hasEntry(answeredBy run: String) throws(SQLError) -> Bool {
+        let either = "SELECT 1 FROM outbox WHERE id = ? UNION ALL SELECT 1 FROM outbox WHERE run_id = ? LIMIT 1"
+        return try connection.first(either, OutboxEntry.entryID(ofKey: run), run) { _ in true } ?? false
+    }
+
     package func entry(id: String) throws(SQLError) -> OutboxEntry? {
         try connection.first(
             "SELECT \(OutboxRow.columns), p.text FROM outbox o LEFT JOIN outbox_payload p USING(ordinal) WHERE id = ?",

@@ -126,13 +126,7 @@ package struct RunTable {
         }
     }
 
-    /// The state alone, which needs no reading of the run's text.
-    package func state(id: String) throws(SQLError) -> Run.State? {
-        try connection.first("SELECT state FROM run WHERE id = ?", id) { row in Run.State(rawValue: row.string(0)) }
-            ?? nil
-    }
-
-    /// The state and the end alone.
+    /// The state and the end alone, which needs no reading of the run's text.
     package func outcome(id: String) throws(SQLError) -> (state: Run.State, endedAt: Timestamp?)? {
         try connection.first("SELECT state, ended_at FROM run WHERE id = ?", id) { row in
             Run.State(rawValue: row.string(0)).map { state in
@@ -181,6 +175,32 @@ package struct RunTable {
     static let givenUp =
         "SELECT \(columns) FROM run WHERE end_kind = 'interrupted' AND continued_as IS NULL AND ended_at >= ? "
         + "ORDER BY ended_at DESC LIMIT ?"
+
+    /// Of the session's runs that began last, those that ended at this time or later, the earliest end first.
+    package func ended(in session: String, since time: Timestamp, ofNewest limit: Int) throws(SQLError) -> [Run] {
+        let newest = "SELECT id FROM run WHERE session = ? ORDER BY started_at DESC, id DESC LIMIT ?"
+        return try connection.all(
+            "SELECT \(Self.columns) FROM run WHERE id IN (\(newest)) AND ended_at >= ? ORDER BY ended_at",
+            session,
+            limit,
+            time.milliseconds,
+            row: Self.run
+        )
+    }
+
+    /// When the session's newest runs began, if that was at this time or later, by their ids.
+    package func starts(in session: String, since time: Timestamp, limit: Int) throws(SQLError) -> [String: Timestamp] {
+        var found: [String: Timestamp] = [:]
+        try connection.forEach(
+            "SELECT id, started_at FROM run WHERE session = ? AND started_at >= ? ORDER BY started_at DESC LIMIT ?",
+            session,
+            time.milliseconds,
+            limit
+        ) { row in
+            found[row.string(0)] = Timestamp(milliseconds: row.int64(1))
+        }
+        return found
+    }
 
     /// Runs, newest first; `before` is the last run of the previous page.
     package func list(session: String?, before: RowPlace?, limit: Int) throws(SQLError) -> [Run] {
