@@ -60,6 +60,15 @@ struct RunMemory: Sendable {
         aliases[id] = answer
     }
 
+    /// The message with this key is answered by a run of its own, and not by `answer`, which had its words only.
+    mutating func separate(_ key: String, from answer: String, now: Timestamp) {
+        guard let other = reducers[answer] else { return }
+        aliases[key] = nil
+        make(key, session: other.session, now: now)
+        reducers[key]?.message.goesOn(with: other.message)
+        reducers[answer]?.message.isStrangers()
+    }
+
     mutating func make(_ id: String, session: SessionKey, now: Timestamp) {
         reducers[id] = RunReducer(id: id, session: session, labels: labels, traits: traits, now: now)
         sessions[session, default: SessionRuns(now: now)].active.append(id)

@@ -83,6 +83,9 @@ struct RunMessage: Sendable {
     /// The run goes on with another one, and so with its message.
     mutating func goesOn(with other: RunMessage) { (words, strangersWords) = (other.words, other.strangersWords) }
 
+    /// The words of the run's message are those of another client's, too, and it is that one's.
+    mutating func isStrangers() { (words, strangersWords) = (nil, words) }
+
     /// The run begins again, and its next try has shown nothing yet.
     mutating func beginAgain() { (wasSeenAtWork, seenRow) = (false, nil) }
 

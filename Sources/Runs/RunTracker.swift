@@ -231,6 +231,7 @@ package struct RunTracker: Sendable {
 
     private mutating func receive(_ event: AgentEvent, now: Timestamp, to changes: inout [RunChange]) {
         noteTaken(event.runId, to: &changes)
+        separate(event, now: now, to: &changes)
         guard let id = known(event) ?? named(by: event) ?? adopt(event, opens: event.opensRun, now: now) else { return }
         let isFirst = memory[id]?.hasBegun == false
         memory[id]?.take(event, resultsInRows: !profile.sendsRows, now: now)
@@ -241,6 +242,16 @@ package struct RunTracker: Sendable {
         if event.stream == .item { seesAllToolEvents = true }
         if !profile.sendsRows, event.stream == .tool { wantRows(id) }
         memory.publish(id, to: &changes)
+    }
+
+    /// Words alone showed that another run answers our message. Now the message begins a run under its own key.
+    private mutating func separate(_ event: AgentEvent, now: Timestamp, to changes: inout [RunChange]) {
+        guard !profile.rowsNameTheirRun, let key = event.runId, case let other = resolved(key), other != key,
+            case .lifecycle(let lifecycle)? = event.content, lifecycle.phase == .start, let start = lifecycle.startedAt,
+            let run = memory[other], !run.contact.isProcessGone, start > run.times.start
+        else { return }
+        memory.separate(key, from: other, now: now)
+        changes.append(.separated(key: key, from: other))
     }
 
     private mutating func wantRows(_ id: String) {

@@ -406,6 +406,7 @@ package final class Services: ServiceEventReceiver {
             sessionModel.said(message, in: session)
         case .runContinued(let run, let answer, let session, let isShared):
             aborts.runContinued(run, as: answer, in: session, isShared: isShared, on: loop)
+        case .runSeparated(let key, let other): messages.runSeparated(key, from: other)
         case .runBegan(let run): aborts.runBegan(run, on: loop)
         case .runEnded(let run):
             aborts.runBegan(run.id, on: loop)

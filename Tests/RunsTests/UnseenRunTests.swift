@@ -46,7 +46,7 @@ struct UnseenRunTests {
             case .corrected(let run): "corrected \(run.state) \(run.text)"
             case .proven(_, let proof): "proven \(proof)"
             case .dropped: "dropped"
-            case .stepChanged, .deferred, .putAside, .reassigned, .refused, .joined: "other"
+            case .stepChanged, .deferred, .putAside, .reassigned, .separated, .refused, .joined: "other"
             case .taken: nil
             }
         }

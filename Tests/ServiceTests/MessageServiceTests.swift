@@ -3,6 +3,7 @@ import EventLoops
 import Gateway
 import JSONBytes
 import Observability
+import Outbox
 import Runs
 import Store
 import Testing
@@ -210,6 +211,42 @@ struct MessageServiceTests {
             #expect(try await kept(bench).count == 2)
             try await bench.event("sessions.changed", #"{"sessionKey":"main","reason":"reset"}"#, on: loop)
             #expect(try await kept(bench).isEmpty)
+        }
+    }
+
+    /// 2026.3.1, seen live after a restart inside the gateway's process: the start of the run of another client's equal message was missed,
+    /// and that run was taken for the one that answers ours, which had been put behind it.
+    @Test func `a message that begins under its own key has a run of its own, whatever equal words said`() async throws
+    {
+        try await withServices { bench, loop in
+            try await bench.open(version: 3, methods: [], on: loop)
+            let at = loop.wallClock.milliseconds
+            bench.gateway.rows[Self.main] = [Row.user("ok", id: "row-1", at: at - 500)]
+            bench.gateway.historyMembers = #","sessionInfo":{"hasActiveRun":true}"#
+            let id = try await bench.accept("ok", on: loop) ?? ""
+            #expect(bench.gateway.sentTexts == ["ok"])
+            try await bench.event("agent", Frame.text("other", 5, "First", at: at), on: loop)
+            try await bench.event("chat", Frame.final(id, 1, nil), on: loop)
+            try await bench.advance(1_000, on: loop)
+            bench.gateway.rows[Self.main]?.append(Row.assistant("First.", id: "row-2", at: at + 1_000))
+            bench.gateway.historyMembers = ""
+            try await bench.event("chat", Frame.final("other", 9, "First."), on: loop)
+            try await bench.advance(2_000, on: loop)
+            #expect(try await bench.entry(id).run == "other")
+
+            let start = loop.wallClock.milliseconds
+            try await bench.event("agent", Frame.start(id, at: start), on: loop)
+            bench.gateway.rows[Self.main, default: []] += [
+                Row.user("ok", id: "row-3", at: start), Row.assistant("Second.", id: "row-4", at: start + 100),
+            ]
+            try await bench.event("chat", Frame.final(id, 9, "Second."), on: loop)
+            try await bench.advance(2_000, on: loop)
+            #expect(try await bench.entry(id).run == id)
+            #expect(bench.data("run.ended").compactMap { $0["run"]?["text"]?.string } == ["First.", "Second."])
+            #expect(bench.data("run.started").compactMap { $0["run"]?["id"]?.string } == ["other", id])
+            #expect(bench.messages.last { $0["id"]?.string == id }?["runId"]?.string == id)
+            let told = bench.messages.compactMap { $0["id"]?.string }.filter { $0 != id }
+            #expect(told == ["row-2", "row-1", "row-4"], "the other client's question is told once it is known as one")
         }
     }
 }

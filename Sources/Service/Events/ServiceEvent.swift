@@ -39,6 +39,8 @@ package enum ServiceEvent {
     case messageSaid(ChatMessage, session: String)
     /// The gateway goes on with a run, or answers a message that waited for its turn, in a run with another id.
     case runContinued(run: String, answer: String, session: String, isShared: Bool)
+    /// A message of ours begins a run of its own. The other one, which seemed to be its, answers another client's message.
+    case runSeparated(key: String, other: String)
     /// A run has begun.
     case runBegan(String)
     /// A run has ended; its event is on its way to the streams.

@@ -27,6 +27,8 @@ package final class MessageService {
     private let reader: MessageReader
     private var said = PublishedMessages(atLeast: MissedMessages.mostMessages)
     private var missed = MissedMessages()
+    /// Runs of messages of ours, each with the run that seemed to be the message's before: its question is another client's.
+    private var separated = RecentValues<String, String>(atLeast: 16)
     /// The number of series of looks for missed messages. A new one ends the one before.
     private var series = 0
     /// Entries that changed before the earlier process's messages were loaded; nil after loading.
@@ -116,6 +118,9 @@ package final class MessageService {
         lookAfter(run, isLast: false, isNew: true, on: loop)
     }
 
+    /// A message of ours has a run of its own; until that one's row is in the transcript, the other run's row is taken for the message's.
+    func runSeparated(_ key: String, from other: String) { separated[key] = other }
+
     /// - Parameters:
     ///   - isLast: the transcript had time to show the answer.
     ///   - isNew: the run has just ended.
@@ -139,6 +144,9 @@ package final class MessageService {
             // Missed messages come first, in the order of the transcript.
             self.missed.runEnded(in: run.session, self.said)
             self.publishMissed(page, run.session, on: loop)
+            if let other = self.separated[run.id] {
+                for message in page.messages where message.runID == other { self.publish(message, session, on: loop) }
+            }
             for message in found { self.publish(message, session, on: loop) }
             // The transcript never gets the partial text of an interrupted run, so no list would have that message.
             if !hasAnswer, isLast, run.code != .interrupted, !self.isSaid(run, in: page) {

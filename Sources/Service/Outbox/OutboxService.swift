@@ -129,7 +129,7 @@ package final class OutboxService {
     }
 
     /// The gateway continues an interrupted run under another id. A message that was delivered long ago takes that id,
-    /// because its answer comes from that run.
+    /// because its answer comes from that run. So does one that begins under its own key after all.
     private func adopt(_ answer: String, after run: String, on loop: isolated EventLoop) {
         guard dispatcher.entry(id: OutboxEntry.entryID(ofKey: run)) == nil else { return }
         feed.read(on: loop) { tables in
@@ -137,8 +137,9 @@ package final class OutboxService {
         } completion: { [weak self] result in
             guard let self else { return }
             guard case .success(let found) = result else { return self.adoptLater(answer, after: run, on: loop) }
-            guard let entry = found, entry.state == .delivered, entry.joinedRun == nil, entry.run == run,
-                entry.runID != answer, self.dispatcher.entry(id: entry.id) == nil
+            guard let entry = found, entry.state == .delivered, entry.joinedRun == nil,
+                entry.run == run || entry.upstreamKey == answer, entry.runID != answer,
+                self.dispatcher.entry(id: entry.id) == nil
             else { return }
             let change = self.dispatcher.rules.adopted(entry, run: answer, now: loop.wallClock)
             self.feed.commit(on: loop) { transaction in

@@ -257,6 +257,12 @@ package final class RunService {
                 outbox.run(id, in: session, .continued(as: answer), on: loop)
                 // The answer may have ended before it was known whose it is, so its session is not busy with it.
                 if tracker.run(answer)?.state.isActive != true { outbox.run(answer, in: session, .ended, on: loop) }
+            case .separated(let key, let other):
+                guard let session = tracker.session(ofRun: key)?.text else { continue }
+                // A stop of the other run may have been meant for the message.
+                events.notify(.runContinued(run: other, answer: key, session: session, isShared: true), on: loop)
+                events.notify(.runSeparated(key: key, other: other), on: loop)
+                outbox.run(key, in: session, .continued(as: key), on: loop)
             }
         }
     }

@@ -2,10 +2,15 @@
 enum Frame {
     static let main = "agent:main:main"
 
-    static func agent(_ run: String, _ sequence: Int, _ stream: String, _ data: String, session: String = main)
-        -> String
-    {
-        #"{"runId":"\#(run)","seq":\#(sequence),"stream":"\#(stream)","ts":1795000000000,"data":\#(data),"#
+    static func agent(
+        _ run: String,
+        _ sequence: Int,
+        _ stream: String,
+        _ data: String,
+        session: String = main,
+        at: Int64 = 1_795_000_000_000
+    ) -> String {
+        #"{"runId":"\#(run)","seq":\#(sequence),"stream":"\#(stream)","ts":\#(at),"data":\#(data),"#
             + #""sessionKey":"\#(session)"}"#
     }
 
@@ -13,8 +18,14 @@ enum Frame {
         agent(run, 1, "lifecycle", #"{"phase":"start","startedAt":\#(at)}"#, session: session)
     }
 
-    static func text(_ run: String, _ sequence: Int, _ text: String, session: String = main) -> String {
-        agent(run, sequence, "assistant", #"{"text":\#(quoted(text)),"delta":""}"#, session: session)
+    static func text(
+        _ run: String,
+        _ sequence: Int,
+        _ text: String,
+        session: String = main,
+        at: Int64 = 1_795_000_000_000
+    ) -> String {
+        agent(run, sequence, "assistant", #"{"text":\#(quoted(text)),"delta":""}"#, session: session, at: at)
     }
 
     static func tool(_ run: String, _ sequence: Int, _ phase: String, session: String = main) -> String {
