@@ -37,6 +37,11 @@ package struct ClockWindow: Sendable, Equatable {
         ClockWindow(from: Timestamp(milliseconds: .min), to: row(startedAt: time).to)
     }
 
+    /// The row of a message that waited behind the run that started at this time.
+    package static func row(behindStart start: Timestamp) -> ClockWindow {
+        ClockWindow(from: row(startedAt: start).to.adding(milliseconds: 1))
+    }
+
     /// The start of the run that answers the gateway's own prompt of this time. A gateway that has just started may begin the run some
     /// seconds after it wrote the prompt.
     package static func start(promptedAt prompt: Timestamp) -> ClockWindow {
@@ -48,6 +53,11 @@ package struct ClockWindow: Sendable, Equatable {
     /// The row of a message that was sent at this time, over a connection that has just compared the clocks.
     package static func row(sentAt time: Timestamp) -> ClockWindow {
         ClockWindow(from: time.adding(milliseconds: -2_000))
+    }
+
+    /// The end of a run that may still have been in the way of a message that was sent at this time: a gateway tidies up behind a run.
+    package static func atWork(before sent: Timestamp) -> ClockWindow {
+        ClockWindow(from: sent.adding(milliseconds: -60_000))
     }
 
     /// The row of a message that was stopped, and of whose run nothing else was seen.

@@ -410,7 +410,7 @@ struct Delivery: Sendable {
         guard !report.hasFailed else { return doubt.searchFailed(entry, &context) }
         context.pages += 1
         facts.read(report, number: context.pages, knew: knew)
-        if doubt.isQuiet(entry, context), !mayRepeat(context) { facts.waited() }
+        if doubt.isQuiet(entry, context), !mayStillRepeat(context) { facts.waited() }
         if !follow(report.receipt == .queued ? .taken : .facts, &context) { goOn(&context) }
     }
 
@@ -427,6 +427,11 @@ struct Delivery: Sendable {
         doubt.repeats()
         context.queues.enterWire(id, queue)
         send(&context)
+    }
+
+    /// Whether a repeat of the key may still decide. It does not where a page has what was to be seen, and another row of the table fits.
+    private func mayStillRepeat(_ context: DispatcherContext) -> Bool {
+        mayRepeat(context) && (!facts.hasFreshPage || decision(context).next == .repeatKey)
     }
 
     private func mayRepeat(_ context: DispatcherContext) -> Bool {

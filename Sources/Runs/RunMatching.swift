@@ -170,7 +170,9 @@ struct RunMatching: Sendable {
         let unseen = areNew ? [] : mayBeDeferred(turns, besides: owners, session: session, in: memory)
         let waiting = (runs.deferred + runs.putAside + unseen.filter { !runs.deferred.contains($0) }).compactMap { id in
             memory[id].map { run in
-                var message = Attribution.Claimant(id, words: run.message.words, written: waitingSince(run))
+                let since = [waitingSince(run), rowsBehind(run, turns, owners, in: memory)].compactMap(\.self)
+                let written = since.max { $0.from < $1.from }
+                var message = Attribution.Claimant(id, words: run.message.words, written: written)
                 message.earlier = run.message.earlier
                 return message
             }
@@ -187,15 +189,13 @@ struct RunMatching: Sendable {
         for (index, found) in answered.sorted(by: { $0.key < $1.key }) {
             let (turn, id) = (turns[said[index].0], found.turn)
             guard let answer = owners[said[index].0]?.turn, let run = memory[id] else { continue }
+            // The earlier process saw that run's end and did not find that it answers a message of ours.
+            guard memory[answer]?.publication.isEndFromDisk != true else { continue }
             // A turn that had its answer before that run was seen is the message's own.
             if run.isKnownByRowsAlone, let end = turn.answeredAt, end < memory[answer]?.times.firstEvent ?? end {
                 continue
             }
             let mayBeStrangers = memory[answer]?.message.mayBeStrangers == true
-            // The other client's message waited when the run began, and ours did not yet.
-            if mayBeStrangers, turn.messages.count == 1, let answer = memory[answer], began(answer, before: run) {
-                continue
-            }
             // While the link was away, another client may have said the same words.
             let isKnown = runs.deferred.contains(id) || (runs.putAside.contains(id) && !run.contact.isUncertain)
             let isShared =
@@ -205,9 +205,58 @@ struct RunMatching: Sendable {
         }
     }
 
-    /// Whether the run was seen to begin before the gateway said that our message waits.
-    private func began(_ answer: RunReducer, before waiting: RunReducer) -> Bool {
-        waiting.message.deferredAt.map { answer.times.knownAt < $0 } ?? false
+    /// When the gateway can have written the row of a message that waits, if a run is known that it does not answer: the row comes after that
+    /// of the run.
+    /// - Parameter owners: the runs of the turns that may answer it, by the turn's place.
+    private func rowsBehind(
+        _ waiting: RunReducer,
+        _ turns: [TranscriptTurn],
+        _ owners: [Int: (turn: String, tie: Tie)],
+        in memory: RunMemory
+    ) -> ClockWindow? {
+        guard let deferredAt = waiting.message.deferredAt else { return nil }
+        let answering = owners.compactMap { place, owner in memory[owner.turn].map { (turns[place], $0) } }
+        // Another client's message waited when the run began, and ours did not yet.
+        var starts = answering.filter { turn, run in
+            turn.messages.count == 1 && run.message.mayBeStrangers && run.times.knownAt < deferredAt
+        }.map(\.1.times.start)
+        starts += [waiting.message.behind].compactMap(\.self)
+        // A later run has the words, too.
+        if let first = firstRun(since: waiting, in: memory),
+            answering.contains(where: { turn, run in
+                first.times.start < run.times.start && turn.messages.contains { waiting.message.isShown(as: $0) }
+            })
+        {
+            starts.append(first.times.start)
+        }
+        return starts.max().map { .row(behindStart: $0) }
+    }
+
+    /// The start of the run behind which the gateway puts this message of ours now: a run at work that is not the one to answer it.
+    func startInTheWay(of waiting: RunReducer, in memory: RunMemory) -> Timestamp? {
+        guard !waiting.contact.isUncertain, !waiting.publication.isFromDisk else { return nil }
+        // It began before the link was opened over which the message was sent.
+        let earlier = (memory[session: waiting.session]?.active ?? []).compactMap { memory[$0] }.filter { run in
+            run.id != waiting.id && run.hasBegun && run.times.starts.isEmpty && run.message.words == nil
+        }
+        let first = firstRun(since: waiting, in: memory).flatMap { $0.isActive && !$0.isEndHeld ? $0 : nil }
+        return (earlier + [first].compactMap(\.self)).map(\.times.start).max()
+    }
+
+    /// The first run since our message was sent, if none was at work before. It does not answer the message, if that waits: the run that does
+    /// follows another one. Nil if Ladle may have missed something.
+    private func firstRun(since waiting: RunReducer, in memory: RunMemory) -> RunReducer? {
+        guard !waiting.contact.isUncertain, !waiting.publication.isFromDisk, let runs = memory[session: waiting.session]
+        else { return nil }
+        let sent = waiting.onGatewayClock(waiting.times.knownAt, aheadMs: clockSkewMs)
+        let since = ClockWindow.atWork(before: sent).from
+        let others = runs.all.compactMap { memory[$0] }.filter { run in
+            run.id != waiting.id && run.hasBegun && (run.isActive || since <= run.times.lastSeen)
+        }
+        guard let first = others.min(by: { $0.times.start < $1.times.start }), !runs.hasWorkedUnseen(since: since),
+            let start = first.times.starts.first, sent <= start
+        else { return nil }
+        return first
     }
 
     /// Messages that the gateway may have put behind another run while Ladle was away: nothing of their runs was seen, and a page shows no

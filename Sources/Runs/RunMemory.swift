@@ -185,7 +185,8 @@ struct RunMemory: Sendable {
         sessions.flatMap { session, runs in
             runs.active.compactMap { id in
                 guard let reducer = self[id] else { return nil }
-                let isDeferred = runs.deferred.contains(id) && !reducer.contact.isProcessGone
+                // Over a break the gateway may have lost the message, of which another run's news says nothing.
+                let isDeferred = runs.deferred.contains(id) && !reducer.contact.isUncertain
                 let goesOn = reducer.publication.isStartPublished && reducer.state == .running
                 // A run that the gateway may resume keeps its session busy; a message that we send again does not.
                 let mayGoOn = !reducer.contact.isProcessGone || (resumesRuns && !reducer.message.awaitsDelivery)

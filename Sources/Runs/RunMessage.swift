@@ -17,6 +17,8 @@ struct RunMessage: Sendable {
     var mayBeStrangers = false
     /// When the gateway said that our message waits, by our clock.
     private(set) var deferredAt: Timestamp?
+    /// The start of the run behind which it waits, by the gateway's clock.
+    private(set) var behind: Timestamp?
     /// The run continues one that a restart interrupted, so the gateway itself wrote its prompt.
     private(set) var isResumption = false
     /// The words of the message, whoever sent it; nil if they are not known.
@@ -60,7 +62,9 @@ struct RunMessage: Sendable {
 
     mutating func refused() { (awaitsDelivery, wasRefused) = (false, true) }
     mutating func sent() { (awaitsDelivery, isSenderHere, isAnnounced) = (true, true, false) }
-    mutating func deferred(at now: Timestamp) { deferredAt = deferredAt ?? now }
+    mutating func deferred(at now: Timestamp, behind start: Timestamp?) {
+        if deferredAt == nil { (deferredAt, behind) = (now, start) }
+    }
     mutating func announced() { isAnnounced = true }
     /// A message that was announced to another connection is not announced again.
     mutating func connectionChanged() { (isSenderHere, isAnnounced, isHeard) = (false, true, false) }

@@ -232,7 +232,9 @@ package struct RunTracker: Sendable {
     private mutating func receive(_ event: AgentEvent, now: Timestamp, to changes: inout [RunChange]) {
         noteTaken(event.runId, to: &changes)
         separate(event, now: now, to: &changes)
-        guard let id = known(event) ?? named(by: event) ?? adopt(event, opens: event.opensRun, now: now) else { return }
+        guard let id = known(event) ?? named(by: event) ?? adopt(event, opens: event.opensRun, now: now) else {
+            return noteUnseenWork(event, now: now)
+        }
         let isFirst = memory[id]?.hasBegun == false
         memory[id]?.take(event, resultsInRows: !profile.sendsRows, now: now)
         // On this release only a page shows in which conversation our run begins. If a later page shows another conversation,
@@ -242,6 +244,11 @@ package struct RunTracker: Sendable {
         if event.stream == .item { seesAllToolEvents = true }
         if !profile.sendsRows, event.stream == .tool { wantRows(id) }
         memory.publish(id, to: &changes)
+    }
+
+    private mutating func noteUnseenWork(_ event: some RunEvent, now: Timestamp) {
+        guard let key = event.sessionKey else { return }
+        memory[session: defaults.tolerant(key)]?.workedUnseen(at: now.adding(milliseconds: clockSkewMs))
     }
 
     /// Words alone showed that another run answers our message. Now the message begins a run under its own key.
@@ -303,7 +310,9 @@ package struct RunTracker: Sendable {
         // After an early stop this release says the previous answer once more: that is no work of the stopped run.
         let isRepeat = profile.saysAnswersAgain && event.message?.isByGateway == true && event.message?.failure == nil
         let opens = state == .delta || (state == .final && event.message != nil && !isRepeat)
-        guard let id = known(event) ?? adopt(event, opens: opens, now: now) else { return }
+        guard let id = known(event) ?? adopt(event, opens: opens, now: now) else {
+            return state == .final ? () : noteUnseenWork(event, now: now)
+        }
         memory[id]?.take(event, triesAgain: profile.triesAgainAfterError, now: now)
         if state == .final, let session = memory[id]?.session { memory[session: session]?.hasTranscript = true }
         if !profile.sendsRows || memory[id]?.isStopInDoubt == true,
@@ -352,7 +361,8 @@ package struct RunTracker: Sendable {
             return wantRows(id)
         }
         guard memory[session: reducer.session]?.defer(id) == true else { return }
-        memory[id]?.message.deferred(at: now)
+        let behind = matching.startInTheWay(of: reducer, in: memory)
+        memory[id]?.message.deferred(at: now, behind: behind)
         changes.append(.deferred(id, session: reducer.session))
         // The event may come after the row and even the end of the run that answers, so the row is read once more.
         if matching.mayBeAnswered(id, in: memory) { wantRows(id) }

@@ -100,6 +100,13 @@ struct SessionRuns: Sendable {
         return true
     }
 
+    /// A run that is not followed was last seen at work: one of Ladle's own housekeeping, or one that began before the link opened.
+    private var workedUnseenAt: Timestamp?
+
+    mutating func workedUnseen(at time: Timestamp) { workedUnseenAt = max(workedUnseenAt ?? time, time) }
+
+    func hasWorkedUnseen(since time: Timestamp) -> Bool { workedUnseenAt.map { $0 >= time } ?? false }
+
     // MARK: Pages
 
     mutating func look(at now: Timestamp) {

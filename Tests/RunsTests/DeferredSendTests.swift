@@ -61,8 +61,9 @@ struct DeferredSendTests {
     @Test func `a message that begins under its own key is not answered by a run with equal words before`() {
         var tracker = RunTracker()
         tracker.profile = GatewayProfile(.march)
+        tracker.sent("own", session: main, text: "ok", now: after(-500))
+        tracker.relink(now: after(-10))
         _ = tracker.receive(event: "agent", payload: AgentFrame.text("g", 5, "First"), now: now)
-        tracker.sent("own", session: main, text: "ok", now: now)
         _ = tracker.receive(event: "chat", payload: ChatFrame.final("own", 1, nil), now: after(10))
         let page = json(#"{"messages":[\#(row("ok", at: -1_500))],"sessionInfo":{"hasActiveRun":true}}"#)
         let changes = tracker.receive(history: page, session: main, now: after(40))
@@ -74,6 +75,73 @@ struct DeferredSendTests {
         _ = tracker.receive(event: "chat", payload: ChatFrame.final("own", 9, "Second."), now: after(400))
         #expect(tracker.run("own")?.text == "Second.")
         #expect(tracker.run("g")?.text == "First.")
+    }
+
+    /// 2026.3.1, seen live: the first run after a restart was another client's with the same words, and ours was put behind it. The run was
+    /// told as that of both.
+    @Test(arguments: InTheWay.allCases)
+    private func `a message waits behind a run that cannot have waited itself, and is not answered by it`(
+        _ way: InTheWay
+    ) {
+        var tracker = RunTracker()
+        tracker.profile = GatewayProfile(.march)
+        if way == .hidden { tracker.hide("housekeeping") }
+        tracker.sent("own", session: main, text: "ok", now: now)
+        if way == .hidden {
+            _ = tracker.receive(event: "agent", payload: start("housekeeping", at: 100), now: after(100))
+        }
+        let first =
+            way == .begunBefore
+            ? AgentFrame.make("other", 5, "assistant", #"{"text":"First","delta":""}"#, at: 700)
+            : start("other", at: 700)
+        _ = tracker.receive(event: "agent", payload: first, now: after(700))
+        func wait(at time: Int64) {
+            _ = tracker.receive(event: "chat", payload: ChatFrame.final("own", 1, nil), now: after(time))
+        }
+        if way != .toldLate { wait(at: 900) }
+        let early = tracker.receive(
+            history: json(#"{"messages":[\#(row("ok", at: 700))]}"#),
+            session: main,
+            now: after(950)
+        )
+        #expect(early.contains { if case .reassigned = $0 { true } else { false } } == (way == .hidden))
+        let over = AgentFrame.make("other", 8, "lifecycle", #"{"phase":"end","endedAt":\#(1_795_000_001_000)}"#)
+        _ = tracker.receive(event: "agent", payload: over, now: after(1_000))
+        _ = tracker.receive(event: "chat", payload: ChatFrame.final("other", 9, "First."), now: after(1_000))
+        _ = tracker.receive(event: "agent", payload: start("g", at: 1_200), now: after(1_200))
+        if way == .toldLate { wait(at: 1_250) }
+        let page = json(#"{"messages":[\#(row("ok", at: 700)),\#(row("ok", at: 1_200))]}"#)
+        _ = tracker.receive(history: page, session: main, now: after(1_300))
+        // A run that Ladle does not show may have been the one in the way.
+        #expect(tracker.run("own")?.id == (way == .hidden ? "other" : "g"))
+    }
+
+    private enum InTheWay: CaseIterable {
+        case begunSince, begunBefore
+        /// Of a loaded 2026.4.26, which said that the message waits when the run that answers it had begun.
+        case toldLate
+        case hidden
+    }
+
+    /// 2026.3.1, seen live after two restarts: a killed Ladle had known that the run began before its message was put aside, and the next one
+    /// told the message with that run's answer.
+    @Test func `a run that an earlier process saw end does not come to answer a message of ours`() {
+        var tracker = RunTracker()
+        tracker.profile = GatewayProfile(.march)
+        let ended = Run(
+            id: "other",
+            session: main,
+            state: .completed,
+            startedAt: after(500),
+            endedAt: after(4_000),
+            text: "First."
+        )
+        _ = tracker.follow(KnownRun(ended, message: nil), now: after(9_000))
+        tracker.followUnseen("own", session: main, text: "ok", sentAt: now, delivery: .open)
+        tracker.relink(process: .other, now: after(10_000))
+        let page = json(#"{"messages":[\#(row("ok", at: 500)),\#(row("ok", at: 4_200))]}"#)
+        let changes = tracker.receive(history: page, session: main, now: after(10_100))
+        #expect(!changes.contains { if case .reassigned = $0 { true } else { false } })
     }
 
     private enum Waiting: CaseIterable {
@@ -128,7 +196,9 @@ struct DeferredSendTests {
         func wait(_ id: String, at time: Int64) {
             _ = tracker.receive(event: "chat", payload: ChatFrame.final(id, 1, nil), now: after(time))
         }
+        var rows = [row("same", at: 0)]
         func run(_ id: String, _ words: String, at time: Int64) -> [RunChange] {
+            rows.append(row("same", at: time))
             _ = tracker.receive(event: "agent", payload: start(id, at: time), now: after(time))
             var changes = tracker.receive(
                 event: "session.message",
@@ -139,7 +209,7 @@ struct DeferredSendTests {
             changes += tracker.receive(event: "chat", payload: ChatFrame.final(id, 9, words), now: after(time + 900))
             return changes
                 + tracker.receive(
-                    history: json(#"{"messages":[\#(row("same", at: 0)),\#(row("same", at: time))]}"#),
+                    history: json(#"{"messages":[\#(rows.joined(separator: ","))]}"#),
                     session: main,
                     now: after(time + 950)
                 )
@@ -508,6 +578,7 @@ struct DeferredSendTests {
         _ = tracker.receive(event: "chat", payload: ChatFrame.final("b", 1, nil), now: now)
         _ = tracker.receive(event: "agent", payload: AgentFrame.start("side", session: "agent:main:side"), now: now)
         tracker.linkLost()
+        var elsewhere = tracker
         #expect(Set(tracker.busyRuns.map(\.id)) == ["a", "b", "side"])
         #expect(tracker.busyRuns.filter(\.isDeferred).map(\.id) == ["b"])
         var heard = tracker.takeChangedBusyRuns()
@@ -521,5 +592,10 @@ struct DeferredSendTests {
         _ = tracker.receive(event: "agent", payload: AgentFrame.text("a", 3, "One two"), now: now)
         _ = tracker.receive(event: "chat", payload: ChatFrame.final("a", 9, "One two"), now: now)
         #expect(tracker.takeChangedBusyRuns().isEmpty)
+
+        // 2026.3.1, seen live: a restart inside the gateway's process lost the message, and every later run held up the session for it.
+        elsewhere.linkOpened(process: .either, now: now)
+        _ = elsewhere.receive(event: "agent", payload: AgentFrame.text("a", 2, "One"), now: now)
+        #expect(Set(elsewhere.takeChangedBusyRuns().map(\.id)) == ["a", "side"])
     }
 }

@@ -225,6 +225,8 @@ struct MessageServiceTests {
             bench.gateway.historyMembers = #","sessionInfo":{"hasActiveRun":true}"#
             let id = try await bench.accept("ok", on: loop) ?? ""
             #expect(bench.gateway.sentTexts == ["ok"])
+            try await bench.drop(on: loop)
+            try await bench.open(version: 3, methods: [], on: loop)
             try await bench.event("agent", Frame.text("other", 5, "First", at: at), on: loop)
             try await bench.event("chat", Frame.final(id, 1, nil), on: loop)
             try await bench.advance(1_000, on: loop)

@@ -141,12 +141,12 @@ package final class MessageService {
                 }
                 return
             }
-            // Missed messages come first, in the order of the transcript.
-            self.missed.runEnded(in: run.session, self.said)
-            self.publishMissed(page, run.session, on: loop)
             if let other = self.separated[run.id] {
                 for message in page.messages where message.runID == other { self.publish(message, session, on: loop) }
             }
+            // Missed messages come first, in the order of the transcript.
+            self.missed.runEnded(in: run.session, self.said)
+            self.publishMissed(page, run.session, on: loop)
             for message in found { self.publish(message, session, on: loop) }
             // The transcript never gets the partial text of an interrupted run, so no list would have that message.
             if !hasAnswer, isLast, run.code != .interrupted, !self.isSaid(run, in: page) {
