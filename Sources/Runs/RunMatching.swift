@@ -170,15 +170,19 @@ struct RunMatching: Sendable {
         let unseen = areNew ? [] : mayBeDeferred(turns, besides: owners, session: session, in: memory)
         let waiting = (runs.deferred + runs.putAside + unseen.filter { !runs.deferred.contains($0) }).compactMap { id in
             memory[id].map { run in
-                let since = [waitingSince(run), rowsBehind(run, turns, owners, in: memory)].compactMap(\.self)
-                let written = since.max { $0.from < $1.from }
+                let (since, behind) = (waitingSince(run), rowsBehind(run, turns, owners, in: memory))
+                let written = ClockWindow(from: max(since.from, behind?.from ?? since.from), to: since.to)
                 var message = Attribution.Claimant(id, words: run.message.words, written: written)
                 message.earlier = run.message.earlier
                 return message
             }
         }
         guard !waiting.isEmpty else { return }
-        let said = turns.indices.filter { owners[$0] != nil }.flatMap { place in
+        // An earlier process that saw a run's end knew that it answers none of ours.
+        let open = turns.indices.filter { place in
+            owners[place].map { memory[$0.turn]?.publication.isEndFromDisk == false } ?? false
+        }
+        let said = open.flatMap { place in
             turns[place].messages.map { words in
                 var row = Attribution.Row(words: [words], at: turns[place].time)
                 row.id = turns[place].user?.messageID
@@ -189,8 +193,6 @@ struct RunMatching: Sendable {
         for (index, found) in answered.sorted(by: { $0.key < $1.key }) {
             let (turn, id) = (turns[said[index].0], found.turn)
             guard let answer = owners[said[index].0]?.turn, let run = memory[id] else { continue }
-            // The earlier process saw that run's end and did not find that it answers a message of ours.
-            guard memory[answer]?.publication.isEndFromDisk != true else { continue }
             // A turn that had its answer before that run was seen is the message's own.
             if run.isKnownByRowsAlone, let end = turn.answeredAt, end < memory[answer]?.times.firstEvent ?? end {
                 continue

@@ -231,6 +231,35 @@ struct OutboxDoubtTests {
         }
     }
 
+    /// Two hosts on one database, seen live: after a takeover the message's run was listed as queued for ever, also once it was cancelled.
+    @Test func `a message that is told as unknown has no run in a list, also after a restart or once it is cancelled`()
+        async throws
+    {
+        try await withLinkedServices { bench, loop in
+            let id = try await loseAnswer(bench, on: loop)
+            bench.gateway.silent = ["chat.send", "chat.history"]
+            try await bench.open(on: loop)
+            try await bench.kill(on: loop)
+            try await bench.open(on: loop)
+            #expect(bench.services.runs.runs(activeOnly: true).map(\.id) == [id])
+            #expect(try await bench.cancel(id, force: true, on: loop)?.get().state == .cancelled)
+            #expect(bench.services.runs.runs(activeOnly: true).isEmpty)
+        }
+        try await withLinkedServices { bench, loop in
+            bench.gateway.silent = ["chat.send"]
+            let id = try await bench.accept("/model large", on: loop)
+            try await bench.drop(on: loop)
+            bench.gateway.historyMembers = #","hasMore":false"#
+            try await bench.open(on: loop)
+            try await bench.advance(600_000, on: loop)
+            #expect(try await bench.entry(id).fault?.code == "UNKNOWN")
+            #expect(bench.services.runs.runs(activeOnly: true).isEmpty)
+            try await bench.kill(on: loop)
+            try await bench.open(on: loop)
+            #expect(bench.services.runs.runs(activeOnly: true).isEmpty)
+        }
+    }
+
     @Test func `a slash command in doubt waits for a person, and the message behind it for a minute`() async throws {
         try await withLinkedServices { bench, loop in
             bench.gateway.silent = ["chat.send"]

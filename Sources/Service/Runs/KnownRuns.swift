@@ -99,7 +99,8 @@ struct KnownRuns: Sendable {
     private static let unseenMilliseconds: Int64 = 600_000
     private static let mostEntries = 100
 
-    /// Messages whose run was never seen and that the gateway has or may have: even a message in doubt may have a run.
+    /// Messages whose run was never seen and that the gateway has or may have: even a message in doubt may have a run, until it is told as
+    /// unknown.
     private static func unseen(_ stops: [OutboxEntry], _ tables: StoreTables, now: Timestamp) throws -> [KnownRun] {
         let stoppedAt = Dictionary(stops.compactMap { stop in stop.text.map { ($0, stop.updatedAt) } }) { $1 }
         let since = now.adding(milliseconds: -unseenMilliseconds)
@@ -107,7 +108,8 @@ struct KnownRuns: Sendable {
         recent.states = [.delivered, .accepted, .sending, .unconfirmed]
         recent.limit = mostEntries
         return try tables.outbox.list(recent).filter { entry in
-            try (entry.state != .delivered || entry.updatedAt >= since) && lacksRun(entry, tables)
+            try (entry.state != .delivered || entry.updatedAt >= since) && !entry.letsOthersGo
+                && lacksRun(entry, tables)
         }.map { KnownRun($0, stoppedAt: stoppedAt[$0.run]) }
     }
 

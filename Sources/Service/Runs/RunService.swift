@@ -386,7 +386,8 @@ package final class RunService {
         guard entry.kind == .message else { return }
         tracker.entryChanged(key: entry.upstreamKey)
         if entry.state.hasEnded { tracker.deliveryIsOver(entry.run) }
-        if entry.isCancelledUnsent || entry.joinedRun != nil || entry.letsOthersGo {
+        let isOver = entry.state.hasEnded && entry.state != .delivered && tracker.run(entry.run)?.state == .queued
+        if entry.isCancelledUnsent || entry.joinedRun != nil || entry.letsOthersGo || isOver {
             publish(tracker.lost(entry.run, now: loop.wallClock), on: loop)
         }
         if entry.state == .retrying { publish(tracker.awaitsResend(entry.run), on: loop) }
