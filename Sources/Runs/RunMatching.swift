@@ -178,11 +178,7 @@ struct RunMatching: Sendable {
             }
         }
         guard !waiting.isEmpty else { return }
-        // An earlier process that saw a run's end knew that it answers none of ours.
-        let open = turns.indices.filter { place in
-            owners[place].map { memory[$0.turn]?.publication.isEndFromDisk == false } ?? false
-        }
-        let said = open.flatMap { place in
+        let said = turns.indices.filter { owners[$0] != nil }.flatMap { place in
             turns[place].messages.map { words in
                 var row = Attribution.Row(words: [words], at: turns[place].time)
                 row.id = turns[place].user?.messageID

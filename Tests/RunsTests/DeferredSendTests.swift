@@ -123,27 +123,6 @@ struct DeferredSendTests {
         case hidden
     }
 
-    /// 2026.3.1, seen live after two restarts: a killed Ladle had known that the run began before its message was put aside, and the next one
-    /// told the message with that run's answer.
-    @Test func `a run that an earlier process saw end does not come to answer a message of ours`() {
-        var tracker = RunTracker()
-        tracker.profile = GatewayProfile(.march)
-        let ended = Run(
-            id: "other",
-            session: main,
-            state: .completed,
-            startedAt: after(500),
-            endedAt: after(4_000),
-            text: "First."
-        )
-        _ = tracker.follow(KnownRun(ended, message: nil), now: after(9_000))
-        tracker.followUnseen("own", session: main, text: "ok", sentAt: now, delivery: .open)
-        tracker.relink(process: .other, now: after(10_000))
-        let page = json(#"{"messages":[\#(row("ok", at: 500)),\#(row("ok", at: 4_200))]}"#)
-        let changes = tracker.receive(history: page, session: main, now: after(10_100))
-        #expect(!changes.contains { if case .reassigned = $0 { true } else { false } })
-    }
-
     private enum Waiting: CaseIterable {
         case othersFirst, oursFirst, oursAlone
         /// A run of Ladle's own housekeeping.

@@ -231,9 +231,10 @@ struct OutboxServiceTests {
             try await bench.event("chat", Frame.final(id ?? "", 1, nil), on: loop)
             #expect(try await bench.state(id) == .accepted)
             try await bench.event("chat", Frame.final("run-elsewhere", 9, "done"), on: loop)
-            try await bench.event("agent", Frame.start("run-answer"), on: loop)
+            let at: Int64 = 1_795_000_000_500
+            try await bench.event("agent", Frame.start("run-answer", at: at), on: loop)
             #expect(try await bench.entry(id).runID != "run-answer")
-            let row = Row.user("hello", id: "r1")
+            let row = Row.user("hello", id: "r1", at: at)
             try await bench.row(row, on: loop)
             #expect(try await bench.entry(id).runID == "run-answer")
         }
