@@ -255,7 +255,9 @@ package struct RunTracker: Sendable {
     private mutating func separate(_ event: AgentEvent, now: Timestamp, to changes: inout [RunChange]) {
         guard !profile.rowsNameTheirRun, let key = event.runId, case let other = resolved(key), other != key,
             case .lifecycle(let lifecycle)? = event.content, lifecycle.phase == .start, let start = lifecycle.startedAt,
-            let run = memory[other], !run.contact.isProcessGone, start > run.times.start
+            let run = memory[other], !run.contact.isProcessGone, start > run.times.start,
+            // A run under a key of ours is that message's.
+            run.message.words != nil, !UUIDv7.isWellFormed(String(other.prefix(36)))
         else { return }
         memory.separate(key, from: other, now: now)
         changes.append(.separated(key: key, from: other))
