@@ -158,8 +158,12 @@ struct RunReducer: Sendable {
 
     /// Our message, of whose run nothing was seen or only a row, and Ladle may have missed the event that puts it behind another run.
     var mayBeDeferred: Bool {
-        message.words != nil && (!hasBegun || isKnownByRowsAlone) && (publication.isFromDisk || contact.isUncertain)
+        message.words != nil && (!hasBegun || isKnownByRowsAlone || mayNotHaveBegunAgain)
+            && (publication.isFromDisk || contact.isUncertain)
     }
+
+    /// The message was sent again before Ladle was killed, and nothing was seen of that try.
+    var mayNotHaveBegunAgain: Bool { isActive && message.hadBegun && !message.wasSeenAtWork }
 
     /// The run is under way because its message is in the transcript. No event named it, so the gateway may know it by another id.
     var isKnownByRowsAlone: Bool {
@@ -593,9 +597,9 @@ struct RunReducer: Sendable {
             )
             isHandedOver = run.handedOver
             if known.message?.hadBegun == true { ending.beganBefore() }
-            // Work on the message shows that it was not refused, so its row proves its delivery.
-            let isAtWork = !run.text.isEmpty || run.steps.contains { [.tool, .thinking].contains($0.kind) }
-            if isAtWork { message.seenAtWork() }
+            // Work on the message shows that it was not refused, so its row proves its delivery. It may be that of a try that was lost.
+            let hasWork = !run.text.isEmpty || run.steps.contains { [.tool, .thinking].contains($0.kind) }
+            if hasWork, !message.hadBegun { message.seenAtWork() }
             if run.state.isActive, known.message?.delivery == .lost { awaitResend() }
         }
         if let goneAt = known.goneAt { reconnected(isGone: true, now: goneAt) }

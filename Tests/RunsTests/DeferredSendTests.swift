@@ -123,6 +123,28 @@ struct DeferredSendTests {
         case hidden
     }
 
+    /// 2026.3.1, seen live: the gateway was killed while it worked on a new session's message, and Ladle once the message had been sent again
+    /// and put behind another run. The run that answered it was told, and the message's own run was at work for ever.
+    @Test(arguments: [false, true])
+    func `a message that was sent again before Ladle was killed may be answered by another run`(isAtWork: Bool) {
+        var tracker = RunTracker()
+        tracker.profile = GatewayProfile(.march)
+        let begun = Run(id: "own", session: main, state: .running, startedAt: after(-30_000), text: "Onc")
+        let sent = KnownRun.Message("tell it", sentAt: after(-3_000), delivery: .open, hadBegun: true)
+        _ = tracker.follow(KnownRun(begun, message: sent), now: now)
+        tracker.relink(now: now)
+        if isAtWork { _ = tracker.receive(event: "agent", payload: AgentFrame.text("own", 2, "It"), now: after(500)) }
+        _ = tracker.receive(event: "agent", payload: start("g", at: 1_000), now: after(1_000))
+        _ = tracker.receive(event: "chat", payload: ChatFrame.final("g", 9, "Told."), now: after(2_000))
+        let page = json(#"{"messages":[\#(row("tell it", at: 1_000))]}"#)
+        let changes = tracker.receive(history: page, session: main, now: after(2_100))
+        #expect(changes.contains(.reassigned(from: "own", to: "g", isShared: true)) != isAtWork)
+        guard !isAtWork else { return }
+        #expect(tracker.run("own")?.id == "g")
+        _ = tracker.tick(now: after(100_000))
+        #expect(tracker.run("g")?.state == .completed && tracker.run("g")?.executedAgain == true)
+    }
+
     private enum Waiting: CaseIterable {
         case othersFirst, oursFirst, oursAlone
         /// A run of Ladle's own housekeeping.
