@@ -60,9 +60,10 @@ package struct RunningTexts {
     }
 
     /// The whole text of a run that ended while pieces of it were missed: clients whose streams stayed open put pieces together, and
-    /// do not know of it.
+    /// do not know of it. A run that began and ended while the stream was broken comes without any.
     package func missed(by event: StreamEvent, at: Timestamp) -> [StreamEvent] {
-        guard event.type == "run.ended", let id = event.run, let running = runs[id], running.isTorn,
+        guard event.type == "run.ended", let id = event.run, let running = runs[id],
+            running.isTorn || running.text.isEmpty,
             let text = (try? JSONDocument(parsing: event.data, limits: .gateway))?.root["run"]?["text"]?.string,
             text != running.text
         else { return [] }

@@ -49,6 +49,16 @@ struct RunningTextsTests {
         #expect(Self.texts(texts).isEmpty)
     }
 
+    /// Found by the readers that move between hosts: one came between the two events, and put together a text of nothing.
+    @Test func `a run that began and ended while the leader's stream was broken is told with its whole text`() {
+        var texts = RunningTexts()
+        texts.tear()
+        texts.note(StreamEvent(transient: "run.started", at: Self.now, session: "s", run: "r1") { _ in })
+        let missed = texts.missed(by: Self.end("r1", text: "one"), at: Self.now)
+        #expect(missed.compactMap(\.delta?.text) == ["one"] && missed.allSatisfy { $0.delta?.replaces ?? false })
+        #expect(texts.missed(by: Self.end("r1", text: ""), at: Self.now).isEmpty)
+    }
+
     @Test func `a text with a hole is not known until it comes whole`() {
         var texts = RunningTexts()
         texts.note(Self.piece("one", at: 0))
