@@ -163,9 +163,9 @@ package enum RunChange: Sendable, Equatable {
     /// The run `to` answers the deferred send `from`, or goes on with the interrupted run `from`. If `isShared`, the run was found
     /// by its words alone: it may answer another message too, or only that one.
     case reassigned(from: String, to: String, isShared: Bool = false)
-    /// Our message, which the run `other` seemed to answer, begins a run of its own: that one answers another client's message with the
-    /// same words.
-    case separated(key: String, from: String)
+    /// Our message, which the run `other` seemed to answer, begins a run of its own under its key: `other` answers another client's message
+    /// with the same words.
+    case separated(key: String, other: String)
     /// Ladle stops following a run of which nothing was shown. Nothing more comes under its id.
     case dropped(String, session: SessionKey)
     /// The gateway acknowledged our message and refuses to run it.

@@ -141,7 +141,7 @@ struct RunMatching: Sendable {
     ) {
         memory[answer]?.message.goesOn(with: run.message)
         // It had begun under its own id, in a process that is gone.
-        if run.hasBegun, !run.hasTryBegun || run.mayNotHaveBegunAgain { memory[answer]?.beganBefore() }
+        if run.isBetweenTries { memory[answer]?.beganBefore() }
         // This change comes before the end, so that a client that waits for the answer does not take that end for it.
         changes.append(.reassigned(from: run.id, to: answer, isShared: isShared))
         if run.publication.isStartPublished {

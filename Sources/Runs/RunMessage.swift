@@ -27,8 +27,6 @@ struct RunMessage: Sendable {
     var isUnknown: Bool { anyonesWords == nil && !isResumption }
     /// The outbox has no proof that the gateway has the message, and may send it again.
     var awaitsDelivery = false
-    /// The agent had begun with it in a process of the gateway that lost it, so that it was sent again, and an earlier process of Ladle knew.
-    private(set) var hadBegun = false
     /// The transcript was seen to hold the message's row.
     private(set) var isStored = false
     /// Sent over this connection: March sends tool events to the sender alone.
@@ -60,7 +58,6 @@ struct RunMessage: Sendable {
         awaitsDelivery = known.map { $0.delivery == .open || $0.delivery == .lost } ?? false
         wasRefused = known?.delivery == .refused
         earlier = known?.earlier ?? []
-        hadBegun = known?.hadBegun ?? false
     }
 
     mutating func refused() { (awaitsDelivery, wasRefused) = (false, true) }

@@ -156,14 +156,14 @@ struct RunReducer: Sendable {
     /// An earlier process of Ladle handed our message to the gateway, and nothing of its run has been seen since.
     var isUnseen: Bool { publication.isFromDisk && message.words != nil && !hasBegun }
 
-    /// Our message, of whose run nothing was seen or only a row, and Ladle may have missed the event that puts it behind another run.
+    /// Our message, of whose run nothing was seen since it was sent last, or only a row, and Ladle may have missed the event that puts it behind another run.
     var mayBeDeferred: Bool {
-        message.words != nil && (!hasBegun || isKnownByRowsAlone || mayNotHaveBegunAgain)
+        message.words != nil && (!hasBegun || isKnownByRowsAlone || isBetweenTries)
             && (publication.isFromDisk || contact.isUncertain)
     }
 
-    /// The message was sent again before Ladle was killed, and nothing was seen of that try.
-    var mayNotHaveBegunAgain: Bool { isActive && message.hadBegun && !message.wasSeenAtWork }
+    /// The agent had begun with the message, which was lost and sent again, and nothing was seen of that try.
+    var isBetweenTries: Bool { hasBegun && !times.hasTryBegun && !message.wasSeenAtWork }
 
     /// The run is under way because its message is in the transcript. No event named it, so the gateway may know it by another id.
     var isKnownByRowsAlone: Bool {
@@ -596,10 +596,13 @@ struct RunReducer: Sendable {
                 isAgain: run.executedAgain
             )
             isHandedOver = run.handedOver
-            if known.message?.hadBegun == true { ending.beganBefore() }
+            if known.message?.hadBegun == true {
+                ending.beganBefore()
+                times.beginAgain()
+            }
             // Work on the message shows that it was not refused, so its row proves its delivery. It may be that of a try that was lost.
             let hasWork = !run.text.isEmpty || run.steps.contains { [.tool, .thinking].contains($0.kind) }
-            if hasWork, !message.hadBegun { message.seenAtWork() }
+            if hasWork, known.message?.hadBegun != true { message.seenAtWork() }
             if run.state.isActive, known.message?.delivery == .lost { awaitResend() }
         }
         if let goneAt = known.goneAt { reconnected(isGone: true, now: goneAt) }

@@ -260,7 +260,7 @@ package struct RunTracker: Sendable {
             run.message.words != nil, !UUIDv7.isWellFormed(String(other.prefix(36)))
         else { return }
         memory.separate(key, from: other, now: now)
-        changes.append(.separated(key: key, from: other))
+        changes.append(.separated(key: key, other: other))
     }
 
     private mutating func wantRows(_ id: String) {

@@ -71,7 +71,7 @@ struct DeferredSendTests {
         _ = tracker.receive(event: "chat", payload: ChatFrame.final("g", 9, "First."), now: after(100))
         #expect(tracker.run("own")?.id == "g")
         let began = tracker.receive(event: "agent", payload: start("own", at: 300), now: after(300))
-        #expect(began.contains(.separated(key: "own", from: "g")))
+        #expect(began.contains(.separated(key: "own", other: "g")))
         _ = tracker.receive(event: "chat", payload: ChatFrame.final("own", 9, "Second."), now: after(400))
         #expect(tracker.run("own")?.text == "Second.")
         #expect(tracker.run("g")?.text == "First.")
@@ -143,6 +143,26 @@ struct DeferredSendTests {
         #expect(tracker.run("own")?.id == "g")
         _ = tracker.tick(now: after(100_000))
         #expect(tracker.run("g")?.state == .completed && tracker.run("g")?.executedAgain == true)
+    }
+
+    /// The same where Ladle lived on and the link was away when the gateway said that the message waits.
+    @Test func `a message that was sent again over a link that broke may be answered by another run`() {
+        var tracker = RunTracker()
+        tracker.profile = GatewayProfile(.march)
+        tracker.sent("own", session: main, text: "tell it", now: now)
+        _ = tracker.receive(event: "agent", payload: start("own", at: 100), now: after(100))
+        tracker.linkLost()
+        tracker.linkOpened(process: .other, now: after(8_000))
+        _ = tracker.awaitsResend("own")
+        tracker.sent("own", session: main, text: "tell it", now: after(9_000))
+        tracker.relink(now: after(9_500))
+        _ = tracker.receive(event: "agent", payload: start("g", at: 10_000), now: after(10_000))
+        let page = json(#"{"messages":[\#(row("tell it", at: 10_000))],"sessionInfo":{"hasActiveRun":true}}"#)
+        let changes = tracker.receive(history: page, session: main, now: after(10_100))
+        #expect(changes.contains(.reassigned(from: "own", to: "g", isShared: true)))
+        _ = tracker.receive(event: "chat", payload: ChatFrame.final("g", 9, "Told."), now: after(11_000))
+        _ = tracker.tick(now: after(100_000))
+        #expect(tracker.run("g")?.executedAgain == true)
     }
 
     private enum Waiting: CaseIterable {
