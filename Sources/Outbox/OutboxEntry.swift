@@ -1,6 +1,6 @@
 package import Basics
 package import JSONBytes
-import Ledger
+package import Ledger
 
 /// One command on its way to the gateway, without its payload: ten thousand of these stay in memory.
 package struct OutboxEntry: Sendable, Equatable {
@@ -47,6 +47,8 @@ package struct OutboxEntry: Sendable, Equatable {
     /// How far the gateway's clock was ahead of ours at that dispatch: the transcript's row has the time of that clock, even
     /// if either clock was set afterwards.
     package var dispatchSkewMs: Int64?
+    /// The gateway said that the message waits. It is read from the disk after a restart of Ladle.
+    package var deferral: Deferral?
     /// The sender's identity. A repeated request or a coalescing command of another sender never affects this entry.
     package var owner: String?
     package var payloadBytes: Int

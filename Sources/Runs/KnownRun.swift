@@ -1,4 +1,5 @@
 package import Basics
+package import Ledger
 
 /// A run as the database knows it: how far it was published, and what became of its message. The tracker continues from it after a
 /// restart of Ladle, and for a message whose run was never seen.
@@ -25,6 +26,7 @@ package struct KnownRun: Sendable {
         package var hadBegun: Bool
         /// Messages that were on the stream before this one was sent.
         package var earlier: Set<String> = []
+        package var deferral: Deferral?
 
         package init(
             _ text: String,
@@ -48,6 +50,8 @@ package struct KnownRun: Sendable {
     package var stoppedAt: Timestamp?
     /// After that it said that the message waits.
     package var isPutAside = false
+    /// The run began while a message of another client waited, so it may be that one's.
+    package var mayBeStrangers = false
     /// The gateway's process that had the run was found gone at this time.
     package var goneAt: Timestamp?
 

@@ -212,13 +212,14 @@ struct RunMatching: Sendable {
         _ owners: [Int: (turn: String, tie: Tie)],
         in memory: RunMemory
     ) -> ClockWindow? {
-        guard let deferredAt = waiting.message.deferredAt else { return nil }
+        guard let deferral = waiting.message.deferral else { return nil }
+        let deferredAt = waiting.onGatewayClock(deferral.at, aheadMs: clockSkewMs)
         let answering = owners.compactMap { place, owner in memory[owner.turn].map { (turns[place], $0) } }
         // Another client's message waited when the run began, and ours did not yet.
         var starts = answering.filter { turn, run in
-            turn.messages.count == 1 && run.message.mayBeStrangers && run.times.knownAt < deferredAt
+            turn.messages.count == 1 && run.message.mayBeStrangers && knownSince(run) < deferredAt
         }.map(\.1.times.start)
-        starts += [waiting.message.behind].compactMap(\.self)
+        starts += [deferral.behind].compactMap(\.self)
         // A later run has the words, too.
         if let first = firstRun(since: waiting, in: memory),
             answering.contains(where: { turn, run in
@@ -228,6 +229,11 @@ struct RunMatching: Sendable {
             starts.append(first.times.start)
         }
         return starts.max().map { .row(behindStart: $0) }
+    }
+
+    /// When the run became known, by the gateway's clock: to this process of Ladle or an earlier one.
+    private func knownSince(_ run: RunReducer) -> Timestamp {
+        run.publication.isFromDisk ? run.times.start : run.onGatewayClock(run.times.knownAt, aheadMs: clockSkewMs)
     }
 
     /// The start of the run behind which the gateway puts this message of ours now: a run at work that is not the one to answer it.

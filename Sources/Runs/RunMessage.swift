@@ -15,10 +15,8 @@ struct RunMessage: Sendable {
     private(set) var earlier: Set<String> = []
     /// The run began while a message of another client waited, so it may be that one's.
     var mayBeStrangers = false
-    /// When the gateway said that our message waits, by our clock.
-    private(set) var deferredAt: Timestamp?
-    /// The start of the run behind which it waits, by the gateway's clock.
-    private(set) var behind: Timestamp?
+    /// The gateway said that our message waits.
+    private(set) var deferral: Deferral?
     /// The run continues one that a restart interrupted, so the gateway itself wrote its prompt.
     private(set) var isResumption = false
     /// The words of the message, whoever sent it; nil if they are not known.
@@ -58,12 +56,15 @@ struct RunMessage: Sendable {
         awaitsDelivery = known.map { $0.delivery == .open || $0.delivery == .lost } ?? false
         wasRefused = known?.delivery == .refused
         earlier = known?.earlier ?? []
+        deferral = known?.deferral ?? deferral
     }
 
     mutating func refused() { (awaitsDelivery, wasRefused) = (false, true) }
     mutating func sent() { (awaitsDelivery, isSenderHere, isAnnounced) = (true, true, false) }
-    mutating func deferred(at now: Timestamp, behind start: Timestamp?) {
-        if deferredAt == nil { (deferredAt, behind) = (now, start) }
+    /// - Returns: false if it had said so before.
+    mutating func deferred(_ deferral: Deferral) -> Bool {
+        defer { self.deferral = self.deferral ?? deferral }
+        return self.deferral == nil
     }
     mutating func announced() { isAnnounced = true }
     /// A message that was announced to another connection is not announced again.

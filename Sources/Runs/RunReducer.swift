@@ -142,7 +142,7 @@ struct RunReducer: Sendable {
 
     /// The gateway said that the message waits, and the link was away since: the run that answers it may have come and gone unseen. Then its
     /// rows are all there is of it.
-    var mayHaveRunUnseen: Bool { message.deferredAt != nil && isActive && contact.isUncertain }
+    var mayHaveRunUnseen: Bool { message.deferral != nil && isActive && contact.isUncertain }
 
     /// Some of the run's work was seen: an event of its own, text, a step or a row of the model.
     var wasSeenAtWork: Bool { message.wasSeenAtWork || text.wasReported || steps.haveWork || hasModelsRow }
@@ -453,7 +453,7 @@ struct RunReducer: Sendable {
         case .error:
             ending.shown(.failed, error: last.errorMessage)
             // No event will report the end of a run that came and went unseen.
-            guard message.deferredAt != nil, !hasBegun else { break }
+            guard message.deferral != nil, !hasBegun else { break }
             ending.failed(last.errorMessage, sequence: .min, mayBeTriedAgain: true, now: times.time(of: last))
         case .aborted: ending.shown(.aborted)
         case .toolUse, .other, nil: break
@@ -584,6 +584,7 @@ struct RunReducer: Sendable {
 
     mutating func follow(_ known: KnownRun) {
         message.follow(known.message)
+        message.mayBeStrangers = known.mayBeStrangers
         contact.isUncertain = true
         if let run = known.published {
             text.resume(with: run.text, isTruncated: run.isTruncated)

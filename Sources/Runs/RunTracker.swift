@@ -159,6 +159,9 @@ package struct RunTracker: Sendable {
 
     package func isHidden(_ id: String) -> Bool { memory.isHidden(id) }
 
+    /// The run began while a message of another client waited, so it may be that one's.
+    package func mayBeStrangers(_ id: String) -> Bool { memory[id]?.message.mayBeStrangers ?? false }
+
     /// Whether the gateway refused to run the message at first.
     package func wasRefused(_ id: String) -> Bool { memory[id]?.message.wasRefused ?? false }
 
@@ -363,9 +366,9 @@ package struct RunTracker: Sendable {
             return wantRows(id)
         }
         guard memory[session: reducer.session]?.defer(id) == true else { return }
-        let behind = matching.startInTheWay(of: reducer, in: memory)
-        memory[id]?.message.deferred(at: now, behind: behind)
-        changes.append(.deferred(id, session: reducer.session))
+        let deferral = Deferral(at: now, behind: matching.startInTheWay(of: reducer, in: memory))
+        let isFirst = memory[id]?.message.deferred(deferral) == true
+        changes.append(.deferred(id, session: reducer.session, isFirst ? deferral : nil))
         // The event may come after the row and even the end of the run that answers, so the row is read once more.
         if matching.mayBeAnswered(id, in: memory) { wantRows(id) }
     }

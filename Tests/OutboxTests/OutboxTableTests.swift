@@ -1,5 +1,6 @@
 import Basics
 import JSONBytes
+import Ledger
 import SQLite
 import Store
 import TestSupport
@@ -77,6 +78,9 @@ struct `The outbox on disk` {
         entry.isRepeatInDoubt = true
         let attempt = OutboxAttempt(at: time(5), outcome: .ambiguous, key: "a", code: "C", detail: "D", delayMs: 9)
         #expect(try table.apply(OutboxChange(expectedVersion: 1, entry: entry, attempt: attempt)))
+        let deferral = Deferral(at: time(8), behind: time(-4))
+        try table.keep(deferral, ofRun: "a-r2")
+        entry.deferral = deferral
         #expect(try table.entry(id: "a") == entry)
         #expect(try table.attempts(id: "a") == [attempt])
         #expect(try table.payload(id: "a") == OutboxTable.Payload(text: "hi", body: [1, 2, 3]))

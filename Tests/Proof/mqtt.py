@@ -428,7 +428,8 @@ def old():
     # A retained command is one like others at the moment of its publication: here nothing tells. Later the flag does.
     me.publish(f"{P}/send", "echo retained", retain=True)
     until(lambda: entries(server, "echo retained"), what="a retained command of this moment")
-    server.kill()
+    # A run that dies with its gateway would hold its session for 75 s.
+    server.at_rest().kill()
     me.publish(f"{P}/cmd/send", {"id": "waited", "text": "echo in the broker"})
     server = server.again().linked()
     check(result(watcher, "waited")["status"] == 202, "a command that waited in the broker")

@@ -374,16 +374,22 @@ struct `The store on a server` {
         await second.close()
     }
 
-    private static let withoutWitnesses = [
-        "ALTER TABLE head DROP COLUMN made", "ALTER TABLE lease DROP COLUMN synchronous",
-        "ALTER TABLE host DROP COLUMN log, DROP COLUMN batch, DROP COLUMN timeline", "UPDATE head SET format = 2",
+    private static let withoutDeferrals = [
+        "ALTER TABLE run DROP COLUMN may_be_strangers",
+        "ALTER TABLE outbox DROP COLUMN deferred_at, DROP COLUMN deferred_behind", "UPDATE head SET format = 3",
     ]
-    private static let withoutLease = [
-        "ALTER TABLE head DROP COLUMN made", "DROP TABLE lease", "DROP TABLE host", "DROP TABLE secret",
-        "UPDATE head SET format = 1",
-    ]
+    private static let withoutWitnesses =
+        withoutDeferrals + [
+            "ALTER TABLE head DROP COLUMN made", "ALTER TABLE lease DROP COLUMN synchronous",
+            "ALTER TABLE host DROP COLUMN log, DROP COLUMN batch, DROP COLUMN timeline", "UPDATE head SET format = 2",
+        ]
+    private static let withoutLease =
+        withoutDeferrals + [
+            "ALTER TABLE head DROP COLUMN made", "DROP TABLE lease", "DROP TABLE host", "DROP TABLE secret",
+            "UPDATE head SET format = 1",
+        ]
 
-    @Test(arguments: [withoutLease, withoutWitnesses])
+    @Test(arguments: [withoutLease, withoutWitnesses, withoutDeferrals])
     func `tables of an earlier format get what they lack`(undo: [String]) async throws {
         let fixture = try ServerFixture()
         let store = try fixture.open()

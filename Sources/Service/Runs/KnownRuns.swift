@@ -75,7 +75,7 @@ struct KnownRuns: Sendable {
             let since = ClockWindow.row(dispatchedAt: first).from
             return try tables.runs.ended(in: session, since: since, ofNewest: ActivityLimits.endedRunsPerSession)
                 .filter { known.insert($0.id).inserted }
-                .map { KnownRun($0, message: try message(of: $0.id, tables)) }
+                .map { try KnownRun(published: $0, message: message(of: $0.id, tables), tables) }
         }
     }
 
@@ -85,7 +85,7 @@ struct KnownRuns: Sendable {
         try tables.runs.active().map { run in
             var message = try message(of: run.id, tables)
             if try tables.runs.has(.begunBefore, id: run.id) { message?.hadBegun = true }
-            return KnownRun(try tables.runs.whole(run), message: message)
+            return try KnownRun(published: tables.runs.whole(run), message: message, tables)
         }
     }
 
@@ -119,6 +119,12 @@ struct KnownRuns: Sendable {
 }
 
 extension KnownRun {
+    /// A run on the streams, with what only its row shows.
+    fileprivate init(published run: Run, message: Message?, _ tables: StoreTables) throws {
+        self.init(run, message: message)
+        mayBeStrangers = try tables.runs.has(.mayBeStrangers, id: run.id)
+    }
+
     /// A run of which no event was seen, made from its message.
     init(_ entry: OutboxEntry, stoppedAt: Timestamp? = nil, goneAt: Timestamp? = nil) {
         self.init(
@@ -144,5 +150,6 @@ extension KnownRun.Message {
             delivery: delivery,
             hadBegun: delivery == .lost
         )
+        deferral = entry.deferral
     }
 }

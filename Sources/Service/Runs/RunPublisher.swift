@@ -68,6 +68,7 @@ final class RunPublisher {
         _ type: String,
         _ run: Run,
         awaitsAnswer: Bool = false,
+        mark: RunTable.Mark? = nil,
         on loop: isolated EventLoop,
         completion: @escaping () -> Void = {}
     ) {
@@ -76,6 +77,7 @@ final class RunPublisher {
             run.write(to: &object, includingSteps: false)
         } also: { transaction in
             try transaction.runs.save(run)
+            if let mark { try transaction.runs.mark(run.id, mark) }
             if awaitsAnswer { try transaction.runs.awaitsAnswer(run.id, since: transaction.now) }
         } completion: {
             completion()
@@ -87,6 +89,15 @@ final class RunPublisher {
     func mark(_ id: String, _ mark: RunTable.Mark) {
         feed.journal.commit(cost: 64, isUrgent: true) { transaction in
             try transaction.runs.mark(id, mark)
+        } completion: { _, _ in
+        }
+    }
+
+    /// Writes that a message waits. Without it, a Ladle that is killed may take another run with the message's words for the one that
+    /// answers it.
+    func keep(_ deferral: Deferral, of run: String) {
+        feed.journal.commit(cost: 64, isUrgent: true) { transaction in
+            try transaction.outbox.keep(deferral, ofRun: run)
         } completion: { _, _ in
         }
     }

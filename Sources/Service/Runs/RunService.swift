@@ -209,7 +209,8 @@ package final class RunService {
         for change in changes {
             switch change {
             case .started(let run):
-                publisher.publish("run.started", run, on: loop)
+                let mark: RunTable.Mark? = tracker.mayBeStrangers(run.id) ? .mayBeStrangers : nil
+                publisher.publish("run.started", run, mark: mark, on: loop)
                 tell(run, .active, on: loop)
                 events.notify(.runBegan(run.id), on: loop)
                 lookForOldSession(run, on: loop)
@@ -247,7 +248,9 @@ package final class RunService {
                 guard let session = tracker.session(ofRun: id) else { continue }
                 publisher.pass(text, at: 0, replaces: true, run: id, session: session, on: loop)
             case .putAside(let id): publisher.mark(id, .putAside)
-            case .deferred(let id, let session): outbox.run(id, in: session.text, .deferred, on: loop)
+            case .deferred(let id, let session, let deferral):
+                if let deferral { publisher.keep(deferral, of: id) }
+                outbox.run(id, in: session.text, .deferred, on: loop)
             case .reassigned(let id, let answer, let isShared):
                 guard let session = tracker.session(ofRun: answer)?.text else { continue }
                 // That it goes on with another run is known from now on.

@@ -101,6 +101,12 @@ package enum EventLogSchema {
         ),
         // A page of a session is shown with the runs that the stream has told.
         Migration(module: "eventlog", version: 10, script: "CREATE INDEX said_session ON said(session, seq)"),
+        // The run began while another client's message waited.
+        Migration(
+            module: "eventlog",
+            version: 11,
+            script: "ALTER TABLE run ADD COLUMN may_be_strangers INTEGER NOT NULL DEFAULT 0;"
+        ),
         EventTable.checksum,
     ]
 

@@ -146,6 +146,15 @@ package enum OutboxSchema {
                 ALTER TABLE outbox ADD COLUMN joined_run TEXT;
                 """
         ),
+        // When the gateway said that the message waits, and the start of the run behind which it does.
+        Migration(
+            module: "outbox",
+            version: 7,
+            script: """
+                ALTER TABLE outbox ADD COLUMN deferred_at INTEGER;
+                ALTER TABLE outbox ADD COLUMN deferred_behind INTEGER;
+                """
+        ),
     ]
 
     /// The longest wait of an entry, from before `ttl_ms` had its own column.
@@ -153,7 +162,7 @@ package enum OutboxSchema {
 
     /// For files that are only read, of any version: the file's own columns take precedence over those added here.
     static let readableView = """
-        CREATE TEMP VIEW outbox AS SELECT *, \(formerTTL) AS ttl_ms, NULL AS dispatch_skew_ms, 'own' AS mode, NULL AS joined_run
-            FROM main.outbox
+        CREATE TEMP VIEW outbox AS SELECT *, \(formerTTL) AS ttl_ms, NULL AS dispatch_skew_ms, 'own' AS mode, NULL AS joined_run,
+            NULL AS deferred_at, NULL AS deferred_behind FROM main.outbox
         """
 }

@@ -1,4 +1,5 @@
 package import Basics
+package import Ledger
 package import Outbox
 package import SQL
 
@@ -143,6 +144,16 @@ package struct OutboxTable {
         return true
     }
 
+    /// The gateway said that the message of this run waits. That changes nothing of the entry that people see.
+    package func keep(_ deferral: Deferral, ofRun run: String) throws(SQLError) {
+        try connection.run(
+            "UPDATE outbox SET deferred_at = ?, deferred_behind = ? WHERE id = ?",
+            deferral.at.milliseconds,
+            deferral.behind?.milliseconds,
+            OutboxEntry.entryID(ofKey: run)
+        )
+    }
+
     /// Lifts the stops of the entry's run: they stay in the list of entries, but no longer keep the message from being sent.
     private func liftStops(of entry: OutboxEntry) throws(SQLError) {
         for generation in 1...entry.keyGeneration {
@@ -270,8 +281,8 @@ package struct OutboxTable {
             next_attempt_at, not_before, expires_at, run_id, proof, error_code, error_detail, version,
             is_slash_command, coalescing_key, upstream_key, key_generation, last_class, first_dispatch_at,
             dispatch_uptime_ms, owner, payload_bytes, is_repeat_in_doubt, ttl_ms, dispatch_skew_ms,
-            mode, joined_run)
-            VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            mode, joined_run, deferred_at, deferred_behind)
+            VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             """,
             entry.ordinal,
             entry.id,
@@ -302,7 +313,9 @@ package struct OutboxTable {
             entry.ttlMs,
             entry.dispatchSkewMs,
             entry.mode.rawValue,
-            entry.joinedRun
+            entry.joinedRun,
+            entry.deferral?.at.milliseconds,
+            entry.deferral?.behind?.milliseconds
         )
     }
 

@@ -90,6 +90,8 @@ package struct RunTable {
         case putAside = "put_aside"
         /// The agent had begun with the message in a process of the gateway that lost it.
         case begunBefore = "begun_before"
+        /// The run began while a message of another client waited, so it may be that one's.
+        case mayBeStrangers = "may_be_strangers"
     }
 
     package func mark(_ id: String, _ mark: Mark) throws(SQLError) {

@@ -1,0 +1,11 @@
+package import Basics
+
+/// The gateway said that a message of ours waits behind a run.
+package struct Deferral: Sendable, Equatable {
+    /// When it first said so, by our clock.
+    package var at: Timestamp
+    /// The start of that run, by the gateway's clock, if it is known which one it is: the message's row comes after its.
+    package var behind: Timestamp?
+
+    package init(at: Timestamp, behind: Timestamp?) { (self.at, self.behind) = (at, behind) }
+}

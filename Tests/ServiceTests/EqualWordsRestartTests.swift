@@ -1,0 +1,70 @@
+import Basics
+import EventLoops
+import Gateway
+import JSONBytes
+import Outbox
+import Testing
+
+@testable import Service
+
+/// Other clients say what we say, and Ladle is killed.
+struct EqualWordsRestartTests {
+    private static let main = ServiceBench.main
+
+    private enum Known: CaseIterable {
+        /// Behind which run our message waits.
+        case theRunBefore
+        /// That the run before was at work while another client's message waited.
+        case thatAnotherWaited
+    }
+
+    private func final(_ run: String, _ text: String, at time: Int64) -> String {
+        Frame.final(run, 9, text).replacing("1795000009000", with: "\(time)")
+    }
+
+    /// Another client said the same words first. Without what Ladle knew before it was killed, its run would be told as the one that answers
+    /// our message, too.
+    @Test(arguments: Known.allCases)
+    private func `a message that waited before a kill is answered by the run behind the one before it`(
+        _ known: Known
+    ) async throws {
+        try await withServices { bench, loop in
+            try await bench.open(version: 3, methods: [], on: loop)
+            try await bench.advance(61_000, on: loop)
+            if known == .thatAnotherWaited {
+                // Perhaps it was this one that Ladle did not see, so what it sees first may have waited.
+                try await bench.event("agent", Frame.start("unseen", at: loop.wallClock.milliseconds), on: loop)
+                try await bench.event("chat", Frame.final("theirs", 0, nil), on: loop)
+            }
+            let id = try await bench.accept("ok", on: loop) ?? ""
+            if known == .thatAnotherWaited {
+                let before = final("unseen", "Before.", at: loop.wallClock.milliseconds)
+                try await bench.event("chat", before, on: loop)
+            }
+            try await bench.advance(700, on: loop)
+            let first = loop.wallClock.milliseconds
+            try await bench.event("agent", Frame.start("other", at: first), on: loop)
+            try await bench.advance(100, on: loop)
+            try await bench.event("chat", Frame.final(id, 1, nil), on: loop)
+            bench.gateway.rows[Self.main] = [Row.user("ok", at: first)]
+            try await bench.advance(500, on: loop)
+            bench.gateway.rows[Self.main]?.append(Row.assistant("First.", at: first + 500))
+            try await bench.event("chat", final("other", "First.", at: first + 500), on: loop)
+            try await bench.advance(2_000, on: loop)
+            try await bench.kill(on: loop)
+            bench.gateway.rows[Self.main]?.append(Row.user("ok", at: loop.wallClock.milliseconds))
+            try await bench.advance(1_000, on: loop)
+            try await bench.open(version: 3, methods: [], on: loop)
+            let text = #""sessionKey":"\#(Self.main)","data":{"text":"Sec","delta":""}}"#
+            let seen = #"{"runId":"g","seq":5,"stream":"assistant","ts":\#(loop.wallClock.milliseconds),"#
+            try await bench.event("agent", seen + text, on: loop)
+            try await bench.advance(2_000, on: loop)
+            bench.gateway.rows[Self.main]?.append(Row.assistant("Second.", at: loop.wallClock.milliseconds))
+            let last = final("g", "Second.", at: loop.wallClock.milliseconds)
+            try await bench.event("chat", last, on: loop)
+            try await bench.advance(10_000, on: loop)
+            #expect(try await bench.entry(id).runID == "g")
+            #expect(bench.data("run.ended").last?["run"]?["text"]?.string == "Second.")
+        }
+    }
+}
