@@ -17,7 +17,7 @@ package import Gateway
 /// | `maskedKey` | certain | 2026.6.11 hides what it takes for a secret, also inside keys |
 /// | `toolCall` | certain | 2026.3.1, which writes no keys: recording gateway-kill-in-tool |
 /// | `start` | certain | 2026.3.1 and 2026.4.26: a user's row has the time of its run's start |
-/// | `words` | likely | 2026.3.1 (gateway-kill-after-ack, two-lines), 2026.4.26, seen live also of a message that waited and was answered while the link was away; 2026.6.11 where it goes on with a turn and takes its key |
+/// | `words` | likely | 2026.3.1 (gateway-kill-after-ack, two-lines; seen live on a starved machine: the row is 203 ms older than the start), 2026.4.26, seen live also of a message that waited and was answered while the link was away; 2026.6.11 where it goes on with a turn and takes its key |
 /// | `triedAgain` | likely | 2026.4.26, seen live: a link opens between the tries of another client's run, and the next try has a start of its own |
 /// | `seenAtWork` | likely | recording client-restart-midrun: a run that was first seen at work has the last message before; 2026.3.1, seen live: so has one that an earlier process of Ladle saw at work, if the answer has the text that was seen |
 /// | `openTurn` | likely | client-restart-longtool: rows that come alone belong to the run that was at work, above all to that of the transcript's last turn; 2026.6.11, seen live: a row that comes as an event may be older than the first event of a run whose start was missed |

@@ -17,6 +17,12 @@ package struct ClockWindow: Sendable, Equatable {
 
     package func contains(_ time: Timestamp) -> Bool { from <= time && time <= to }
 
+    /// The part of it in which the row of a message can come that waited behind the run of this start.
+    package func behind(_ start: Timestamp?) -> ClockWindow {
+        guard let start else { return self }
+        return ClockWindow(from: max(from, Self.row(behindStart: start).from), to: to)
+    }
+
     /// Where the order of the rows decides, and not their time.
     package static let always = ClockWindow(from: Timestamp(milliseconds: .min))
 
@@ -32,13 +38,19 @@ package struct ClockWindow: Sendable, Equatable {
     /// The same, if nothing but the time ties the row to the run: another run may have begun a few milliseconds away.
     static func onlyRow(startedAt start: Timestamp) -> ClockWindow { around(start, 2) }
 
+    /// The row of a message of ours whose tries started between these times. The gateway takes the row's time before it begins the run, and a
+    /// starved one needs some hundred milliseconds between the two.
+    package static func row(ofTriesFrom first: Timestamp, to last: Timestamp) -> ClockWindow {
+        ClockWindow(from: first.adding(milliseconds: -2_000), to: row(startedAt: last).to)
+    }
+
     /// The row of a run that was first seen at this time, already at work: the row was written at any time before.
     package static func row(seenAt time: Timestamp) -> ClockWindow {
         ClockWindow(from: Timestamp(milliseconds: .min), to: row(startedAt: time).to)
     }
 
     /// The row of a message that waited behind the run that started at this time.
-    package static func row(behindStart start: Timestamp) -> ClockWindow {
+    private static func row(behindStart start: Timestamp) -> ClockWindow {
         ClockWindow(from: row(startedAt: start).to.adding(milliseconds: 1))
     }
 

@@ -170,8 +170,7 @@ struct RunMatching: Sendable {
         let unseen = areNew ? [] : mayBeDeferred(turns, besides: owners, session: session, in: memory)
         let waiting = (runs.deferred + runs.putAside + unseen.filter { !runs.deferred.contains($0) }).compactMap { id in
             memory[id].map { run in
-                let (since, behind) = (waitingSince(run), rowsBehind(run, turns, owners, in: memory))
-                let written = ClockWindow(from: max(since.from, behind?.from ?? since.from), to: since.to)
+                let written = waitingSince(run).behind(startBefore(run, turns, owners, in: memory))
                 var message = Attribution.Claimant(id, words: run.message.words, written: written)
                 message.earlier = run.message.earlier
                 return message
@@ -203,15 +202,14 @@ struct RunMatching: Sendable {
         }
     }
 
-    /// When the gateway can have written the row of a message that waits, if a run is known that it does not answer: the row comes after that
-    /// of the run.
+    /// The start of a run that does not answer this message, which waits: its row comes after that of the run.
     /// - Parameter owners: the runs of the turns that may answer it, by the turn's place.
-    private func rowsBehind(
+    private func startBefore(
         _ waiting: RunReducer,
         _ turns: [TranscriptTurn],
         _ owners: [Int: (turn: String, tie: Tie)],
         in memory: RunMemory
-    ) -> ClockWindow? {
+    ) -> Timestamp? {
         guard let deferral = waiting.message.deferral else { return nil }
         let deferredAt = waiting.onGatewayClock(deferral.at, aheadMs: clockSkewMs)
         let answering = owners.compactMap { place, owner in memory[owner.turn].map { (turns[place], $0) } }
@@ -228,7 +226,7 @@ struct RunMatching: Sendable {
         {
             starts.append(first.times.start)
         }
-        return starts.max().map { .row(behindStart: $0) }
+        return starts.max()
     }
 
     /// When the run became known, by the gateway's clock: to this process of Ladle or an earlier one.

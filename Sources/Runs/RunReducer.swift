@@ -119,6 +119,8 @@ struct RunReducer: Sendable {
                 claimant.resumed = claimant.written
                 claimant.written = .row(dispatchedAt: sent, completedAt: times.lastSeen)
             }
+        } else if message.words != nil, let first = times.starts.min(), let last = times.starts.max() {
+            claimant.written = .row(ofTriesFrom: first, to: last)
         }
         // The next process of the gateway goes on with the run in another one, to which its prompt belongs.
         if hasBegun, contact.isProcessGone { claimant.resumed = .never }
@@ -189,7 +191,17 @@ struct RunReducer: Sendable {
     /// An earlier process of Ladle followed the run, and the gateway has shown nothing of the run since.
     var isUnaccountedFor: Bool { publication.isFromDisk && text.isUnknown && steps.isEmpty }
 
+    /// The times of the run as its end is on the streams: an event that comes after it and corrects nothing does not move them.
+    private var told: (start: Timestamp, end: Timestamp?)?
+
+    /// The run as it is shown.
     var run: Run {
+        var run = latest
+        if let told, !run.state.isActive { (run.startedAt, run.endedAt) = told }
+        return run
+    }
+
+    private var latest: Run {
         let state = self.state
         let end = endTime(state)
         return Run(
@@ -613,6 +625,7 @@ struct RunReducer: Sendable {
             ending.stopped()
         }
         publication.follow(known.published, over: ending.over)
+        if let run = known.published, !run.state.isActive { told = (run.startedAt, run.endedAt) }
     }
 
     // MARK: Publishing
@@ -630,7 +643,7 @@ struct RunReducer: Sendable {
         case .nothing: return nil
         case .correction:
             text.settle(wasAborted: ending.wasStopped)
-            changes.append(.corrected(run))
+            changes.append(.corrected(takeTold()))
             if ending.isProven, message.awaitsDelivery { changes.append(.proven(id, .end)) }
             return nil
         case .differences(let isStart, let isEnd):
@@ -638,9 +651,15 @@ struct RunReducer: Sendable {
             publishDifferences(of: state, isEnd: isEnd, to: &changes)
             guard isEnd else { return nil }
             if ending.showsDelivery { changes.append(.proven(id, .end)) }
-            changes.append(.ended(run))
+            changes.append(.ended(takeTold()))
             return session
         }
+    }
+
+    private mutating func takeTold() -> Run {
+        let run = latest
+        told = (run.startedAt, run.endedAt)
+        return run
     }
 
     private mutating func publishDifferences(of state: Run.State, isEnd: Bool, to changes: inout [RunChange]) {
@@ -654,7 +673,7 @@ struct RunReducer: Sendable {
 
     /// The run as `started` publishes it: without text, steps and end.
     private var atItsStart: Run {
-        var first = run
+        var first = latest
         first.state = .running
         first.endedAt = nil
         first.error = nil

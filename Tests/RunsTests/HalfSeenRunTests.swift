@@ -164,4 +164,51 @@ struct HalfSeenRunTests {
         let changes = tracker.receive(event: "chat", payload: ChatFrame.final("one", 2, nil), now: after(20_000))
         #expect(changes.allSatisfy { if case .deferred = $0 { false } else { true } }, "\(changes)")
     }
+
+    /// 2026.3.1, seen live on a starved machine: the gateway had taken the row's time 203 ms before it began the run. The row was nobody's, and
+    /// the run was told as one of which the history shows no end.
+    @Test func `a row that is somewhat older than the start of our run is that run's`() {
+        var tracker = RunTracker()
+        tracker.profile = GatewayProfile(.march)
+        tracker.sent("one", session: main, text: "say it", now: after(-1_400))
+        _ = tracker.receive(event: "agent", payload: start("one", at: 0), now: now)
+        tracker.relink(now: after(9_000))
+        let rows = [
+            row("user", "say it", at: -203), row("assistant", "Said.", at: 5_000, #","stopReason":"stop""#),
+        ]
+        let changes = tracker.receive(history: page(rows), session: main, now: after(9_100))
+        #expect(ends(changes) == ["one completed: Said."])
+    }
+
+    /// 2026.6.11, seen live: the rows showed the run's end, and its final event came a second later. From then on the run had other times than
+    /// its end on the streams.
+    @Test func `a final event behind the end that the rows showed changes nothing`() {
+        var tracker = RunTracker()
+        tracker.profile = GatewayProfile(.june)
+        tracker.sent("one", session: main, text: "say it", now: now)
+        tracker.relink(now: after(9_000))
+        let rows = [
+            row("user", "say it", at: 8_000, #","__openclaw":{"id":"u","idempotencyKey":"one"}"#),
+            row("assistant", "Said.", at: 8_500, #","stopReason":"stop""#),
+        ]
+        let changes = tracker.receive(history: page(rows), session: main, now: after(9_100))
+        let ended = changes.compactMap { if case .ended(let run) = $0 { run } else { nil } }
+        #expect(ends(changes) == ["one completed: Said."])
+        let more = tracker.receive(event: "chat", payload: ChatFrame.final("one", 7, "Said."), now: after(10_000))
+        #expect(more == [] && tracker.run("one") == ended.first)
+    }
+
+    /// The same of a run that was stopped before it began, on 2026.4.26: the gateway said 14 s later that the agent had been stopped.
+    @Test func `a final event behind a stop that it does not refute changes nothing`() {
+        var tracker = RunTracker()
+        tracker.profile = GatewayProfile(.april)
+        tracker.sent("one", session: main, text: "say it", now: now)
+        let stop = ChatFrame.make("one", 1, "aborted")
+        let ended = tracker.receive(event: "chat", payload: stop, now: after(8_000)).compactMap {
+            if case .ended(let run) = $0 { run } else { nil }
+        }
+        let final = ChatFrame.final("one", 1, "Agent failed before reply: This operation was aborted.")
+        let more = tracker.receive(event: "chat", payload: final, now: after(22_000))
+        #expect(more == [] && ended.count == 1 && tracker.run("one") == ended.first)
+    }
 }

@@ -67,4 +67,32 @@ struct EqualWordsRestartTests {
             #expect(bench.data("run.ended").last?["run"]?["text"]?.string == "Second.")
         }
     }
+
+    /// 2026.3.1, seen live: the gateway was restarted while our message waited behind another client's with the same words, and lost it. The
+    /// other's row was shown as ours.
+    @Test func `the row of the run before is not that of a message which waited and was lost`() async throws {
+        try await withServices { bench, loop in
+            try await bench.open(version: 3, methods: [], on: loop)
+            try await bench.advance(61_000, on: loop)
+            let id = try await bench.accept("ok", on: loop) ?? ""
+            try await bench.advance(50, on: loop)
+            let first = loop.wallClock.milliseconds
+            try await bench.event("agent", Frame.start("other", at: first), on: loop)
+            bench.gateway.rows[Self.main] = [Row.user("ok", at: first)]
+            try await bench.event("chat", Frame.final(id, 0, nil), on: loop)
+            try await bench.advance(500, on: loop)
+            bench.gateway.rows[Self.main]?.append(Row.assistant("First.", at: first + 500))
+            try await bench.event("chat", final("other", "First.", at: first + 500), on: loop)
+            try await bench.drop(on: loop)
+            try await bench.advance(1_000, on: loop)
+            try await bench.open(version: 3, uptimeMs: 500, methods: [], on: loop)
+            try await bench.advance(5_000, on: loop)
+            let said = bench.data("message").compactMap { $0["message"] }.map { message in
+                let isOurs = message["id"]?.string == id
+                return
+                    "\(isOurs ? "ours" : "theirs"): \(message["text"]?.string ?? "") \(message["state"]?.string ?? "")"
+            }
+            #expect(said.prefix(3) == ["ours: ok sending", "theirs: ok sent", "theirs: First. sent"], "\(said)")
+        }
+    }
 }
