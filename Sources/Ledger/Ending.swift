@@ -126,6 +126,8 @@ package struct Ending: Sendable {
 
     /// The gateway said that it stopped the run, and no answer came in spite of that.
     package var wasStopped: Bool { isStopped && !isAnsweredBeforeStop && !isAnsweredAfterStop }
+    /// Neither the run's final event nor its rows show its end; it is known only that its last try has ended.
+    package var endsByItsLastTry: Bool { isSettled && !isStopped && !isFinished && shownEnd == nil && failure == nil }
     /// The transcript has the whole answer.
     package var isAnswered: Bool { shownEnd?.how == .completed || isAnsweredBeforeStop || isAnsweredAfterStop }
     /// The gateway reported an error and may be in the pause before its next try.

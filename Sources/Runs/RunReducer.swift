@@ -519,6 +519,9 @@ struct RunReducer: Sendable {
         return true
     }
 
+    /// Its last try has ended, and no event had its whole answer: some of what it said may have been missed.
+    var lacksAnswer: Bool { !isClosed && ending.endsByItsLastTry && ending.state == .completed && !text.isWhole }
+
     /// - Returns: whether the run's end, or the wait for a page, has just become due.
     mutating func settle(now: Timestamp) -> Bool {
         guard let held = endHeldUntil else { return ending.settle(now: now) }
@@ -550,6 +553,7 @@ struct RunReducer: Sendable {
     /// Ladle is connected again. The parameters are those of `RunContact.reconnected`.
     mutating func reconnected(isGone: Bool, isNewProcess: Bool = false, process: Timestamp? = nil, now: Timestamp) {
         contact.reconnected(isGone: isGone, isNewProcess: isNewProcess, process: process, now: now)
+        if endHeldUntil != nil, lacksAnswer { endHeldUntil = now.adding(milliseconds: RunTracker.lastPageMilliseconds) }
         text.eventsMissed()
         message.connectionChanged()
     }

@@ -35,6 +35,8 @@ struct RunText: Sendable {
     var wasReported: Bool { agentText.hasFrames || !chatText.isEmpty || !snapshot.isEmpty }
     /// The published text is not whole, as far as known: the final event has it whole, and a row does not have what the gateway cut.
     var isTruncated: Bool { isLimited || (finalText == nil ? isLastRowCut : isFinalCut) }
+    /// The final event had the text.
+    var isWhole: Bool { finalText != nil }
     /// This process of Ladle knows nothing of the text.
     var isUnknown: Bool { publishedText.isEmpty && rowTexts.isEmpty && snapshot.isEmpty }
 
@@ -266,7 +268,10 @@ struct RunText: Sendable {
         guard !stream.open.isEmpty, let open = rowTexts.lastIndex(where: { $0.text[...].hasBytes(stream.open) }) else {
             // A restarted gateway answered again, in other words than those with which the stream had begun.
             let isSame = stream.open.filter(Self.isInk).starts(with: last.filter(Self.isInk).prefix(Self.compared))
-            return isSame || isLastRowCut || stream.open.isEmpty ? text : Self.paragraphs(rowTexts.map(\.text))
+            // Rows that end with a call of a tool are older than the stream.
+            let areOlder = rowTexts.last?.hasEnded == true
+            return isSame || areOlder || isLastRowCut || stream.open.isEmpty
+                ? text : Self.paragraphs(rowTexts.map(\.text))
         }
         let before = stream.closed.isEmpty ? rowTexts[..<open].map { Self.withoutEnd($0.text) } : [Array(stream.closed)]
         return Self.paragraphs(before + rowTexts[open...].map(\.text))

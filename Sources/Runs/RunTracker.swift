@@ -18,6 +18,7 @@ package struct RunTracker: Sendable {
     /// The gateway sends tool events also for runs that other clients started.
     private var seesAllToolEvents = false
     private var wantsPageNow = false
+    private var isLinked = true
 
     /// Rows to ask for in one page: as many as one run can have written since the page before.
     package static let pageRows = 50
@@ -25,7 +26,7 @@ package struct RunTracker: Sendable {
     /// How long the end of a run waits for a page of its transcript; older gateways answer long before.
     static let holdMilliseconds: Int64 = 1_000
     /// How long the end waits for the page after the gateway called the run over. A gateway that has just started is slow.
-    private static let lastPageMilliseconds: Int64 = 30_000
+    static let lastPageMilliseconds: Int64 = 30_000
     /// How long the tracker follows a message of which the gateway has shown nothing. The outbox looks for its own entry longer.
     static let queuedMilliseconds: Int64 = 1_800_000
 
@@ -189,13 +190,14 @@ package struct RunTracker: Sendable {
     /// The connection is lost, so no events of active runs arrive.
     package mutating func linkLost() {
         seesAllToolEvents = false
-        wantsPageNow = false
+        (wantsPageNow, isLinked) = (false, false)
     }
 
     /// - Parameters:
     ///   - process: the gateway's process, measured by that of the last connection.
     ///   - startedAt: its start, by the gateway's clock.
     package mutating func linkOpened(process: Continuity, startedAt: Timestamp? = nil, now: Timestamp) {
+        isLinked = true
         memory.reconnected(process: process, startedAt: startedAt, clockSkewMs: clockSkewMs, now: now)
     }
 
@@ -625,7 +627,10 @@ package struct RunTracker: Sendable {
         var changes: [RunChange] = []
         for runs in memory.sessions.values {
             for id in runs.active {
-                if memory[id]?.settle(now: now) == true { memory.publish(id, to: &changes) }
+                // Without a link no page comes, and only a page has the answer of a run that ended without a final event.
+                if isLinked || memory[id]?.lacksAnswer != true, memory[id]?.settle(now: now) == true {
+                    publishWithRows(id, now: now, to: &changes)
+                }
                 guard let reducer = memory[id], reducer.isActive,
                     !reducer.hasBegun || !reducer.publication.isStartPublished
                 else {
@@ -637,5 +642,11 @@ package struct RunTracker: Sendable {
             }
         }
         return changes + memory.takeEvictedEnds()
+    }
+
+    private mutating func publishWithRows(_ id: String, now: Timestamp, to changes: inout [RunChange]) {
+        let until = now.adding(milliseconds: Self.lastPageMilliseconds)
+        if memory[id]?.lacksAnswer == true, memory[id]?.holdEnd(until: until) == true { return wantRows(id) }
+        memory.publish(id, to: &changes)
     }
 }

@@ -211,4 +211,79 @@ struct HalfSeenRunTests {
         let more = tracker.receive(event: "chat", payload: final, now: after(22_000))
         #expect(more == [] && ended.count == 1 && tracker.run("one") == ended.first)
     }
+
+    private enum Tried: CaseIterable {
+        case linked
+        /// The link breaks behind the end of the last try.
+        case cut
+        /// The gateway is killed then, too.
+        case killed
+    }
+
+    /// 2026.3.1, seen live: the provider cut off the answer, and the gateway tried again. The second try had agent events alone, whose end came
+    /// without a final event: the run was told with the rows of the page before, or with the text of the first try.
+    @Test(arguments: Tried.allCases)
+    private func `the end of a try without a final event waits for the page that has the answer`(_ tried: Tried) {
+        var tracker = RunTracker()
+        tracker.profile = GatewayProfile(.march)
+        tracker.sent("one", session: main, text: "say it", now: now)
+        _ = tracker.receive(event: "agent", payload: start("one", at: 0), now: now)
+        let call = row("assistant", "Looking.", at: 200, #","stopReason":"toolUse""#)
+        let early = [row("user", "say it", at: 0), call]
+        func say(_ sequence: Int, _ text: String, at time: Int64) {
+            let said = #"{"text":"\#(text)","delta":""}"#
+            let event = AgentFrame.make("one", sequence, "assistant", said, at: time)
+            _ = tracker.receive(event: "agent", payload: event, now: after(time))
+        }
+        func end(_ sequence: Int, _ phase: String, at time: Int64) {
+            let data = #"{"phase":"\#(phase)","error":"terminated","endedAt":\#(after(time).milliseconds)}"#
+            let event = AgentFrame.make("one", sequence, "lifecycle", data, at: time)
+            _ = tracker.receive(event: "agent", payload: event, now: after(time))
+        }
+        say(2, "Looking.", at: 100)
+        let tool = AgentFrame.make(
+            "one",
+            3,
+            "tool",
+            #"{"phase":"start","name":"exec","toolCallId":"c1","args":{}}"#,
+            at: 200
+        )
+        _ = tracker.receive(event: "agent", payload: tool, now: after(200))
+        _ = tracker.receive(history: page(early), session: main, now: after(300))
+        say(4, "Said", at: 400)
+        end(5, "error", at: 500)
+        let again = AgentFrame.make(
+            "one",
+            6,
+            "lifecycle",
+            #"{"phase":"start","startedAt":\#(after(2_500).milliseconds)}"#,
+            at: 2_500
+        )
+        _ = tracker.receive(event: "agent", payload: again, now: after(2_500))
+        if tried == .linked { say(7, "Said it", at: 2_600) }
+        end(8, "end", at: 3_000)
+        if tried != .linked { tracker.linkLost() }
+        var changes = tracker.tick(now: after(7_000)) + tracker.tick(now: after(tried == .linked ? 20_000 : 50_000))
+        #expect(ends(changes) == [])
+        if tried == .linked {
+            var late = tracker
+            let withoutPage = ends(late.tick(now: after(40_000)))
+            #expect(withoutPage.map { $0.hasSuffix("Said it") } == [true], "the rows are older: \(withoutPage)")
+        } else {
+            tracker.linkOpened(
+                process: tried == .killed ? .other : .same,
+                startedAt: tried == .killed ? after(50_500) : nil,
+                now: after(51_000)
+            )
+            changes = tracker.tick(now: after(51_100))
+            #expect(ends(changes) == [])
+        }
+        let rows = early + [row("assistant", "Said it all.", at: 2_900, #","stopReason":"stop""#)]
+        changes = tracker.receive(history: page(rows), session: main, now: after(51_200))
+        changes += tracker.tick(now: after(52_000))
+        #expect(
+            ends(changes).map { $0.hasPrefix("one completed: Looking.") && $0.hasSuffix("Said it all.") } == [true],
+            "\(changes)"
+        )
+    }
 }
