@@ -156,8 +156,10 @@ package enum RunChange: Sendable, Equatable {
     case proven(String, RunProof)
     /// The row of our message, which a run at work on another message read. The message has no run of its own.
     case joined(String, run: String, RunProof)
-    /// The gateway is busy and answers our send later, in another run. With what that says of the message, if it is the first time.
-    case deferred(String, session: SessionKey, Deferral? = nil)
+    /// The gateway is busy and answers our send later, in another run.
+    case deferred(String, session: SessionKey)
+    /// More is known of the waiting of our message.
+    case waits(String, Deferral)
     /// The message of a stopped run waits at the gateway all the same.
     case putAside(String)
     /// The run `to` answers the deferred send `from`, or goes on with the interrupted run `from`. If `isShared`, the run was found

@@ -170,7 +170,12 @@ struct RunMatching: Sendable {
         let unseen = areNew ? [] : mayBeDeferred(turns, besides: owners, session: session, in: memory)
         let waiting = (runs.deferred + runs.putAside + unseen.filter { !runs.deferred.contains($0) }).compactMap { id in
             memory[id].map { run in
-                let written = waitingSince(run).behind(startBefore(run, turns, owners, in: memory))
+                if let before = startBefore(run, turns, owners, in: memory), let deferral = run.message.deferral,
+                    let known = memory[id]?.message.waits(Deferral(at: deferral.at, behind: before))
+                {
+                    changes.append(.waits(id, known))
+                }
+                let written = waitingSince(run).behind(memory[id]?.message.deferral?.behind)
                 var message = Attribution.Claimant(id, words: run.message.words, written: written)
                 message.earlier = run.message.earlier
                 return message
@@ -217,7 +222,10 @@ struct RunMatching: Sendable {
         var starts = answering.filter { turn, run in
             turn.messages.count == 1 && run.message.mayBeStrangers && knownSince(run) < deferredAt
         }.map(\.1.times.start)
-        starts += [deferral.behind].compactMap(\.self)
+        // It began before the link was opened over which the message was sent.
+        if waiting.message.isSenderHere {
+            starts += answering.filter { $1.times.starts.isEmpty && !$1.publication.isFromDisk }.compactMap(\.0.time)
+        }
         // A later run has the words, too.
         if let first = firstRun(since: waiting, in: memory),
             answering.contains(where: { turn, run in

@@ -61,10 +61,13 @@ struct RunMessage: Sendable {
 
     mutating func refused() { (awaitsDelivery, wasRefused) = (false, true) }
     mutating func sent() { (awaitsDelivery, isSenderHere, isAnnounced) = (true, true, false) }
-    /// - Returns: false if it had said so before.
-    mutating func deferred(_ deferral: Deferral) -> Bool {
-        defer { self.deferral = self.deferral ?? deferral }
-        return self.deferral == nil
+    /// - Returns: what is known of the waiting now, if that is more than before.
+    mutating func waits(_ news: Deferral) -> Deferral? {
+        var known = deferral ?? news
+        known.behind = [known.behind, news.behind].compactMap(\.self).max()
+        guard known != deferral else { return nil }
+        deferral = known
+        return known
     }
     mutating func announced() { isAnnounced = true }
     /// A message that was announced to another connection is not announced again.

@@ -163,6 +163,9 @@ package struct RunTracker: Sendable {
     /// The run began while a message of another client waited, so it may be that one's.
     package func mayBeStrangers(_ id: String) -> Bool { memory[id]?.message.mayBeStrangers ?? false }
 
+    /// The start of a run behind which this message of ours waits, by the gateway's clock.
+    func startBefore(_ id: String) -> Timestamp? { memory[resolved(id)]?.message.deferral?.behind }
+
     /// Whether the gateway refused to run the message at first.
     package func wasRefused(_ id: String) -> Bool { memory[id]?.message.wasRefused ?? false }
 
@@ -369,8 +372,8 @@ package struct RunTracker: Sendable {
         }
         guard memory[session: reducer.session]?.defer(id) == true else { return }
         let deferral = Deferral(at: now, behind: matching.startInTheWay(of: reducer, in: memory))
-        let isFirst = memory[id]?.message.deferred(deferral) == true
-        changes.append(.deferred(id, session: reducer.session, isFirst ? deferral : nil))
+        changes.append(.deferred(id, session: reducer.session))
+        if let known = memory[id]?.message.waits(deferral) { changes.append(.waits(id, known)) }
         // The event may come after the row and even the end of the run that answers, so the row is read once more.
         if matching.mayBeAnswered(id, in: memory) { wantRows(id) }
     }

@@ -108,7 +108,8 @@ struct Replay {
                 texts[run, default: []] += Array(text.utf16)
             case .textReplaced(let run, let text): texts[run] = Array(text.utf16)
             case .ended(let run), .corrected(let run): ended[run.id] = run
-            case .deferred, .putAside, .reassigned, .separated, .proven, .joined, .dropped, .refused, .taken: break
+            case .deferred, .waits, .putAside, .reassigned, .separated, .proven, .joined, .dropped, .refused, .taken:
+                break
             }
         }
     }

@@ -43,14 +43,15 @@ struct EqualWordsTests: TestsOfWaiting {
             _ = tracker.receive(event: "agent", payload: start("housekeeping", at: 100), now: after(100))
         }
         let first =
-            way == .begunBefore
+            [.begunBefore, .seenLate].contains(way)
             ? AgentFrame.make("other", 5, "assistant", #"{"text":"First","delta":""}"#, at: 700)
             : start("other", at: 700)
-        _ = tracker.receive(event: "agent", payload: first, now: after(700))
         func wait(at time: Int64) {
             _ = tracker.receive(event: "chat", payload: ChatFrame.final("own", 1, nil), now: after(time))
         }
-        if way != .toldLate { wait(at: 900) }
+        if way == .seenLate { wait(at: 600) }
+        _ = tracker.receive(event: "agent", payload: first, now: after(700))
+        if ![.toldLate, .seenLate].contains(way) { wait(at: 900) }
         let early = tracker.receive(
             history: json(#"{"messages":[\#(row("ok", at: 700))]}"#),
             session: main,
@@ -70,6 +71,8 @@ struct EqualWordsTests: TestsOfWaiting {
 
     private enum InTheWay: CaseIterable {
         case begunSince, begunBefore
+        /// Begun before the link was opened, and seen only when the gateway had said that our message waits.
+        case seenLate
         /// Of a loaded 2026.4.26, which said that the message waits when the run that answers it had begun.
         case toldLate
         case hidden

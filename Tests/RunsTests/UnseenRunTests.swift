@@ -47,7 +47,7 @@ struct UnseenRunTests {
             case .proven(_, let proof): "proven \(proof)"
             case .dropped: "dropped"
             case .stepChanged, .deferred, .putAside, .reassigned, .separated, .refused, .joined: "other"
-            case .taken: nil
+            case .taken, .waits: nil
             }
         }
     }

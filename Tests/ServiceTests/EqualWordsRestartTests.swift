@@ -70,16 +70,23 @@ struct EqualWordsRestartTests {
 
     /// 2026.3.1, seen live: the gateway was restarted while our message waited behind another client's with the same words, and lost it. The
     /// other's row was shown as ours.
-    @Test func `the row of the run before is not that of a message which waited and was lost`() async throws {
+    /// - Parameter isSeen: whether the run before began after the link was opened.
+    @Test(arguments: [true, false])
+    func `the row of the run before is not that of a message which waited and was lost`(isSeen: Bool) async throws {
         try await withServices { bench, loop in
             try await bench.open(version: 3, methods: [], on: loop)
             try await bench.advance(61_000, on: loop)
             let id = try await bench.accept("ok", on: loop) ?? ""
             try await bench.advance(50, on: loop)
-            let first = loop.wallClock.milliseconds
-            try await bench.event("agent", Frame.start("other", at: first), on: loop)
+            let first = loop.wallClock.milliseconds - (isSeen ? 0 : 500)
+            if isSeen { try await bench.event("agent", Frame.start("other", at: first), on: loop) }
             bench.gateway.rows[Self.main] = [Row.user("ok", at: first)]
             try await bench.event("chat", Frame.final(id, 0, nil), on: loop)
+            if !isSeen {
+                let text = #""sessionKey":"\#(Self.main)","data":{"text":"Fir","delta":""}}"#
+                let seen = #"{"runId":"other","seq":5,"stream":"assistant","ts":\#(first + 500),"#
+                try await bench.event("agent", seen + text, on: loop)
+            }
             try await bench.advance(500, on: loop)
             bench.gateway.rows[Self.main]?.append(Row.assistant("First.", at: first + 500))
             try await bench.event("chat", final("other", "First.", at: first + 500), on: loop)

@@ -43,7 +43,7 @@ package struct MessagePage: Sendable {
             earlier.formUnion(turn.rows.map(\.messageID))
         }
         let runs = tracker.owners(of: turns, session: session, told: toldTurns)
-        let own = sent.found(in: turns, runs: runs)
+        let own = sent.map { $0.waiting(in: tracker) }.found(in: turns, runs: runs)
         var builder = MessageBuilder(session: session, tracker: tracker, told: told, now: now)
         for (place, turn) in turns.enumerated() {
             builder.add(turn, run: runs[place], sent: own[place])
@@ -62,7 +62,7 @@ package struct MessagePage: Sendable {
     ) -> (message: ChatMessage, isOurs: Bool)? {
         let turns = TranscriptTurn.split([row])
         let runs = tracker.owners(of: turns, session: session)
-        let own = sent.map { $0.asShown(in: row) }.found(in: turns, runs: runs)
+        let own = sent.map { $0.waiting(in: tracker).asShown(in: row) }.found(in: turns, runs: runs)
         var builder = MessageBuilder(session: session, tracker: tracker, now: now)
         for (place, turn) in turns.enumerated() { builder.add(turn, run: runs[place], sent: own[place]) }
         return builder.finished().last.map { ($0, own[0]?.isKept ?? false) }

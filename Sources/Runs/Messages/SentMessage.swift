@@ -73,6 +73,13 @@ package struct SentMessage: Sendable {
         return message
     }
 
+    /// A message that waits behind a run has its row behind that run's.
+    func waiting(in tracker: RunTracker) -> SentMessage {
+        var message = self
+        message.written = written?.behind(keys.lazy.compactMap { tracker.startBefore($0) }.first)
+        return message
+    }
+
     /// A row that an earlier page showed as the message's by its words alone is not its own, if its run began with another one.
     fileprivate func asBegun(in rows: [String]) -> SentMessage {
         guard let row, !rows.isEmpty, !rows.contains(row) else { return self }

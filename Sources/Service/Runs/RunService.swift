@@ -248,9 +248,8 @@ package final class RunService {
                 guard let session = tracker.session(ofRun: id) else { continue }
                 publisher.pass(text, at: 0, replaces: true, run: id, session: session, on: loop)
             case .putAside(let id): publisher.mark(id, .putAside)
-            case .deferred(let id, let session, let deferral):
-                if let deferral { publisher.keep(deferral, of: id) }
-                outbox.run(id, in: session.text, .deferred, on: loop)
+            case .deferred(let id, let session): outbox.run(id, in: session.text, .deferred, on: loop)
+            case .waits(let id, let deferral): publisher.keep(deferral, of: id)
             case .reassigned(let id, let answer, let isShared):
                 guard let session = tracker.session(ofRun: answer)?.text else { continue }
                 // That it goes on with another run is known from now on.
