@@ -226,6 +226,13 @@ struct RunMatching: Sendable {
         if waiting.message.isSenderHere {
             starts += answering.filter { $1.times.starts.isEmpty && !$1.publication.isFromDisk }.compactMap(\.0.time)
         }
+        // The gateway had taken equal messages of other clients before ours was sent.
+        let sent = ClockWindow.row(sentAt: waiting.onGatewayClock(waiting.times.knownAt, aheadMs: clockSkewMs))
+        let equals = answering.filter { turn, run in
+            run.times.starts.contains { sent.contains($0) }
+                && turn.messages.contains { waiting.message.isShown(as: $0) }
+        }
+        starts += equals.compactMap(\.0.time).sorted().prefix(waiting.message.equalsBefore)
         // A later run has the words, too.
         if let first = firstRun(since: waiting, in: memory),
             answering.contains(where: { turn, run in

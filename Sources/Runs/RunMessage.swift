@@ -15,6 +15,8 @@ struct RunMessage: Sendable {
     private(set) var earlier: Set<String> = []
     /// The run began while a message of another client waited, so it may be that one's.
     var mayBeStrangers = false
+    /// How many messages of other clients with its words the gateway had taken, and not begun, when ours was sent.
+    var equalsBefore = 0
     /// The gateway said that our message waits.
     private(set) var deferral: Deferral?
     /// The run continues one that a restart interrupted, so the gateway itself wrote its prompt.

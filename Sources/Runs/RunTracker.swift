@@ -114,6 +114,8 @@ package struct RunTracker: Sendable {
         memory.make(id, session: session, now: now)
         memory[id]?.message.words = Words(text)
         memory[id]?.message.clockSkewMs = clockSkewMs
+        let equals = memory[session: session]?.others(saying: Words(text)) ?? 0
+        memory[id]?.message.equalsBefore = equals
         memory[id]?.message.sent()
         return false
     }

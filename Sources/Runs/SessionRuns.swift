@@ -79,7 +79,10 @@ struct SessionRuns: Sendable {
     /// The most messages of other clients that are remembered: far more than wait at a gateway for one session at a time.
     private static let mostOthers = 64
 
-    func haveOthersSaid(_ words: Words) -> Bool { othersWords.contains { $0.show(words) } }
+    func haveOthersSaid(_ words: Words) -> Bool { others(saying: words) > 0 }
+
+    /// How many messages with these words wait.
+    func others(saying words: Words) -> Int { othersWords.count { $0.show(words) } }
 
     mutating func othersSaid(_ words: Words) {
         if othersWords.count == Self.mostOthers { othersWords.removeFirst() }

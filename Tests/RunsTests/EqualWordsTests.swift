@@ -272,4 +272,30 @@ struct EqualWordsTests: TestsOfWaiting {
         let changes = tracker.receive(event: "session.message", payload: message(row(words, at: 9_000)), now: now)
         #expect(changes.contains(.reassigned(from: "again", to: "g3")))
     }
+
+    /// 2026.4.26, seen live: it had announced another client's equal message before ours was sent, and that one's run was told as the one that
+    /// answers ours.
+    @Test func `a message that another client said before ours was sent is answered before ours`() {
+        var tracker = RunTracker()
+        tracker.profile = GatewayProfile(.april)
+        // A run that has just ended may still be in the way.
+        _ = tracker.receive(event: "agent", payload: start("g0", at: -9_000), now: after(-9_000))
+        _ = tracker.receive(event: "chat", payload: ChatFrame.final("g0", 9, "before"), now: after(-8_000))
+        _ = tracker.receive(event: "session.message", payload: announce("ok"), now: after(-400))
+        tracker.sent("own", session: main, text: "ok", now: now)
+        _ = tracker.receive(event: "session.message", payload: announce("ok"), now: after(60))
+        _ = tracker.receive(event: "agent", payload: start("theirs", at: 300), now: after(300))
+        _ = tracker.receive(event: "chat", payload: ChatFrame.final("own", 1, nil), now: after(600))
+        var rows = [row("ok", at: 300)]
+        func read(at time: Int64) -> [RunChange] {
+            let page = json(#"{"messages":[\#(rows.joined(separator: ","))]}"#)
+            return tracker.receive(history: page, session: main, now: after(time))
+        }
+        #expect(news(read(at: 650)) == [])
+        _ = tracker.receive(event: "chat", payload: ChatFrame.final("theirs", 9, "for them"), now: after(900))
+        _ = tracker.receive(event: "agent", payload: start("g", at: 1_500), now: after(1_500))
+        rows.append(row("ok", at: 1_500))
+        _ = read(at: 1_600)
+        #expect(tracker.run("own")?.id == "g")
+    }
 }
