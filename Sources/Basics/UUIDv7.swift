@@ -35,4 +35,9 @@ package enum UUIDv7 {
         }
         return true
     }
+
+    /// True for a UUID of this version, as the ids of our messages are. A gateway's own ids are random ones.
+    package static func isOne(_ text: String) -> Bool {
+        isWellFormed(text) && text.utf8[text.utf8.index(text.startIndex, offsetBy: 14)] == UInt8(ascii: "7")
+    }
 }

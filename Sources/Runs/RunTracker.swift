@@ -267,7 +267,7 @@ package struct RunTracker: Sendable {
             case .lifecycle(let lifecycle)? = event.content, lifecycle.phase == .start, let start = lifecycle.startedAt,
             let run = memory[other], !run.contact.isProcessGone, start > run.times.start,
             // A run under a key of ours is that message's.
-            run.message.words != nil, !UUIDv7.isWellFormed(String(other.prefix(36)))
+            run.message.words != nil, !UUIDv7.isOne(String(other.prefix(36)))
         else { return }
         memory.separate(key, from: other, now: now)
         changes.append(.separated(key: key, other: other))

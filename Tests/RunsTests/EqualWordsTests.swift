@@ -10,23 +10,25 @@ import Testing
 struct EqualWordsTests: TestsOfWaiting {
     /// 2026.3.1, seen live after a restart inside the gateway's process: the start of the run of another client's equal message was missed,
     /// and that run was taken for the one that answers ours, which had been put behind it.
-    @Test func `a message that begins under its own key is not answered by a run with equal words before`() {
+    /// - Parameter g: the gateway's id of the other run, which is a random UUID.
+    @Test(arguments: ["g", "321573e0-fd88-419d-bebc-c513ad2b8d7c"])
+    func `a message that begins under its own key is not answered by a run with equal words before`(g: String) {
         var tracker = RunTracker()
         tracker.profile = GatewayProfile(.march)
         tracker.sent("own", session: main, text: "ok", now: after(-500))
         tracker.relink(now: after(-10))
-        _ = tracker.receive(event: "agent", payload: AgentFrame.text("g", 5, "First"), now: now)
+        _ = tracker.receive(event: "agent", payload: AgentFrame.text(g, 5, "First"), now: now)
         _ = tracker.receive(event: "chat", payload: ChatFrame.final("own", 1, nil), now: after(10))
         let page = json(#"{"messages":[\#(row("ok", at: -1_500))],"sessionInfo":{"hasActiveRun":true}}"#)
         let changes = tracker.receive(history: page, session: main, now: after(40))
-        #expect(changes.contains(.reassigned(from: "own", to: "g", isShared: false)))
-        _ = tracker.receive(event: "chat", payload: ChatFrame.final("g", 9, "First."), now: after(100))
-        #expect(tracker.run("own")?.id == "g")
+        #expect(changes.contains(.reassigned(from: "own", to: g, isShared: false)))
+        _ = tracker.receive(event: "chat", payload: ChatFrame.final(g, 9, "First."), now: after(100))
+        #expect(tracker.run("own")?.id == g)
         let began = tracker.receive(event: "agent", payload: start("own", at: 300), now: after(300))
-        #expect(began.contains(.separated(key: "own", other: "g")))
+        #expect(began.contains(.separated(key: "own", other: g)))
         _ = tracker.receive(event: "chat", payload: ChatFrame.final("own", 9, "Second."), now: after(400))
         #expect(tracker.run("own")?.text == "Second.")
-        #expect(tracker.run("g")?.text == "First.")
+        #expect(tracker.run(g)?.text == "First.")
     }
 
     /// 2026.3.1, seen live: the first run after a restart was another client's with the same words, and ours was put behind it. The run was
