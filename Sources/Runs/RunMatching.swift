@@ -222,8 +222,8 @@ struct RunMatching: Sendable {
         var starts = answering.filter { turn, run in
             turn.messages.count == 1 && run.message.mayBeStrangers && knownSince(run) < deferredAt
         }.map(\.1.times.start)
-        // It began before the link was opened over which the message was sent.
-        if waiting.message.isSenderHere {
+        // A run whose start was missed began before the link was opened over which the message was sent.
+        if waiting.isFollowedSinceSent {
             starts += answering.filter { $1.times.starts.isEmpty && !$1.publication.isFromDisk }.compactMap(\.0.time)
         }
         // The gateway had taken equal messages of other clients before ours was sent.
@@ -244,15 +244,15 @@ struct RunMatching: Sendable {
         return starts.max()
     }
 
-    /// When the run became known, by the gateway's clock: to this process of Ladle or an earlier one.
+    /// When the run became known, by the gateway's clock. An earlier process of Ladle knew it from its start.
     private func knownSince(_ run: RunReducer) -> Timestamp {
         run.publication.isFromDisk ? run.times.start : run.onGatewayClock(run.times.knownAt, aheadMs: clockSkewMs)
     }
 
     /// The start of the run behind which the gateway puts this message of ours now: a run at work that is not the one to answer it.
     func startInTheWay(of waiting: RunReducer, in memory: RunMemory) -> Timestamp? {
-        guard !waiting.contact.isUncertain, !waiting.publication.isFromDisk else { return nil }
-        // It began before the link was opened over which the message was sent.
+        guard waiting.isFollowedSinceSent else { return nil }
+        // A run whose start was missed began before the link was opened over which the message was sent.
         let earlier = (memory[session: waiting.session]?.active ?? []).compactMap { memory[$0] }.filter { run in
             run.id != waiting.id && run.hasBegun && run.times.starts.isEmpty && run.message.words == nil
         }
@@ -263,8 +263,7 @@ struct RunMatching: Sendable {
     /// The first run since our message was sent, if none was at work before. It does not answer the message, if that waits: the run that does
     /// follows another one. Nil if Ladle may have missed something.
     private func firstRun(since waiting: RunReducer, in memory: RunMemory) -> RunReducer? {
-        guard !waiting.contact.isUncertain, !waiting.publication.isFromDisk, let runs = memory[session: waiting.session]
-        else { return nil }
+        guard waiting.isFollowedSinceSent, let runs = memory[session: waiting.session] else { return nil }
         let sent = waiting.onGatewayClock(waiting.times.knownAt, aheadMs: clockSkewMs)
         let since = ClockWindow.atWork(before: sent).from
         let others = runs.all.compactMap { memory[$0] }.filter { run in

@@ -29,6 +29,8 @@ struct RunMessage: Sendable {
     var awaitsDelivery = false
     /// The transcript was seen to hold the message's row.
     private(set) var isStored = false
+    /// Sent over this connection, which has lost no frame since: nothing that began since was missed.
+    private(set) var hasMissedNothing = false
     /// Sent over this connection: March sends tool events to the sender alone.
     private(set) var isSenderHere = false
     /// The gateway announced that it took the message, as April does for every client's.
@@ -62,7 +64,9 @@ struct RunMessage: Sendable {
     }
 
     mutating func refused() { (awaitsDelivery, wasRefused) = (false, true) }
-    mutating func sent() { (awaitsDelivery, isSenderHere, isAnnounced) = (true, true, false) }
+    mutating func sent() { (awaitsDelivery, isSenderHere, isAnnounced, hasMissedNothing) = (true, true, false, true) }
+    mutating func framesLost() { hasMissedNothing = false }
+    /// The gateway said that the message waits, or it was found out behind which run.
     /// - Returns: what is known of the waiting now, if that is more than before.
     mutating func waits(_ news: Deferral) -> Deferral? {
         var known = deferral ?? news
@@ -73,7 +77,9 @@ struct RunMessage: Sendable {
     }
     mutating func announced() { isAnnounced = true }
     /// A message that was announced to another connection is not announced again.
-    mutating func connectionChanged() { (isSenderHere, isAnnounced, isHeard) = (false, true, false) }
+    mutating func connectionChanged() {
+        (isSenderHere, isAnnounced, isHeard, hasMissedNothing) = (false, true, false, false)
+    }
     mutating func entryChanged() { isHeard = false }
 
     /// Records an event of the run.

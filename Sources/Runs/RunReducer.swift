@@ -155,6 +155,11 @@ struct RunReducer: Sendable {
     /// Our message may wait behind another run: nothing of its own run was seen.
     var mayWait: Bool { message.words != nil && !hasBegun && !publication.isFromDisk }
 
+    /// Nothing that happened in the session since our message was sent can have been missed.
+    var isFollowedSinceSent: Bool {
+        message.hasMissedNothing && !contact.isUncertain && !publication.isFromDisk
+    }
+
     /// An earlier process of Ladle handed our message to the gateway, and nothing of its run has been seen since.
     var isUnseen: Bool { publication.isFromDisk && message.words != nil && !hasBegun }
 
@@ -369,6 +374,12 @@ struct RunReducer: Sendable {
     mutating func approvalEnded(_ id: String, _ decision: ApprovalEvent.Decision, at time: Timestamp) {
         guard !isClosed, steps.contains(approval: id) else { return }
         steps.takeApproval(id: id, nil, decision: decision, at: time)
+    }
+
+    /// The connection lost frames, perhaps some of this run.
+    mutating func framesLost() {
+        message.framesLost()
+        noteGap()
     }
 
     mutating func noteGap() {
@@ -629,7 +640,6 @@ struct RunReducer: Sendable {
             ending.stopped()
         }
         publication.follow(known.published, over: ending.over)
-        if let run = known.published, !run.state.isActive { told = (run.startedAt, run.endedAt) }
     }
 
     // MARK: Publishing

@@ -208,7 +208,7 @@ package struct RunTracker: Sendable {
 
     /// Events were lost while the connection stayed open.
     package mutating func framesLost() {
-        for runs in memory.sessions.values { for id in runs.active { memory[id]?.noteGap() } }
+        for runs in memory.sessions.values { for id in runs.active { memory[id]?.framesLost() } }
         memory.rowsMissed()
     }
 
@@ -649,6 +649,7 @@ package struct RunTracker: Sendable {
         return changes + memory.takeEvictedEnds()
     }
 
+    /// Publishes what is due; the end of a run that lacks its answer only with a page, or when none has come for long.
     private mutating func publishWithRows(_ id: String, now: Timestamp, to changes: inout [RunChange]) {
         let until = now.adding(milliseconds: Self.lastPageMilliseconds)
         if memory[id]?.lacksAnswer == true, memory[id]?.holdEnd(until: until) == true { return wantRows(id) }
