@@ -30,7 +30,7 @@ struct PageReader: Sendable {
         if page.rows.contains(where: { $0.role == .assistant }) { memory[session: session]?.hasTranscript = true }
         if let shown = page.conversation { endReplaced(by: shown, session, now: now, in: &memory, to: &changes) }
         let inFlight = takeInFlight(page, session, now: now, in: &memory, to: &changes)
-        let found = take(page.rows, session: session, pageAt: now, in: &memory, to: &changes)
+        let found = take(page.rows, session: session, pageAt: now, now: now, in: &memory, to: &changes)
         // The session's last end is only about the run of the last turn.
         let lastEnd = Ending.How(page.lastRunEnd)
         for id in found.rows.keys where memory[id]?.message.isStored == true {
@@ -160,6 +160,7 @@ struct PageReader: Sendable {
         _ rows: [TranscriptRow],
         session: SessionKey,
         pageAt: Timestamp? = nil,
+        now: Timestamp,
         in memory: inout RunMemory,
         to changes: inout [RunChange]
     ) -> Found {
@@ -167,7 +168,7 @@ struct PageReader: Sendable {
         guard memory[session: session] != nil else { return found }
         for row in rows { noteJoined(row, isEvent: pageAt == nil, in: &memory, to: &changes) }
         let turns = TranscriptTurn.split(rows)
-        matching.tie(turns, areNew: pageAt == nil, session: session, in: &memory, to: &changes)
+        matching.tie(turns, areNew: pageAt == nil, session: session, now: now, in: &memory, to: &changes)
         // A page with fewer rows is the whole transcript.
         let beginsInside = pageAt == nil || rows.count >= RunTracker.pageRows
         let before = pageAt == nil ? memory[session: session]?.lastTurn : nil

@@ -14,6 +14,7 @@ struct RunMatching: Sendable {
         _ turns: [TranscriptTurn],
         areNew: Bool,
         session: SessionKey,
+        now: Timestamp,
         in memory: inout RunMemory,
         to changes: inout [RunChange]
     ) {
@@ -23,7 +24,7 @@ struct RunMatching: Sendable {
         }
         answerInterrupted(turns, session: session, in: &memory, to: &changes)
         answerByName(turns, in: &memory, to: &changes)
-        answerDeferred(turns, areNew: areNew, session: session, in: &memory, to: &changes)
+        answerDeferred(turns, areNew: areNew, session: session, now: now, in: &memory, to: &changes)
     }
 
     /// The run of each turn, by the turn's place.
@@ -157,10 +158,12 @@ struct RunMatching: Sendable {
         _ turns: [TranscriptTurn],
         areNew: Bool,
         session: SessionKey,
+        now: Timestamp,
         in memory: inout RunMemory,
         to changes: inout [RunChange]
     ) {
         guard let runs = memory[session: session] else { return }
+        if !areNew { for id in runs.deferred { memory[id]?.message.mayWaitBehind = nil } }
         let strangers = runs.all.compactMap { id -> Attribution.Claimant? in
             guard let run = memory[id], mayAnswerAnother(run) else { return nil }
             return run.claimant(aheadMs: clockSkewMs)
@@ -190,18 +193,28 @@ struct RunMatching: Sendable {
             }
         }
         let answered = Attribution(said.map(\.1), waiting, isQueue: true).owners
+        let isQuiet = isQuiet(session, now: now, in: memory)
+        var undecided: [Words] = []
         for (index, found) in answered.sorted(by: { $0.key < $1.key }) {
             let (turn, id) = (turns[said[index].0], found.turn)
-            guard let answer = owners[said[index].0]?.turn, let run = memory[id] else { continue }
-            // A turn that had its answer before that run was seen is the message's own.
-            if run.isKnownByRowsAlone, let end = turn.answeredAt, end < memory[answer]?.times.firstEvent ?? end {
+            guard let answer = owners[said[index].0]?.turn, let run = memory[id], let other = memory[answer] else {
                 continue
             }
-            let mayBeStrangers = memory[answer]?.message.mayBeStrangers == true
+            // A turn that had its answer before that run was seen is the message's own.
+            if run.isKnownByRowsAlone, let end = turn.answeredAt, end < other.times.firstEvent ?? end {
+                continue
+            }
+            // Equal messages are answered in order, so the first one's run decides those of the others.
+            let isUndecided = !isQuiet && mayBeInTheWay(other, of: run, in: memory)
+            if let words = run.message.words, isUndecided || undecided.contains(words) {
+                undecided.append(words)
+                memory[id]?.message.mayWaitBehind = other.times.start
+                continue
+            }
             // While the link was away, another client may have said the same words.
             let isKnown = runs.deferred.contains(id) || (runs.putAside.contains(id) && !run.contact.isUncertain)
             let isShared =
-                !isKnown || mayBeStrangers || turn.messages.count > 1
+                !isKnown || other.message.mayBeStrangers || turn.messages.count > 1
                 || turn.messages.contains { runs.haveOthersSaid($0) }
             handOver(run, answeredBy: answer, isShared: isShared, in: &memory, to: &changes)
         }
@@ -228,21 +241,56 @@ struct RunMatching: Sendable {
         }
         // The gateway had taken equal messages of other clients before ours was sent.
         let sent = ClockWindow.row(sentAt: waiting.onGatewayClock(waiting.times.knownAt, aheadMs: clockSkewMs))
-        let equals = answering.filter { turn, run in
-            run.times.starts.contains { sent.contains($0) }
-                && turn.messages.contains { waiting.message.isShown(as: $0) }
-        }
-        starts += equals.compactMap(\.0.time).sorted().prefix(waiting.message.equalsBefore)
-        // A later run has the words, too.
-        if let first = firstRun(since: waiting, in: memory),
-            answering.contains(where: { turn, run in
-                first.times.start < run.times.start && turn.messages.contains { waiting.message.isShown(as: $0) }
-            })
-        {
-            starts.append(first.times.start)
-        }
+        let equal = answering.filter { turn, _ in turn.messages.contains { waiting.message.isShown(as: $0) } }
+        let since = equal.filter { _, run in run.times.starts.contains { sent.contains($0) } }
+        starts += since.compactMap(\.0.time).sorted().prefix(waiting.message.equalsBefore)
+        // The other message's run began before it was told that ours waits, and there are enough later ones with the words.
+        let equalStarts = equal.map(\.1.times.start)
+        let ours = equals(of: waiting, in: memory)
+        starts += equal.map(\.1).filter { run in
+            mayBeInTheWay(run, of: waiting, in: memory) && equalStarts.count { run.times.start < $0 } >= ours
+        }.map(\.times.start)
         return starts.max()
     }
+
+    /// Whether the gateway may have put our message behind this run, instead of answering it there: the run began first, and then the
+    /// gateway told that the message waits. A gateway under load tells so when the run that answers has begun.
+    private func mayBeInTheWay(_ run: RunReducer, of waiting: RunReducer, in memory: RunMemory) -> Bool {
+        guard let deferral = waiting.message.deferral, let words = waiting.message.words else { return false }
+        // Nobody else said these words: this release would have announced it.
+        let isNews = profile.sendsRows && waiting.isFollowedSinceSent && waiting.message.mayWaitBehind == nil
+        if isNews, memory[session: waiting.session]?.haveOthersSaid(words) != true { return false }
+        return knownSince(run) < waiting.onGatewayClock(deferral.at, aheadMs: clockSkewMs)
+            || firstRun(since: waiting, in: memory)?.id == run.id
+    }
+
+    /// The start of the newest run that may be in the way of this message, for which the gateway has just told that it waits.
+    func startPerhapsInTheWay(of waiting: RunReducer, in memory: RunMemory) -> Timestamp? {
+        let since = waitingSince(waiting)
+        let others = memory[session: waiting.session]?.all.compactMap { memory[$0] } ?? []
+        return others.filter { run in
+            mayAnswerAnother(run) && run.times.starts.contains { since.contains($0) }
+                && mayBeInTheWay(run, of: waiting, in: memory)
+        }.map(\.times.start).max()
+    }
+
+    /// How many messages of ours with the words of this one wait.
+    private func equals(of waiting: RunReducer, in memory: RunMemory) -> Int {
+        memory[session: waiting.session]?.deferred.count { memory[$0]?.message.words == waiting.message.words } ?? 0
+    }
+
+    /// Nothing is at work, and has been for so long that the gateway has begun with every message that waited.
+    private func isQuiet(_ session: SessionKey, now: Timestamp, in memory: RunMemory) -> Bool {
+        guard let runs = memory[session: session] else { return true }
+        let since = now.adding(milliseconds: -Self.quietMilliseconds)
+        let isAnyAtWork = runs.all.compactMap { memory[$0] }.contains { run in
+            run.hasBegun && (since < run.contact.heardAt || (run.isActive && !run.isEndHeld))
+        }
+        return !isAnyAtWork && !runs.hasWorkedUnseen(since: since.adding(milliseconds: clockSkewMs))
+    }
+
+    /// Gateways begin with the next message within a second of an end, and in 2 s under load.
+    private static let quietMilliseconds: Int64 = 5_000
 
     /// When the run became known, by the gateway's clock. An earlier process of Ladle knew it from its start.
     private func knownSince(_ run: RunReducer) -> Timestamp {

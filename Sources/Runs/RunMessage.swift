@@ -19,6 +19,8 @@ struct RunMessage: Sendable {
     var equalsBefore = 0
     /// The gateway said that our message waits.
     private(set) var deferral: Deferral?
+    /// The start of a run with its words that may be the one behind which it waits, or the one that answers it.
+    var mayWaitBehind: Timestamp?
     /// The run continues one that a restart interrupted, so the gateway itself wrote its prompt.
     private(set) var isResumption = false
     /// The words of the message, whoever sent it; nil if they are not known.

@@ -166,7 +166,10 @@ package struct RunTracker: Sendable {
     package func mayBeStrangers(_ id: String) -> Bool { memory[id]?.message.mayBeStrangers ?? false }
 
     /// The start of a run behind which this message of ours waits, by the gateway's clock.
-    func startBefore(_ id: String) -> Timestamp? { memory[resolved(id)]?.message.deferral?.behind }
+    func startBefore(_ id: String) -> Timestamp? {
+        let message = memory[resolved(id)]?.message
+        return [message?.deferral?.behind, message?.mayWaitBehind].compactMap(\.self).max()
+    }
 
     /// Whether the gateway refused to run the message at first.
     package func wasRefused(_ id: String) -> Bool { memory[id]?.message.wasRefused ?? false }
@@ -376,6 +379,8 @@ package struct RunTracker: Sendable {
         let deferral = Deferral(at: now, behind: matching.startInTheWay(of: reducer, in: memory))
         changes.append(.deferred(id, session: reducer.session))
         if let known = memory[id]?.message.waits(deferral) { changes.append(.waits(id, known)) }
+        let perhaps = memory[id].flatMap { matching.startPerhapsInTheWay(of: $0, in: memory) }
+        memory[id]?.message.mayWaitBehind = perhaps
         // The event may come after the row and even the end of the run that answers, so the row is read once more.
         if matching.mayBeAnswered(id, in: memory) { wantRows(id) }
     }
@@ -431,7 +436,7 @@ package struct RunTracker: Sendable {
             memory[session: session]?.lastTurn = nil
             return memory.gatewayTook(Words(row), session: session)
         }
-        let found = reader.take([row], session: session, in: &memory, to: &changes)
+        let found = reader.take([row], session: session, now: now, in: &memory, to: &changes)
         if row.role == .assistant {
             for id in memory[session: session]?.ended ?? [] where memory[id]?.answerCame(now: now) == true {
                 wantsPageNow = true
