@@ -211,10 +211,14 @@ struct RunMatching: Sendable {
                 memory[id]?.message.mayWaitBehind = other.times.start
                 continue
             }
+            let hasOtherBehind = said.indices.contains {
+                index < $0 && answered[$0] == nil && said[$0].1.words == said[index].1.words
+            }
             // While the link was away, another client may have said the same words.
             let isKnown = runs.deferred.contains(id) || (runs.putAside.contains(id) && !run.contact.isUncertain)
             let isShared =
                 !isKnown || other.message.mayBeStrangers || turn.messages.count > 1
+                || (hasOtherBehind && mayBeInTheWay(other, of: run, in: memory))
                 || turn.messages.contains { runs.haveOthersSaid($0) }
             handOver(run, answeredBy: answer, isShared: isShared, in: &memory, to: &changes)
         }
@@ -244,11 +248,12 @@ struct RunMatching: Sendable {
         let equal = answering.filter { turn, _ in turn.messages.contains { waiting.message.isShown(as: $0) } }
         let since = equal.filter { _, run in run.times.starts.contains { sent.contains($0) } }
         starts += since.compactMap(\.0.time).sorted().prefix(waiting.message.equalsBefore)
-        // The other message's run began before it was told that ours waits, and there are enough later ones with the words.
-        let equalStarts = equal.map(\.1.times.start)
+        // The other message's run began before it was told that ours waits, and enough later ones have the words that no other message
+        // can have waited for.
+        let later = equal.map(\.1).filter { !$0.message.mayBeStrangers }
         let ours = equals(of: waiting, in: memory)
         starts += equal.map(\.1).filter { run in
-            mayBeInTheWay(run, of: waiting, in: memory) && equalStarts.count { run.times.start < $0 } >= ours
+            mayBeInTheWay(run, of: waiting, in: memory) && later.count { run.times.start < $0.times.start } >= ours
         }.map(\.times.start)
         return starts.max()
     }
@@ -256,10 +261,8 @@ struct RunMatching: Sendable {
     /// Whether the gateway may have put our message behind this run, instead of answering it there: the run began first, and then the
     /// gateway told that the message waits. A gateway under load tells so when the run that answers has begun.
     private func mayBeInTheWay(_ run: RunReducer, of waiting: RunReducer, in memory: RunMemory) -> Bool {
-        guard let deferral = waiting.message.deferral, let words = waiting.message.words else { return false }
-        // Nobody else said these words: this release would have announced it.
-        let isNews = profile.sendsRows && waiting.isFollowedSinceSent && waiting.message.mayWaitBehind == nil
-        if isNews, memory[session: waiting.session]?.haveOthersSaid(words) != true { return false }
+        // Releases that announce every message tell how many equal ones came before.
+        guard !profile.sendsRows, let deferral = waiting.message.deferral else { return false }
         return knownSince(run) < waiting.onGatewayClock(deferral.at, aheadMs: clockSkewMs)
             || firstRun(since: waiting, in: memory)?.id == run.id
     }

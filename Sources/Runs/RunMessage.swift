@@ -63,6 +63,7 @@ struct RunMessage: Sendable {
         wasRefused = known?.delivery == .refused
         earlier = known?.earlier ?? []
         deferral = known?.deferral ?? deferral
+        equalsBefore = deferral?.equalsBefore ?? equalsBefore
     }
 
     mutating func refused() { (awaitsDelivery, wasRefused) = (false, true) }

@@ -376,7 +376,11 @@ package struct RunTracker: Sendable {
             return wantRows(id)
         }
         guard memory[session: reducer.session]?.defer(id) == true else { return }
-        let deferral = Deferral(at: now, behind: matching.startInTheWay(of: reducer, in: memory))
+        let deferral = Deferral(
+            at: now,
+            behind: matching.startInTheWay(of: reducer, in: memory),
+            equalsBefore: reducer.message.equalsBefore
+        )
         changes.append(.deferred(id, session: reducer.session))
         if let known = memory[id]?.message.waits(deferral) { changes.append(.waits(id, known)) }
         let perhaps = memory[id].flatMap { matching.startPerhapsInTheWay(of: $0, in: memory) }

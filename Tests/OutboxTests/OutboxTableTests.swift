@@ -78,7 +78,7 @@ struct `The outbox on disk` {
         entry.isRepeatInDoubt = true
         let attempt = OutboxAttempt(at: time(5), outcome: .ambiguous, key: "a", code: "C", detail: "D", delayMs: 9)
         #expect(try table.apply(OutboxChange(expectedVersion: 1, entry: entry, attempt: attempt)))
-        let deferral = Deferral(at: time(8), behind: time(-4))
+        let deferral = Deferral(at: time(8), behind: time(-4), equalsBefore: 3)
         try table.keep(deferral, ofRun: "a-r2")
         entry.deferral = deferral
         #expect(try table.entry(id: "a") == entry)

@@ -49,7 +49,7 @@ with sqlite3.connect(database(state)) as connection:
     modules = dict(connection.execute("SELECT module, version FROM schema_version"))
     tally.check({"access", "outbox"} <= modules.keys(), f"each part has its version: {modules}")
     connection.execute("ALTER TABLE outbox DROP COLUMN ttl_ms")
-    for column in ("dispatch_skew_ms", "mode", "joined_run", "deferred_at", "deferred_behind"):
+    for column in ("dispatch_skew_ms", "mode", "joined_run", "deferred_at", "deferred_behind", "equals_before"):
         connection.execute(f"ALTER TABLE outbox DROP COLUMN {column}")
     connection.execute("ALTER TABLE outbox_payload DROP COLUMN files")
     connection.execute("DROP INDEX outbox_stop")

@@ -80,6 +80,8 @@ struct EqualWordsTests: TestsOfWaiting {
         case nothing
         case ours, oursTwice
         case otherWords
+        /// Another client's message waited as well, so the second run may be that one's.
+        case anothers
     }
 
     /// 2026.3.1, seen live: another client said the same words just after a run had ended, and theirs began at once, under a key that looks
@@ -124,6 +126,14 @@ struct EqualWordsTests: TestsOfWaiting {
             #expect(tracker.run("own")?.state == .queued)
             read([others, row("else", at: 4_000)], at: 9_500)
             #expect(tracker.run("own")?.id == "other")
+        case .anothers:
+            _ = tracker.receive(event: "chat", payload: ChatFrame.final("theirs", 1, nil), now: after(500))
+            let both = [others, row("ok", at: 1_500)]
+            run("g", "second", at: 1_500, page: both)
+            #expect(tracker.run("own")?.state == .queued)
+            let page = json(#"{"messages":[\#(both.joined(separator: ","))]}"#)
+            let changes = tracker.receive(history: page, session: main, now: after(7_500))
+            #expect(changes.contains(.reassigned(from: "own", to: "other", isShared: true)))
         case .ours:
             run("g", "second", at: 1_500, page: [others, row("ok", at: 1_500)])
             #expect(tracker.run("own")?.id == "g")
@@ -135,23 +145,21 @@ struct EqualWordsTests: TestsOfWaiting {
         }
     }
 
-    /// 2026.4.26 announces the messages of all clients.
-    @Test(arguments: [true, false])
-    func `a message whose words nobody else said is answered by the run that began before it was told to wait`(
-        isAlone: Bool
-    ) {
+    /// 2026.4.26 announces the messages of all clients, and so tells which of equal ones it took first.
+    @Test
+    func
+        `a message that was announced before an equal one is answered by the run that begins before it was told to wait`()
+    {
         var tracker = RunTracker()
         tracker.profile = GatewayProfile(.april)
         _ = tracker.receive(event: "agent", payload: start("before", at: -3_000), now: after(-3_000))
         _ = tracker.receive(event: "chat", payload: ChatFrame.final("before", 9, "zero"), now: after(-100))
         tracker.sent("own", session: main, text: "ok", now: now)
-        for _ in 0..<(isAlone ? 1 : 2) {
-            _ = tracker.receive(event: "session.message", payload: announce("ok"), now: after(10))
-        }
+        for _ in 0..<2 { _ = tracker.receive(event: "session.message", payload: announce("ok"), now: after(10)) }
         _ = tracker.receive(event: "agent", payload: start("g", at: 20), now: after(20))
         _ = tracker.receive(event: "chat", payload: ChatFrame.final("own", 1, nil), now: after(150))
         _ = tracker.receive(event: "session.message", payload: message(row("ok", at: 20)), now: after(160))
-        #expect((tracker.run("own")?.id == "g") == isAlone)
+        #expect(tracker.run("own")?.id == "g")
     }
 
     /// The list of messages knows it as soon as the run is seen, before the database does.
@@ -253,7 +261,11 @@ struct EqualWordsTests: TestsOfWaiting {
         other.mayBeStrangers = known == .thatAnotherWaited
         var message = KnownRun.Message("ok", sentAt: now)
         if known != .nothing {
-            message.deferral = Deferral(at: after(900), behind: known == .theRunBefore ? after(700) : nil)
+            message.deferral = Deferral(
+                at: after(known == .thatAnEqualCameBefore ? 600 : 900),
+                behind: known == .theRunBefore ? after(700) : nil,
+                equalsBefore: known == .thatAnEqualCameBefore ? 1 : 0
+            )
         }
         _ = tracker.follow(other, now: after(1_500))
         _ = tracker.follow(KnownRun("own", session: main, message: message), now: after(1_500))
@@ -269,7 +281,7 @@ struct EqualWordsTests: TestsOfWaiting {
     }
 
     private enum AfterAKill: CaseIterable {
-        case theRunBefore, thatAnotherWaited, nothing
+        case theRunBefore, thatAnotherWaited, thatAnEqualCameBefore, nothing
     }
 
     @Test func `equal words are answered in order, joined messages by one run`() {

@@ -113,7 +113,8 @@ struct `A database that cannot be used` {
         do {
             let connection = try SQLiteConnection(path: fixture.scratch.file("state/ladle.db"), access: .readWrite)
             try connection.run("ALTER TABLE outbox DROP COLUMN ttl_ms")
-            for column in ["dispatch_skew_ms", "mode", "joined_run", "deferred_at", "deferred_behind"] {
+            for column in ["dispatch_skew_ms", "mode", "joined_run", "deferred_at", "deferred_behind", "equals_before"]
+            {
                 try connection.run("ALTER TABLE outbox DROP COLUMN \(column)")
             }
             try connection.run("ALTER TABLE outbox_payload DROP COLUMN files")

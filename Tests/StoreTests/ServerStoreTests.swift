@@ -374,10 +374,14 @@ struct `The store on a server` {
         await second.close()
     }
 
-    private static let withoutDeferrals = [
-        "ALTER TABLE run DROP COLUMN may_be_strangers",
-        "ALTER TABLE outbox DROP COLUMN deferred_at, DROP COLUMN deferred_behind", "UPDATE head SET format = 3",
+    private static let withoutEquals = [
+        "ALTER TABLE outbox DROP COLUMN equals_before", "UPDATE head SET format = 4",
     ]
+    private static let withoutDeferrals =
+        withoutEquals + [
+            "ALTER TABLE run DROP COLUMN may_be_strangers",
+            "ALTER TABLE outbox DROP COLUMN deferred_at, DROP COLUMN deferred_behind", "UPDATE head SET format = 3",
+        ]
     private static let withoutWitnesses =
         withoutDeferrals + [
             "ALTER TABLE head DROP COLUMN made", "ALTER TABLE lease DROP COLUMN synchronous",
@@ -389,7 +393,7 @@ struct `The store on a server` {
             "UPDATE head SET format = 1",
         ]
 
-    @Test(arguments: [withoutLease, withoutWitnesses, withoutDeferrals])
+    @Test(arguments: [withoutLease, withoutWitnesses, withoutDeferrals, withoutEquals])
     func `tables of an earlier format get what they lack`(undo: [String]) async throws {
         let fixture = try ServerFixture()
         let store = try fixture.open()

@@ -6,14 +6,14 @@ import SQL
 /// sequences, which have holes after a rollback.
 package enum ServerSchema {
     /// The number of this form of the tables and of what is in them.
-    static let format: Int64 = 4
+    static let format: Int64 = 5
 
     /// Everything, in the order of its making. Each text is one statement.
     package static let statements = tables.map(typed) + indexes + totals + sessions + cluster + witnesses
 
     /// The statements that bring tables of an older format to this one.
     static func additions(since format: Int64) -> [String] {
-        (format < 2 ? cluster : []) + (format < 3 ? witnesses : []) + deferrals
+        (format < 2 ? cluster : []) + (format < 3 ? witnesses : []) + (format < 4 ? deferrals : []) + equals
     }
 
     /// The columns of messages that wait at the gateway, which format 3 lacked.
@@ -22,6 +22,9 @@ package enum ServerSchema {
         "ALTER TABLE outbox ADD COLUMN deferred_at INTEGER",
         "ALTER TABLE outbox ADD COLUMN deferred_behind INTEGER",
     ].map(typed)
+
+    /// The equal messages before one that waits, which format 4 lacked.
+    private static let equals = ["ALTER TABLE outbox ADD COLUMN equals_before INTEGER NOT NULL DEFAULT 0"].map(typed)
 
     /// The newest commits that hosts know of, which format 2 lacked.
     private static let witnesses = [
@@ -143,7 +146,8 @@ package enum ServerSchema {
             coalescing_key TEXT, upstream_key TEXT NOT NULL, key_generation INTEGER NOT NULL, last_class TEXT,
             first_dispatch_at INTEGER, dispatch_uptime_ms INTEGER, is_repeat_in_doubt INTEGER NOT NULL, owner TEXT,
             payload_bytes INTEGER NOT NULL, ttl_ms INTEGER NOT NULL DEFAULT 0, dispatch_skew_ms INTEGER,
-            mode TEXT NOT NULL DEFAULT 'own', joined_run TEXT, deferred_at INTEGER, deferred_behind INTEGER)
+            mode TEXT NOT NULL DEFAULT 'own', joined_run TEXT, deferred_at INTEGER, deferred_behind INTEGER,
+            equals_before INTEGER NOT NULL DEFAULT 0)
         """,
         "CREATE TABLE outbox_payload(ordinal INTEGER PRIMARY KEY, text TEXT, body BLOB, files BLOB)",
         """

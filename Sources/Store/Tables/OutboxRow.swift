@@ -10,9 +10,9 @@ enum OutboxRow {
         o.not_before, o.expires_at, o.run_id, o.proof, o.error_code, o.error_detail, o.version, o.is_slash_command,
         o.coalescing_key, o.upstream_key, o.key_generation, o.last_class, o.first_dispatch_at, o.dispatch_uptime_ms,
         o.owner, o.payload_bytes, o.is_repeat_in_doubt, o.ttl_ms, o.dispatch_skew_ms, o.mode, o.joined_run,
-        o.deferred_at, o.deferred_behind
+        o.deferred_at, o.deferred_behind, o.equals_before
         """
-    static let columnCount: Int32 = 32
+    static let columnCount: Int32 = 33
 
     static func entryWithText(_ row: SQLRow) throws(SQLError) -> OutboxEntry {
         var entry = try entry(row)
@@ -57,7 +57,7 @@ enum OutboxRow {
         entry.dispatchSkewMs = row.optionalInt64(27)
         entry.mode = MessageMode(rawValue: row.string(28)) ?? .own
         entry.joinedRun = row.optionalString(29)
-        entry.deferral = time(row, 30).map { Deferral(at: $0, behind: time(row, 31)) }
+        entry.deferral = time(row, 30).map { Deferral(at: $0, behind: time(row, 31), equalsBefore: row.int(32)) }
         return entry
     }
 

@@ -155,6 +155,12 @@ package enum OutboxSchema {
                 ALTER TABLE outbox ADD COLUMN deferred_behind INTEGER;
                 """
         ),
+        // How many equal messages of other clients the gateway had taken before a message that waits.
+        Migration(
+            module: "outbox",
+            version: 8,
+            script: "ALTER TABLE outbox ADD COLUMN equals_before INTEGER NOT NULL DEFAULT 0"
+        ),
     ]
 
     /// The longest wait of an entry, from before `ttl_ms` had its own column.
@@ -163,6 +169,6 @@ package enum OutboxSchema {
     /// For files that are only read, of any version: the file's own columns take precedence over those added here.
     static let readableView = """
         CREATE TEMP VIEW outbox AS SELECT *, \(formerTTL) AS ttl_ms, NULL AS dispatch_skew_ms, 'own' AS mode, NULL AS joined_run,
-            NULL AS deferred_at, NULL AS deferred_behind FROM main.outbox
+            NULL AS deferred_at, NULL AS deferred_behind, 0 AS equals_before FROM main.outbox
         """
 }

@@ -147,9 +147,10 @@ package struct OutboxTable {
     /// The gateway said that the message of this run waits. That changes nothing of the entry that people see.
     package func keep(_ deferral: Deferral, ofRun run: String) throws(SQLError) {
         try connection.run(
-            "UPDATE outbox SET deferred_at = ?, deferred_behind = ? WHERE id = ?",
+            "UPDATE outbox SET deferred_at = ?, deferred_behind = ?, equals_before = ? WHERE id = ?",
             deferral.at.milliseconds,
             deferral.behind?.milliseconds,
+            deferral.equalsBefore,
             OutboxEntry.entryID(ofKey: run)
         )
     }
@@ -281,8 +282,8 @@ package struct OutboxTable {
             next_attempt_at, not_before, expires_at, run_id, proof, error_code, error_detail, version,
             is_slash_command, coalescing_key, upstream_key, key_generation, last_class, first_dispatch_at,
             dispatch_uptime_ms, owner, payload_bytes, is_repeat_in_doubt, ttl_ms, dispatch_skew_ms,
-            mode, joined_run, deferred_at, deferred_behind)
-            VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            mode, joined_run, deferred_at, deferred_behind, equals_before)
+            VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             """,
             entry.ordinal,
             entry.id,
@@ -315,7 +316,8 @@ package struct OutboxTable {
             entry.mode.rawValue,
             entry.joinedRun,
             entry.deferral?.at.milliseconds,
-            entry.deferral?.behind?.milliseconds
+            entry.deferral?.behind?.milliseconds,
+            entry.deferral?.equalsBefore ?? 0
         )
     }
 
