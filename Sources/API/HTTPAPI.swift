@@ -117,8 +117,9 @@ package final class HTTPAPI: Responder, ServiceEventReceiver {
     }
 
     /// Ends every open request. The clients' reconnects are spread over some seconds.
-    package func shutDownStreams(on loop: isolated EventLoop) {
+    package func endOpenRequests(on loop: isolated EventLoop) {
         open.shutDown(on: loop)
+        services.aborts.shutDown(on: loop)
         frames.shutDown(on: loop)
         hub.end(
             with: {

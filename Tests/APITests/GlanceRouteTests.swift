@@ -98,7 +98,7 @@ struct GlanceRouteTests {
             #expect(try await api.request("DELETE", "/v1/tokens/\(id)", on: loop).status == 204)
             #expect(second.hasEnded)
             let last = try await api.open("GET", path + seen, on: loop)
-            api.api.shutDownStreams(on: loop)
+            api.api.endOpenRequests(on: loop)
             #expect(last.answer?.status == 304)
             #expect(try await api.get(path + seen, on: loop).status == 304)
         }

@@ -84,6 +84,37 @@ struct AbortServiceTests {
     private static let joined =
         "[Queued messages while agent was busy]\n\n---\nQueued #1\nbuy milk\n\n---\nQueued #2\nbook the train"
 
+    /// The gateway is slow to answer, or the run has yet to begin.
+    @Test(arguments: [true, false])
+    func `a stop that is under way when Ladle shuts down is answered at once, and sent by the next process`(
+        hasBegun: Bool
+    ) async throws {
+        try await withLinkedServices { bench, loop in
+            let id = try await bench.accept("hello", on: loop) ?? ""
+            if hasBegun { try await bench.event("agent", Frame.start(id), on: loop) }
+            bench.gateway.silent = ["chat.abort"]
+            var answer: AbortService.Outcome?
+            bench.services.aborts.stop([id], in: Self.main, owner: "token-1", on: loop) { answer = try? $0.get() }
+            try await bench.advance(10, on: loop)
+            #expect(answer == nil)
+            bench.services.aborts.shutDown(on: loop)
+            try await bench.advance(10, on: loop)
+            guard case .kept(let kept, stopped: [], isGone: false)? = answer else {
+                Issue.record("not kept: \(String(describing: answer))")
+                return
+            }
+            #expect(try await stops(bench).map(\.id) == kept.map(\.id))
+            let sent = stoppedRuns(bench)
+            bench.gateway.silent = []
+            try await bench.kill(on: loop)
+            bench.gateway.next("chat.abort", ok(#"{"aborted":true,"runIds":["\#(id)"]}"#))
+            try await bench.open(uptimeMs: 100_000, on: loop)
+            try await bench.advance(5_000, on: loop)
+            #expect(stoppedRuns(bench) == sent + [id])
+            #expect(try await stops(bench).map(\.state) == [.delivered])
+        }
+    }
+
     @Test func `a stop that has reached the gateway outlives a kill of Ladle during the doubt`() async throws {
         try await withLinkedServices { bench, loop in
             let id = try await lostMessage(bench, on: loop)

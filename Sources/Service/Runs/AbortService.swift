@@ -40,12 +40,13 @@ package final class AbortService {
         /// Runs whose abort may not have arrived, or came while the gateway was starting.
         var unanswered: [String] = []
         var failure: CallFailure?
-        var waiting: Int
+        /// Runs about which the gateway has not answered yet.
+        var asked: [String]
 
-        init(in session: String, owner: String?, waiting: Int, completion: @escaping Completion) {
+        init(in session: String, owner: String?, asked: [String], completion: @escaping Completion) {
             self.session = session
             self.owner = owner
-            self.waiting = waiting
+            self.asked = asked
             self.completion = completion
         }
     }
@@ -62,6 +63,8 @@ package final class AbortService {
     private let outbox: OutboxService
     /// Stops that wait for their run to begin.
     private var early: [String: [EarlyStop]] = [:]
+    /// The requests that are not answered yet.
+    private var open: [ObjectIdentifier: Request] = [:]
     /// A stop lives as long as a message: it names its run, so it can never reach another.
     private let ttlMilliseconds: Int64
 
@@ -109,7 +112,8 @@ package final class AbortService {
         on loop: isolated EventLoop,
         completion: @escaping Completion
     ) {
-        let request = Request(in: session, owner: owner, waiting: runs.count, completion: completion)
+        let request = Request(in: session, owner: owner, asked: runs, completion: completion)
+        open[ObjectIdentifier(request)] = request
         for run in runs {
             if mayBeTooEarly(run) { wait(for: run, request, on: loop) } else { send(run, request, on: loop) }
         }
@@ -137,7 +141,7 @@ package final class AbortService {
 
     private func send(_ run: String, _ request: Request, on loop: isolated EventLoop) {
         gateway.call(ChatAbort(sessionKey: request.session, runId: run), on: loop) { [self] result in
-            request.waiting -= 1
+            request.asked.removeAll { $0 == run }
             switch result {
             case .success(let output) where output.aborted:
                 request.stopped += output.runIds.isEmpty ? [run] : output.runIds
@@ -149,11 +153,22 @@ package final class AbortService {
                 request.unanswered.append(run)
             case .failure(let failure): request.failure = failure
             }
-            if request.waiting == 0 { settle(request, on: loop) }
+            if request.asked.isEmpty { settle(request, on: loop) }
+        }
+    }
+
+    /// Answers every request now. The stops that the gateway has not answered stay in the outbox, as after a break of the link.
+    package func shutDown(on loop: isolated EventLoop) {
+        for stop in early.values.joined() { loop.cancel(stop.timer) }
+        early.removeAll()
+        for request in Array(open.values) {
+            request.unanswered += request.asked
+            settle(request, on: loop)
         }
     }
 
     private func settle(_ request: Request, on loop: isolated EventLoop) {
+        guard open.removeValue(forKey: ObjectIdentifier(request)) != nil else { return }
         // An event has reported the stop, although the call got no answer.
         for run in request.unanswered where runs.run(run)?.state == .aborted {
             request.stopped.append(run)

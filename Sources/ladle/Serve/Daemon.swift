@@ -217,7 +217,7 @@ final class Daemon: ServiceEventReceiver {
         access.writeTouched(on: loop)
         services.broker?.stop(on: loop)
         follower?.stop(on: loop)
-        api.shutDownStreams(on: loop)
+        api.endOpenRequests(on: loop)
         let drain = max(configuration.drainMilliseconds - Self.settleMilliseconds, 0)
         server.drain(within: drain, on: loop) { [link] in
             link.stop(on: loop)
