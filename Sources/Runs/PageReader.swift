@@ -28,7 +28,7 @@ struct PageReader: Sendable {
         to changes: inout [RunChange]
     ) {
         if page.rows.contains(where: { $0.role == .assistant }) { memory[session: session]?.hasTranscript = true }
-        if let shown = page.conversation { endReplaced(by: shown, session, now: now, in: &memory, to: &changes) }
+        endReplaced(by: page, session, now: now, in: &memory, to: &changes)
         let inFlight = takeInFlight(page, session, now: now, in: &memory, to: &changes)
         let found = take(page.rows, session: session, pageAt: now, now: now, in: &memory, to: &changes)
         // The session's last end is only about the run of the last turn.
@@ -62,16 +62,24 @@ struct PageReader: Sendable {
         for id in memory[session: session]?.ended ?? [] { memory[id]?.answerRead() }
     }
 
-    /// Ends the runs of an earlier conversation before the rows of this one are given to runs.
+    /// Ends the runs of an earlier conversation before the rows of this one are given to runs. Where two clients begin a session at one
+    /// time, March and April write a run's rows to another conversation than its start names; such a run goes on.
     private func endReplaced(
-        by shown: String,
+        by page: ChatHistory.Output,
         _ session: SessionKey,
         now: Timestamp,
         in memory: inout RunMemory,
         to changes: inout [RunChange]
     ) {
-        for id in memory[session: session]?.active ?? [] where memory[id]?.isOf(another: shown) == true {
-            guard memory[id]?.mayBeginAgain == false else { continue }
+        guard let shown = page.conversation else { return }
+        let replaced = (memory[session: session]?.active ?? []).filter { id in
+            memory[id].map { $0.isOf(another: shown) && !$0.mayBeginAgain } ?? false
+        }
+        guard !replaced.isEmpty else { return }
+        let turns = TranscriptTurn.split(page.rows)
+        let owners = matching.match(turns, session: session, in: memory)
+        let begun = Set(owners.filter { turns[$0.key].beginsRun }.values)
+        for id in replaced where !begun.contains(id) {
             memory[id]?.end(.conversationReset, now: now)
             memory[id]?.pageSeen()
             memory.publish(id, to: &changes)

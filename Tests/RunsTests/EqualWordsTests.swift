@@ -163,14 +163,23 @@ struct EqualWordsTests: TestsOfWaiting {
     }
 
     /// The list of messages knows it as soon as the run is seen, before the database does.
-    @Test(arguments: [true, false])
-    func `the row of the run in the way is not listed as that of the message behind it`(waits: Bool) {
+    /// - Parameter wasListed: whether the row was taken for the message's before.
+    @Test(arguments: [true, false], [true, false])
+    func `the row of the run in the way is not listed as that of the message behind it`(waits: Bool, wasListed: Bool) {
         var tracker = RunTracker()
         tracker.profile = GatewayProfile(.march)
         tracker.sent("own", session: main, text: "ok", now: now)
         _ = tracker.receive(event: "agent", payload: start("other", at: 700), now: after(700))
         if waits { _ = tracker.receive(event: "chat", payload: ChatFrame.final("own", 1, nil), now: after(900)) }
-        let sent = SentMessage(id: "own", keys: ["own"], text: "ok", written: .row(sentAt: now), sentAt: now)
+        // 2026.4.26 shows the row as an event, before the run has begun.
+        let sent = SentMessage(
+            id: "own",
+            keys: ["own"],
+            text: "ok",
+            written: .row(sentAt: now),
+            sentAt: now,
+            row: wasListed ? "u700" : nil
+        )
         let history = ChatHistory.Output(json(#"{"messages":[\#(row("ok", at: 700))]}"#))
         let page = MessagePage(history, session: main, tracker: tracker, sent: [sent], now: after(1_000))
         #expect((page.messages.first?.id == "own") == !waits)

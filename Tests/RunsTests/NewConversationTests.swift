@@ -29,6 +29,20 @@ struct NewConversationTests: EvidenceScene {
         #expect(run?.state == (isAnswered ? .completed : .aborted) && run?.text == "Hello two")
     }
 
+    /// 2026.4.26, seen live: two clients began a session at one time, and the gateway wrote the run's rows to another conversation than it had
+    /// named. The run was told as stopped while it was at work.
+    @Test func `a run whose own row stands in another conversation than its start named goes on`() {
+        var tracker = RunTracker()
+        tracker.profile = april
+        let start = changed(#""phase":"start","runId":"k","ts":1795000000009,"session":{"sessionId":"c1"}"#)
+        _ = tracker.receive(event: "agent", payload: AgentFrame.start("k", now.milliseconds + 9), now: now)
+        _ = tracker.receive(event: "sessions.changed", payload: start, now: after(20))
+        let begun = tracker.receive(history: page([user("five", at: 0)], id: "c2"), session: main, now: after(500))
+        #expect(ends(begun).isEmpty)
+        _ = tracker.receive(event: "chat", payload: ChatFrame.final("k", 9, "Five."), now: after(900))
+        #expect(tracker.run("k")?.state == .completed && tracker.run("k")?.text == "Five.")
+    }
+
     /// 2026.3.1 stops the run dead and tells nobody of the reset.
     @Test func `a run of the oldest release ends when a later page shows another conversation`() {
         var tracker = half(march, isDelivered: false)

@@ -102,4 +102,29 @@ struct EqualWordsRestartTests {
             #expect(said.prefix(3) == ["ours: ok sending", "theirs: ok sent", "theirs: First. sent"], "\(said)")
         }
     }
+
+    /// 2026.4.26, seen live: another client said the same words first, and the row came before its run began and before it was told that ours
+    /// waits. The row was listed as ours, and never published as the other's.
+    @Test func `a row that was taken for ours is the run's in the way, once our message is known to wait`() async throws
+    {
+        try await withServices { bench, loop in
+            try await bench.open(version: 3, methods: ["sessions.subscribe"], on: loop)
+            try await bench.advance(61_000, on: loop)
+            let id = try await bench.accept("ok", on: loop) ?? ""
+            try await bench.advance(400, on: loop)
+            let first = loop.wallClock.milliseconds
+            let row = Row.user("ok", id: "theirs", at: first)
+            bench.gateway.rows[Self.main] = [row]
+            try await bench.row(row, on: loop)
+            try await bench.event("agent", Frame.start("other", at: first + 9), on: loop)
+            try await bench.advance(300, on: loop)
+            try await bench.event("chat", Frame.final(id, 1, nil), on: loop)
+            bench.gateway.rows[Self.main]?.append(Row.assistant("First.", at: first + 500))
+            try await bench.event("chat", final("other", "First.", at: first + 500), on: loop)
+            try await bench.advance(5_000, on: loop)
+            let said = bench.data("message").compactMap { $0["message"]?["id"]?.string }
+            #expect(said.prefix(2) == [id, "theirs"])
+            #expect(try await bench.state(id) == .accepted)
+        }
+    }
 }

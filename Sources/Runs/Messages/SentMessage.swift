@@ -18,6 +18,8 @@ package struct SentMessage: Sendable {
     package var hasRun: Bool
     /// The gateway wrote the message's row between these times of its clock; nil for a message that was not sent yet.
     package var written: ClockWindow?
+    /// The start of the run behind which it waits or waited, by the gateway's clock: its row comes after that run's.
+    package var waitsBehind: Timestamp?
     /// When it was sent, by the gateway's clock. A row that seems older is rather another client's.
     package var sentAt: Timestamp?
     /// The row in which an earlier page showed the message.
@@ -39,6 +41,7 @@ package struct SentMessage: Sendable {
         answeredBy: String? = nil,
         hasRun: Bool = true,
         written: ClockWindow? = nil,
+        waitsBehind: Timestamp? = nil,
         sentAt: Timestamp? = nil,
         row: String? = nil,
         isToBeSent: Bool = false,
@@ -53,6 +56,7 @@ package struct SentMessage: Sendable {
         self.answeredBy = answeredBy
         self.hasRun = hasRun
         self.written = written
+        self.waitsBehind = waitsBehind
         self.sentAt = sentAt
         self.row = row
         self.isToBeSent = isToBeSent
@@ -73,23 +77,29 @@ package struct SentMessage: Sendable {
         return message
     }
 
-    /// A message that waits behind a run has its row behind that run's.
+    /// The tracker knows of a run in the way before the database does.
     func waiting(in tracker: RunTracker) -> SentMessage {
         var message = self
-        message.written = written?.behind(keys.lazy.compactMap { tracker.startBefore($0) }.first)
+        let start = keys.lazy.compactMap { tracker.startBefore($0) }.first
+        message.waitsBehind = [waitsBehind, start].compactMap(\.self).max()
         return message
     }
 
-    /// A row that an earlier page showed as the message's by its words alone is not its own, if its run began with another one.
-    fileprivate func asBegun(in rows: [String]) -> SentMessage {
-        guard let row, !rows.isEmpty, !rows.contains(row) else { return self }
+    /// A row that an earlier page showed as the message's by its words alone is not its own, if its run began with another one, or if it comes
+    /// before the run behind which the message waited.
+    /// - Parameter times: the times of rows.
+    fileprivate func asBegun(in rows: [String], _ times: [String: Timestamp]) -> SentMessage {
+        guard let row else { return self }
+        let isBefore = times[row].map { !ClockWindow.always.behind(waitsBehind).contains($0) } ?? false
+        guard isBefore || (!rows.isEmpty && !rows.contains(row)) else { return self }
         var message = self
         message.row = nil
         return message
     }
 
     fileprivate var claimant: Attribution.Claimant {
-        var claimant = Attribution.Claimant(id, keys: keys, words: words, written: written) { [self] name in
+        var claimant = Attribution.Claimant(id, keys: keys, words: words, written: written?.behind(waitsBehind)) {
+            [self] name in
             owns(name) || name == row
         }
         claimant.run = run
@@ -118,7 +128,13 @@ extension [SentMessage] {
         }
         let begun = Dictionary(grouping: turns.indices.filter { turns[$0].beginsRun && runs[$0] != nil }) { runs[$0] }
             .mapValues { places in places.compactMap { turns[$0].user?.identity } }
-        let messages = map { $0.asBegun(in: ([$0.id] + $0.keys).flatMap { begun[$0] ?? [] }) }
+        let times = Dictionary(
+            turns.compactMap { turn in turn.user.flatMap { user in turn.time.map { (user.identity, $0) } } }
+        ) {
+            first,
+            _ in first
+        }
+        let messages = map { $0.asBegun(in: ([$0.id] + $0.keys).flatMap { begun[$0] ?? [] }, times) }
         let attribution = Attribution(rows, messages.map(\.claimant))
         let byID = Dictionary(messages.map { ($0.id, $0) }) { first, _ in first }
         var found = attribution.owners.compactMapValues { byID[$0.turn] }

@@ -79,7 +79,8 @@ struct SentEntries: Sendable {
                 answeredBy: entry.toldRun,
                 hasRun: entry.toldRun != nil,
                 written: entry.firstDispatchAt.map { $0 < readAt } ?? true
-                    ? written(entry, entry.dispatchSkewMs ?? clockSkewMs)?.behind(entry.deferral?.behind) : nil,
+                    ? written(entry, entry.dispatchSkewMs ?? clockSkewMs) : nil,
+                waitsBehind: entry.deferral?.behind,
                 sentAt: entry.firstDispatchAt?.adding(milliseconds: entry.dispatchSkewMs ?? clockSkewMs),
                 row: rows[entry.id],
                 isToBeSent: entry.state == .queued || entry.state == .retrying,
