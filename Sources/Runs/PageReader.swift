@@ -30,7 +30,15 @@ struct PageReader: Sendable {
         if page.rows.contains(where: { $0.role == .assistant }) { memory[session: session]?.hasTranscript = true }
         endReplaced(by: page, session, now: now, in: &memory, to: &changes)
         let inFlight = takeInFlight(page, session, now: now, in: &memory, to: &changes)
-        let found = take(page.rows, session: session, pageAt: now, now: now, in: &memory, to: &changes)
+        let found = take(
+            page.rows,
+            session: session,
+            pageAt: now,
+            isBusy: page.hasActiveRun == true,
+            now: now,
+            in: &memory,
+            to: &changes
+        )
         // The session's last end is only about the run of the last turn.
         let lastEnd = Ending.How(page.lastRunEnd)
         for id in found.rows.keys where memory[id]?.message.isStored == true {
@@ -168,6 +176,7 @@ struct PageReader: Sendable {
         _ rows: [TranscriptRow],
         session: SessionKey,
         pageAt: Timestamp? = nil,
+        isBusy: Bool = false,
         now: Timestamp,
         in memory: inout RunMemory,
         to changes: inout [RunChange]
@@ -176,7 +185,15 @@ struct PageReader: Sendable {
         guard memory[session: session] != nil else { return found }
         for row in rows { noteJoined(row, isEvent: pageAt == nil, in: &memory, to: &changes) }
         let turns = TranscriptTurn.split(rows)
-        matching.tie(turns, areNew: pageAt == nil, session: session, now: now, in: &memory, to: &changes)
+        matching.tie(
+            turns,
+            areNew: pageAt == nil,
+            isBusy: isBusy,
+            session: session,
+            now: now,
+            in: &memory,
+            to: &changes
+        )
         // A page with fewer rows is the whole transcript.
         let beginsInside = pageAt == nil || rows.count >= RunTracker.pageRows
         let before = pageAt == nil ? memory[session: session]?.lastTurn : nil

@@ -9,10 +9,13 @@ struct RunMatching: Sendable {
     let clockSkewMs: Int64
     let profile: GatewayProfile
 
-    /// - Parameter areNew: the rows came as events, so the gateway has just written them.
+    /// - Parameters:
+    ///   - areNew: the rows came as events, so the gateway has just written them.
+    ///   - isBusy: the page says that some run is at work.
     func tie(
         _ turns: [TranscriptTurn],
         areNew: Bool,
+        isBusy: Bool,
         session: SessionKey,
         now: Timestamp,
         in memory: inout RunMemory,
@@ -24,7 +27,7 @@ struct RunMatching: Sendable {
         }
         answerInterrupted(turns, session: session, in: &memory, to: &changes)
         answerByName(turns, in: &memory, to: &changes)
-        answerDeferred(turns, areNew: areNew, session: session, now: now, in: &memory, to: &changes)
+        answerDeferred(turns, areNew: areNew, isBusy: isBusy, session: session, now: now, in: &memory, to: &changes)
     }
 
     /// The run of each turn, by the turn's place.
@@ -53,7 +56,7 @@ struct RunMatching: Sendable {
         .mapValues(\.turn)
     }
 
-    private func attribute(
+    func attribute(
         _ turns: [TranscriptTurn],
         session: SessionKey,
         beginsInside: Bool = true,
@@ -67,7 +70,11 @@ struct RunMatching: Sendable {
             // Another run answers a deferred message; only a key makes a row its own.
             if runs?.deferred.contains(id) == true || runs?.putAside.contains(id) == true {
                 guard !areNew, let run = memory[id], run.mayHaveRunUnseen else { return Attribution.Claimant(id) }
-                return Attribution.Claimant(id, words: run.message.words, written: waitingSince(run))
+                return Attribution.Claimant(
+                    id,
+                    words: run.message.words,
+                    written: waitingSince(run).behind(run.message.startBefore)
+                )
             }
             var claimant = memory[id]?.claimant(aheadMs: clockSkewMs)
             claimant?.run = id
@@ -133,7 +140,7 @@ struct RunMatching: Sendable {
     }
 
     /// The message of `run` is answered by another run, whose other name the run's id becomes.
-    private func handOver(
+    func handOver(
         _ run: RunReducer,
         answeredBy answer: String,
         isShared: Bool,
@@ -150,197 +157,6 @@ struct RunMatching: Sendable {
             memory.publish(run.id, to: &changes)
         }
         memory.alias(run.id, to: answer)
-    }
-
-    /// Finds the runs that answer deferred messages. The user's row of such a run has the message's words and the time of the run's
-    /// start. The gateway answers equal messages one by one, and messages that it joined into one turn together.
-    private func answerDeferred(
-        _ turns: [TranscriptTurn],
-        areNew: Bool,
-        session: SessionKey,
-        now: Timestamp,
-        in memory: inout RunMemory,
-        to changes: inout [RunChange]
-    ) {
-        guard let runs = memory[session: session] else { return }
-        if !areNew { for id in runs.deferred { memory[id]?.message.mayWaitBehind = nil } }
-        let strangers = runs.all.compactMap { id -> Attribution.Claimant? in
-            guard let run = memory[id], mayAnswerAnother(run) else { return nil }
-            return run.claimant(aheadMs: clockSkewMs)
-        }
-        guard !strangers.isEmpty else { return }
-        let owners = Attribution(turns.map { $0.row() }, strangers, beginsInside: true).owners
-        let unseen = areNew ? [] : mayBeDeferred(turns, besides: owners, session: session, in: memory)
-        let waiting = (runs.deferred + runs.putAside + unseen.filter { !runs.deferred.contains($0) }).compactMap { id in
-            memory[id].map { run in
-                if let before = startBefore(run, turns, owners, in: memory), let deferral = run.message.deferral,
-                    let known = memory[id]?.message.waits(Deferral(at: deferral.at, behind: before))
-                {
-                    changes.append(.waits(id, known))
-                }
-                let written = waitingSince(run).behind(memory[id]?.message.deferral?.behind)
-                var message = Attribution.Claimant(id, words: run.message.words, written: written)
-                message.earlier = run.message.earlier
-                return message
-            }
-        }
-        guard !waiting.isEmpty else { return }
-        let said = turns.indices.filter { owners[$0] != nil }.flatMap { place in
-            turns[place].messages.map { words in
-                var row = Attribution.Row(words: [words], at: turns[place].time)
-                row.id = turns[place].user?.messageID
-                return (place, row)
-            }
-        }
-        let answered = Attribution(said.map(\.1), waiting, isQueue: true).owners
-        let isQuiet = isQuiet(session, now: now, in: memory)
-        var undecided: [Words] = []
-        for (index, found) in answered.sorted(by: { $0.key < $1.key }) {
-            let (turn, id) = (turns[said[index].0], found.turn)
-            guard let answer = owners[said[index].0]?.turn, let run = memory[id], let other = memory[answer] else {
-                continue
-            }
-            // A turn that had its answer before that run was seen is the message's own.
-            if run.isKnownByRowsAlone, let end = turn.answeredAt, end < other.times.firstEvent ?? end {
-                continue
-            }
-            // Equal messages are answered in order, so the first one's run decides those of the others.
-            let isUndecided = !isQuiet && mayBeInTheWay(other, of: run, in: memory)
-            if let words = run.message.words, isUndecided || undecided.contains(words) {
-                undecided.append(words)
-                memory[id]?.message.mayWaitBehind = other.times.start
-                continue
-            }
-            let hasOtherBehind = said.indices.contains {
-                index < $0 && answered[$0] == nil && said[$0].1.words == said[index].1.words
-            }
-            // While the link was away, another client may have said the same words.
-            let isKnown = runs.deferred.contains(id) || (runs.putAside.contains(id) && !run.contact.isUncertain)
-            let isShared =
-                !isKnown || other.message.mayBeStrangers || turn.messages.count > 1
-                || (hasOtherBehind && mayBeInTheWay(other, of: run, in: memory))
-                || turn.messages.contains { runs.haveOthersSaid($0) }
-            handOver(run, answeredBy: answer, isShared: isShared, in: &memory, to: &changes)
-        }
-    }
-
-    /// The start of a run that does not answer this message, which waits: its row comes after that of the run.
-    /// - Parameter owners: the runs of the turns that may answer it, by the turn's place.
-    private func startBefore(
-        _ waiting: RunReducer,
-        _ turns: [TranscriptTurn],
-        _ owners: [Int: (turn: String, tie: Tie)],
-        in memory: RunMemory
-    ) -> Timestamp? {
-        guard let deferral = waiting.message.deferral else { return nil }
-        let deferredAt = waiting.onGatewayClock(deferral.at, aheadMs: clockSkewMs)
-        let answering = owners.compactMap { place, owner in memory[owner.turn].map { (turns[place], $0) } }
-        // Another client's message waited when the run began, and ours did not yet.
-        var starts = answering.filter { turn, run in
-            turn.messages.count == 1 && run.message.mayBeStrangers && knownSince(run) < deferredAt
-        }.map(\.1.times.start)
-        // A run whose start was missed began before the link was opened over which the message was sent.
-        if waiting.isFollowedSinceSent {
-            starts += answering.filter { $1.times.starts.isEmpty && !$1.publication.isFromDisk }.compactMap(\.0.time)
-        }
-        // The gateway had taken equal messages of other clients before ours was sent.
-        let sent = ClockWindow.row(sentAt: waiting.onGatewayClock(waiting.times.knownAt, aheadMs: clockSkewMs))
-        let equal = answering.filter { turn, _ in turn.messages.contains { waiting.message.isShown(as: $0) } }
-        let since = equal.filter { _, run in run.times.starts.contains { sent.contains($0) } }
-        starts += since.compactMap(\.0.time).sorted().prefix(waiting.message.equalsBefore)
-        // The other message's run began before it was told that ours waits, and enough later ones have the words that no other message
-        // can have waited for.
-        let later = equal.map(\.1).filter { !$0.message.mayBeStrangers }
-        let ours = equals(of: waiting, in: memory)
-        starts += equal.map(\.1).filter { run in
-            mayBeInTheWay(run, of: waiting, in: memory) && later.count { run.times.start < $0.times.start } >= ours
-        }.map(\.times.start)
-        return starts.max()
-    }
-
-    /// Whether the gateway may have put our message behind this run, instead of answering it there: the run began first, and then the
-    /// gateway told that the message waits. A gateway under load tells so when the run that answers has begun.
-    private func mayBeInTheWay(_ run: RunReducer, of waiting: RunReducer, in memory: RunMemory) -> Bool {
-        // Releases that announce every message tell how many equal ones came before.
-        guard !profile.sendsRows, let deferral = waiting.message.deferral else { return false }
-        return knownSince(run) < waiting.onGatewayClock(deferral.at, aheadMs: clockSkewMs)
-            || firstRun(since: waiting, in: memory)?.id == run.id
-    }
-
-    /// The start of the newest run that may be in the way of this message, for which the gateway has just told that it waits.
-    func startPerhapsInTheWay(of waiting: RunReducer, in memory: RunMemory) -> Timestamp? {
-        let since = waitingSince(waiting)
-        let others = memory[session: waiting.session]?.all.compactMap { memory[$0] } ?? []
-        return others.filter { run in
-            mayAnswerAnother(run) && run.times.starts.contains { since.contains($0) }
-                && mayBeInTheWay(run, of: waiting, in: memory)
-        }.map(\.times.start).max()
-    }
-
-    /// How many messages of ours with the words of this one wait.
-    private func equals(of waiting: RunReducer, in memory: RunMemory) -> Int {
-        memory[session: waiting.session]?.deferred.count { memory[$0]?.message.words == waiting.message.words } ?? 0
-    }
-
-    /// Nothing is at work, and has been for so long that the gateway has begun with every message that waited.
-    private func isQuiet(_ session: SessionKey, now: Timestamp, in memory: RunMemory) -> Bool {
-        guard let runs = memory[session: session] else { return true }
-        let since = now.adding(milliseconds: -Self.quietMilliseconds)
-        let isAnyAtWork = runs.all.compactMap { memory[$0] }.contains { run in
-            run.hasBegun && (since < run.contact.heardAt || (run.isActive && !run.isEndHeld))
-        }
-        return !isAnyAtWork && !runs.hasWorkedUnseen(since: since.adding(milliseconds: clockSkewMs))
-    }
-
-    /// Gateways begin with the next message within a second of an end, and in 2 s under load.
-    private static let quietMilliseconds: Int64 = 5_000
-
-    /// When the run became known, by the gateway's clock. An earlier process of Ladle knew it from its start.
-    private func knownSince(_ run: RunReducer) -> Timestamp {
-        run.publication.isFromDisk ? run.times.start : run.onGatewayClock(run.times.knownAt, aheadMs: clockSkewMs)
-    }
-
-    /// The start of the run behind which the gateway puts this message of ours now: a run at work that is not the one to answer it.
-    func startInTheWay(of waiting: RunReducer, in memory: RunMemory) -> Timestamp? {
-        guard waiting.isFollowedSinceSent else { return nil }
-        // A run whose start was missed began before the link was opened over which the message was sent.
-        let earlier = (memory[session: waiting.session]?.active ?? []).compactMap { memory[$0] }.filter { run in
-            run.id != waiting.id && run.hasBegun && run.times.starts.isEmpty && run.message.words == nil
-        }
-        let first = firstRun(since: waiting, in: memory).flatMap { $0.isActive && !$0.isEndHeld ? $0 : nil }
-        return (earlier + [first].compactMap(\.self)).map(\.times.start).max()
-    }
-
-    /// The first run since our message was sent, if none was at work before. It does not answer the message, if that waits: the run that does
-    /// follows another one. Nil if Ladle may have missed something.
-    private func firstRun(since waiting: RunReducer, in memory: RunMemory) -> RunReducer? {
-        guard waiting.isFollowedSinceSent, let runs = memory[session: waiting.session] else { return nil }
-        let sent = waiting.onGatewayClock(waiting.times.knownAt, aheadMs: clockSkewMs)
-        let since = ClockWindow.atWork(before: sent).from
-        let others = runs.all.compactMap { memory[$0] }.filter { run in
-            run.id != waiting.id && run.hasBegun && (run.isActive || since <= run.times.lastSeen)
-        }
-        guard let first = others.min(by: { $0.times.start < $1.times.start }), !runs.hasWorkedUnseen(since: since),
-            let start = first.times.starts.first, sent <= start
-        else { return nil }
-        return first
-    }
-
-    /// Messages that the gateway may have put behind another run while Ladle was away: nothing of their runs was seen, and a page shows no
-    /// row that is theirs alone. The last row before a run was first seen at work is that run's, also if it has the words of a message.
-    private func mayBeDeferred(
-        _ turns: [TranscriptTurn],
-        besides strangers: [Int: (turn: String, tie: Tie)],
-        session: SessionKey,
-        in memory: RunMemory
-    ) -> [String] {
-        guard !profile.pagesTellRuns else { return [] }
-        let owners = attribute(turns, session: session, in: memory)
-            .filter { $0.value.tie == .certain || strangers[$0.key] == nil }
-        let owned = Set(owners.values.map(\.turn))
-        return memory[session: session]?.active.filter { id in
-            !owned.contains(id) && memory[id]?.mayBeDeferred ?? false
-        } ?? []
     }
 
     /// Finds the run in which the gateway answers a message that it said it had stopped: it writes the message's row again, while it
@@ -364,27 +180,6 @@ struct RunMatching: Sendable {
             handOver(stopped, answeredBy: answer, isShared: false, in: &memory, to: &changes)
         }
     }
-
-    /// Whether a run that may answer this deferred message has begun since it was sent.
-    func mayBeAnswered(_ id: String, in memory: RunMemory) -> Bool {
-        guard let deferred = memory[id] else { return false }
-        let since = waitingSince(deferred)
-        return memory[session: deferred.session]?.all.contains { other in
-            guard let run = memory[other], mayAnswerAnother(run) else { return false }
-            return run.times.starts.isEmpty || run.times.starts.contains { since.contains($0) }
-        } ?? false
-    }
-
-    /// The time in which the gateway can have begun with a message of ours that it has not begun under our key.
-    private func waitingSince(_ run: RunReducer) -> ClockWindow {
-        let start = run.isKnownByRowsAlone ? run.times.sentAt : run.times.start
-        let sent = run.onGatewayClock(start, aheadMs: clockSkewMs)
-        guard run.isClosed else { return .row(sentAt: sent) }
-        return .row(sentAt: sent, putAsideAt: run.onGatewayClock(run.contact.heardAt, aheadMs: clockSkewMs))
-    }
-
-    /// The run is not known to answer a message of ours.
-    private func mayAnswerAnother(_ run: RunReducer) -> Bool { run.hasBegun && run.message.words == nil }
 
     /// Finds the runs in which the gateway goes on with runs that a restart interrupted.
     private func answerInterrupted(

@@ -20,6 +20,8 @@ struct RunMemory: Sendable {
     /// Runs of Ladle's own housekeeping, which are not shown; the oldest are forgotten first.
     private var hidden: Set<String> = []
     private var hiddenInOrder: [String] = []
+    /// When the link was opened, if it was since Ladle's start.
+    var linkedAt: Timestamp?
     /// Memory of all reducers, in bytes.
     private var weight = 0
     /// Ends of runs that had to make room, until the caller takes them.

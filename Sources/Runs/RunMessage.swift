@@ -19,8 +19,10 @@ struct RunMessage: Sendable {
     var equalsBefore = 0
     /// The gateway said that our message waits.
     private(set) var deferral: Deferral?
-    /// The start of a run with its words that may be the one behind which it waits, or the one that answers it.
+    /// The start of a run with its words that may be the one behind which it waits.
     var mayWaitBehind: Timestamp?
+    /// A later page decides which run answers it.
+    private(set) var isUndecided = false
     /// The run continues one that a restart interrupted, so the gateway itself wrote its prompt.
     private(set) var isResumption = false
     /// The words of the message, whoever sent it; nil if they are not known.
@@ -66,6 +68,9 @@ struct RunMessage: Sendable {
         equalsBefore = deferral?.equalsBefore ?? equalsBefore
     }
 
+    /// Whether the message of another client has the words of ours.
+    func isSaid(by other: RunMessage) -> Bool { other.strangersWords.map { isShown(as: $0) } ?? false }
+
     mutating func refused() { (awaitsDelivery, wasRefused) = (false, true) }
     mutating func sent() { (awaitsDelivery, isSenderHere, isAnnounced, hasMissedNothing) = (true, true, false, true) }
     mutating func framesLost() { hasMissedNothing = false }
@@ -78,6 +83,11 @@ struct RunMessage: Sendable {
         deferral = known
         return known
     }
+    /// A run that began then may answer it, or be the one behind which it waits.
+    mutating func isUndecided(behind start: Timestamp?) { (isUndecided, mayWaitBehind) = (true, start) }
+    mutating func isDecided() { (isUndecided, mayWaitBehind) = (false, nil) }
+    /// The start of the run behind which it waits, as far as that is known or likely.
+    var startBefore: Timestamp? { [deferral?.behind, mayWaitBehind].compactMap(\.self).max() }
     mutating func announced() { isAnnounced = true }
     /// A message that was announced to another connection is not announced again.
     mutating func connectionChanged() {
@@ -91,8 +101,8 @@ struct RunMessage: Sendable {
         defer { isHeard = true }
         return !isHeard
     }
-    mutating func stored() { isStored = true }
-    mutating func seenAtWork() { wasSeenAtWork = true }
+    mutating func stored() { (isStored, isAnnounced) = (true, true) }
+    mutating func seenAtWork() { (wasSeenAtWork, isAnnounced) = (true, true) }
 
     /// The user's row of the run was seen. A prompt of the gateway's own is not the message.
     mutating func shown(as row: @autoclosure () -> Words, isPrompt: Bool) {
@@ -109,7 +119,11 @@ struct RunMessage: Sendable {
     mutating func beginAgain() { (wasSeenAtWork, seenRow) = (false, nil) }
 
     /// The message was sent again, so its row is still to come.
-    mutating func sentAgain() { isStored = false }
+    /// - Parameter equals: how many equal messages of other clients wait now.
+    mutating func sentAgain(equalsBefore equals: Int) {
+        (isStored, deferral, equalsBefore) = (false, nil, equals)
+        isDecided()
+    }
 
     // MARK: Proof
 

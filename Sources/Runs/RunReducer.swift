@@ -570,10 +570,10 @@ struct RunReducer: Sendable {
     }
 
     /// The message was sent again after a try that left no trace. The run begins again; its start is already published.
-    mutating func begin(again now: Timestamp) {
+    mutating func begin(again now: Timestamp, equalsBefore equals: Int) {
         heard(at: now)
         beginAgain()
-        message.sentAgain()
+        message.sentAgain(equalsBefore: equals)
     }
 
     /// The run goes on with another one, which the gateway's restart cut off.

@@ -102,11 +102,15 @@ package struct RunTracker: Sendable {
     @discardableResult
     package mutating func sent(_ id: String, session: SessionKey, text: String, now: Timestamp) -> Bool {
         let known = resolved(id)
+        if matching.isAtRest(session, forMs: RunMatching.longRestMs, now: now, in: memory) {
+            memory[session: session]?.nothingWaits()
+        }
+        let equals = memory[session: session]?.others(saying: Words(text)) ?? 0
         if let reducer = memory[known] {
             memory[known]?.message.sent()
             guard reducer.isActive, reducer.contact.isProcessGone else { return false }
             memory[session: session]?.deferred.removeAll { $0 == known }
-            memory[known]?.begin(again: now)
+            memory[known]?.begin(again: now, equalsBefore: equals)
             // The row may come from either try.
             memory[known]?.message.clockSkewMs = min(reducer.message.clockSkewMs ?? clockSkewMs, clockSkewMs)
             return reducer.publication.isStartPublished
@@ -114,7 +118,6 @@ package struct RunTracker: Sendable {
         memory.make(id, session: session, now: now)
         memory[id]?.message.words = Words(text)
         memory[id]?.message.clockSkewMs = clockSkewMs
-        let equals = memory[session: session]?.others(saying: Words(text)) ?? 0
         memory[id]?.message.equalsBefore = equals
         memory[id]?.message.sent()
         return false
@@ -167,8 +170,7 @@ package struct RunTracker: Sendable {
 
     /// The start of a run behind which this message of ours waits, by the gateway's clock.
     func startBefore(_ id: String) -> Timestamp? {
-        let message = memory[resolved(id)]?.message
-        return [message?.deferral?.behind, message?.mayWaitBehind].compactMap(\.self).max()
+        memory[resolved(id)]?.message.startBefore
     }
 
     /// Whether the gateway refused to run the message at first.
@@ -206,6 +208,7 @@ package struct RunTracker: Sendable {
     ///   - startedAt: its start, by the gateway's clock.
     package mutating func linkOpened(process: Continuity, startedAt: Timestamp? = nil, now: Timestamp) {
         isLinked = true
+        memory.linkedAt = now
         memory.reconnected(process: process, startedAt: startedAt, clockSkewMs: clockSkewMs, now: now)
     }
 
@@ -336,7 +339,7 @@ package struct RunTracker: Sendable {
             wantRows(id)
         }
         memory.publish(id, to: &changes)
-        if state != .delta, profile.rowsNameTheirRun, let run = memory[id], run.isClosed, run.message.words == nil {
+        if state != .delta, let run = memory[id], run.isClosed, run.message.words == nil {
             for waiting in memory[session: run.session]?.deferred ?? [] { wantRows(waiting) }
         }
     }
@@ -447,7 +450,7 @@ package struct RunTracker: Sendable {
             }
         }
         guard row.role == .user, row.joinedRun == nil else { return }
-        memory.gatewayBegan(Words(row), in: found.rows.keys, session: session)
+        for words in Words.messages(of: row) { memory.gatewayBegan(words, in: found.rows.keys, session: session) }
         if event.beginsConversation { memory[session: session]?.hasTranscript = false }
         guard memory[session: session]?.hasTranscript == true else { return }
         for id in found.rows.keys {

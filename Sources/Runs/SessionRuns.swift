@@ -58,6 +58,11 @@ struct SessionRuns: Sendable {
     /// The process that kept the messages in its memory is gone.
     mutating func processGone() {
         (deferred, putAside) = ([], [])
+        nothingWaits()
+    }
+
+    /// No message of another client waits.
+    mutating func nothingWaits() {
         othersWords.removeAll()
         othersDeferred = 0
     }

@@ -33,7 +33,7 @@ struct TranscriptSchedule: Sendable {
 
     private func interval(_ reducer: RunReducer, looks: Int, now: Timestamp) -> Int64? {
         if reducer.isEndHeld || reducer.needsHistory { return Self.rowsWait }
-        if reducer.isOver || reducer.message.mayWaitBehind != nil { return Self.lastRowsWait }
+        if reducer.isOver || reducer.message.isUndecided { return Self.lastRowsWait }
         let doubtWait = Self.doubtWaits[min(looks, Self.doubtWaits.count - 1)]
         if reducer.contact.isProcessGone {
             if reducer.hasBegun { return min(doubtWait, Self.resumeWait) }

@@ -87,6 +87,11 @@ struct `The outbox on disk` {
         var bare = entry
         bare.text = nil
         #expect(try table.open() == [bare], "the dispatcher's copies carry no text")
+        // It is sent again, and may not wait there.
+        entry.state = .retrying
+        entry.version += 1
+        #expect(try table.apply(OutboxChange(expectedVersion: entry.version - 1, entry: entry, attempt: nil)))
+        #expect(try table.entry(id: "a")?.deferral == nil)
     }
 
     @Test func `refuses a change from another version and writes nothing of it`() throws {

@@ -22,7 +22,7 @@ struct EqualWordsTests: TestsOfWaiting {
         _ = tracker.receive(event: "chat", payload: ChatFrame.final(g, 9, "First."), now: after(100))
         let page = json(#"{"messages":[\#(row("ok", at: -1_500))],"sessionInfo":{"hasActiveRun":false}}"#)
         let changes = tracker.receive(history: page, session: main, now: after(6_000))
-        #expect(changes.contains(.reassigned(from: "own", to: g, isShared: false)))
+        #expect(changes.contains(.reassigned(from: "own", to: g, isShared: true)))
         #expect(tracker.run("own")?.id == g)
         let began = tracker.receive(event: "agent", payload: start("own", at: 6_300), now: after(6_300))
         #expect(began.contains(.separated(key: "own", other: g)))
@@ -143,6 +143,91 @@ struct EqualWordsTests: TestsOfWaiting {
             run("g2", "third", at: 3_000, page: [others, row("ok", at: 1_500), row("ok", at: 3_000)])
             #expect(ours.map { tracker.run($0)?.id } == ["g1", "g2"])
         }
+    }
+
+    /// A run that ended, so that the session is known.
+    private func begun(_ tracker: inout RunTracker, at time: Int64) {
+        _ = tracker.receive(event: "agent", payload: start("begun", at: time), now: after(time))
+        _ = tracker.receive(event: "chat", payload: ChatFrame.final("begun", 9, "before"), now: after(time + 500))
+    }
+
+    /// 2026.4.26, seen live: the row of the run that answers ours came alone, as an event, and was counted as that of the equal message before.
+    @Test func `an equal message that was answered before is counted also if its row came earlier`() {
+        var tracker = RunTracker()
+        tracker.profile = GatewayProfile(.april)
+        begun(&tracker, at: -9_000)
+        _ = tracker.receive(event: "session.message", payload: announce("ok"), now: after(-400))
+        tracker.sent("own", session: main, text: "ok", now: now)
+        _ = tracker.receive(event: "session.message", payload: announce("ok"), now: after(60))
+        for (id, time) in [("theirs", 300), ("g", 2_000)] as [(String, Int64)] {
+            _ = tracker.receive(event: "agent", payload: start(id, at: time), now: after(time))
+            _ = tracker.receive(event: "session.message", payload: message(row("ok", at: time)), now: after(time + 1))
+            if id == "theirs" {
+                _ = tracker.receive(event: "chat", payload: ChatFrame.final("own", 1, nil), now: after(400))
+            }
+            _ = tracker.receive(event: "chat", payload: ChatFrame.final(id, 9, "for \(id)"), now: after(time + 500))
+        }
+        #expect(tracker.run("own")?.id == "g")
+    }
+
+    /// The other client's message was answered together with another one, or stopped before it began.
+    @Test(arguments: [true, false])
+    func `equal words that wait no longer are not counted before ours`(joined: Bool) {
+        var tracker = RunTracker()
+        tracker.profile = GatewayProfile(.april)
+        begun(&tracker, at: -95_000)
+        _ = tracker.receive(event: "session.message", payload: announce("ok"), now: after(-90_000))
+        if joined {
+            _ = tracker.receive(event: "agent", payload: start("both", at: -900), now: after(-900))
+            let both = message(row(Self.joined("ok", "else"), at: -900))
+            _ = tracker.receive(event: "session.message", payload: both, now: after(-890))
+            _ = tracker.receive(event: "chat", payload: ChatFrame.final("both", 9, "for both"), now: after(-500))
+        }
+        tracker.sent("own", session: main, text: "ok", now: now)
+        _ = tracker.receive(event: "session.message", payload: announce("ok"), now: after(10))
+        _ = tracker.receive(event: "agent", payload: start("g0", at: 20), now: after(20))
+        _ = tracker.receive(event: "session.message", payload: message(row("else", at: 20)), now: after(30))
+        _ = tracker.receive(event: "chat", payload: ChatFrame.final("own", 1, nil), now: after(50))
+        _ = tracker.receive(event: "chat", payload: ChatFrame.final("g0", 9, "for others"), now: after(500))
+        _ = tracker.receive(event: "agent", payload: start("g", at: 1_500), now: after(1_500))
+        _ = tracker.receive(event: "session.message", payload: message(row("ok", at: 1_500)), now: after(1_510))
+        #expect(tracker.run("own")?.id == "g")
+    }
+
+    /// 2026.3.1: the run that answers ours came and went while the link was away, and its row stands behind that of the run in the way.
+    @Test func `a run in doubt is not the answer if a row behind it has the words too`() {
+        var tracker = RunTracker()
+        tracker.profile = GatewayProfile(.march)
+        _ = tracker.receive(event: "agent", payload: start("before", at: -3_000), now: after(-3_000))
+        _ = tracker.receive(event: "chat", payload: ChatFrame.final("before", 9, "zero"), now: after(-100))
+        tracker.sent("own", session: main, text: "ok", now: now)
+        _ = tracker.receive(event: "agent", payload: start("other", at: 20), now: after(20))
+        _ = tracker.receive(event: "chat", payload: ChatFrame.final("own", 1, nil), now: after(150))
+        _ = tracker.receive(event: "chat", payload: ChatFrame.final("other", 9, "first"), now: after(300))
+        tracker.relink(now: after(10_000))
+        let page = json(#"{"messages":[\#(row("ok", at: 20)),\#(row("ok", at: 1_500))]}"#)
+        for time in [10_100, 16_000] as [Int64] {
+            let changes = tracker.receive(history: page, session: main, now: after(time))
+            #expect(!changes.contains { if case .reassigned = $0 { true } else { false } })
+        }
+    }
+
+    /// The gateway was killed while the message waited, and lost what waited before it.
+    @Test func `what was before a message counts no longer once it is sent again`() {
+        var tracker = RunTracker()
+        tracker.profile = GatewayProfile(.april)
+        begun(&tracker, at: -9_000)
+        _ = tracker.receive(event: "session.message", payload: announce("ok"), now: after(-400))
+        tracker.sent("own", session: main, text: "ok", now: now)
+        _ = tracker.receive(event: "chat", payload: ChatFrame.final("own", 1, nil), now: after(100))
+        tracker.linkLost()
+        tracker.linkOpened(process: .other, now: after(8_000))
+        _ = tracker.awaitsResend("own")
+        tracker.sent("own", session: main, text: "ok", now: after(20_000))
+        _ = tracker.receive(event: "chat", payload: ChatFrame.final("own", 1, nil), now: after(20_100))
+        _ = tracker.receive(event: "agent", payload: start("g", at: 20_500), now: after(20_500))
+        _ = tracker.receive(event: "session.message", payload: message(row("ok", at: 20_500)), now: after(20_600))
+        #expect(tracker.run("own")?.id == "g")
     }
 
     /// 2026.4.26 announces the messages of all clients, and so tells which of equal ones it took first.

@@ -135,6 +135,7 @@ package struct OutboxTable {
         )
         guard try connection.changes() == 1 else { return false }
         if change.liftsStops { try liftStops(of: entry) }
+        if entry.state == .retrying { try forgetDeferral(of: entry.id) }
         if isFinal {
             try connection.run("UPDATE outbox_payload SET body = NULL WHERE ordinal = ?", entry.ordinal)
         }
@@ -152,6 +153,14 @@ package struct OutboxTable {
             deferral.behind?.milliseconds,
             deferral.equalsBefore,
             OutboxEntry.entryID(ofKey: run)
+        )
+    }
+
+    /// The gateway has lost the message, and with it the place where it waited.
+    private func forgetDeferral(of id: String) throws(SQLError) {
+        try connection.run(
+            "UPDATE outbox SET deferred_at = NULL, deferred_behind = NULL, equals_before = 0 WHERE id = ?",
+            id
         )
     }
 
