@@ -1,5 +1,6 @@
 /// The table: from a verdict to what people are told and what Ladle does next. The first row that fits decides.
 package struct Decision: Sendable, Hashable {
+    /// The outbox acts on `repeatKey` and `discard`; it has its own times for the others, by which the explorer and the tests step.
     package enum Next: Sendable, Hashable {
         case nothing
         /// Send it for the first time at its turn.

@@ -1,9 +1,9 @@
-/// One observation about a turn: a message of ours and what became of it. A fact is never changed or taken back; it may arrive again, and
-/// in any order.
+/// One observation about a turn: a message of ours and what became of it. It may arrive again, and in any order. Facts hold until the outbox
+/// sends the message anew, because the gateway has nothing of it or a person retries it.
 ///
 /// Keys are counted from 1. A message first goes out under key 1, and under the next key if the gateway may remember that it
-/// refused the previous one. A contact is one connection to the gateway, up to a call that got no answer; contacts are counted over
-/// the life of the turn.
+/// refused the previous one. A contact is one connection to the gateway, up to a call that got no answer; contacts are counted
+/// from the entry's loading, and 0 is that of an earlier process of Ladle.
 package enum Fact: Sendable, Hashable {
     // MARK: Ours
 

@@ -1,4 +1,5 @@
-/// The state of a turn, as its facts show it. Its four axes are independent, and the table (`Decision`) reads nothing else.
+/// The state of a turn, as its facts show it: four independent axes, and marks that single rows need. The table (`Decision`) reads this and
+/// what the release does (`MessageTraits`).
 package struct Verdict: Sendable, Hashable {
     package enum Delivery: Sendable, Hashable, CaseIterable {
         /// Not sent.

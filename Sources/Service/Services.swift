@@ -53,7 +53,8 @@ package struct ServiceSettings {
 }
 
 /// Everything Ladle does, behind the API and in front of the gateway and the disk. Created once, in order. Events of
-/// one service reach the others only through `receive`.
+/// one service reach the others through `receive`; what a run shows of a message goes to the outbox directly. The API, the broker and the
+/// daemon listen behind it.
 package final class Services: ServiceEventReceiver {
     package let gateway: any GatewayCalls
     package let events: ServiceEvents
@@ -407,9 +408,9 @@ package final class Services: ServiceEventReceiver {
         case .runContinued(let run, let answer, let session, let isShared):
             aborts.runContinued(run, as: answer, in: session, isShared: isShared, on: loop)
         case .runSeparated(let key, let other): messages.runSeparated(key, from: other)
-        case .runBegan(let run): aborts.runBegan(run, on: loop)
+        case .runBegan(let run): aborts.sendEarlyStops(of: run, on: loop)
         case .runEnded(let run):
-            aborts.runBegan(run.id, on: loop)
+            aborts.sendEarlyStops(of: run.id, on: loop)
             documents.runEnded(run, on: loop)
             messages.runEnded(run, on: loop)
             approvals.runEnded(run, on: loop)

@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 
 @testable import Ledger
@@ -331,5 +332,14 @@ import Testing
             let decision = Decision(Turn(each.facts.shuffled()).verdict, GatewayProfile(each.release).messages)
             #expect(decision.row == each.row)
         }
+    }
+
+    @Test func `the first page shows the table's rows in their order`() throws {
+        let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        let page = root.deletingLastPathComponent().appending(path: "Sources/Ledger/README.md")
+        let lines = try String(contentsOf: page, encoding: .utf8).split(separator: "\n")
+        let rows = lines.drop { !$0.hasPrefix("| row |") }.dropFirst(2).prefix { $0.hasPrefix("|") }
+        let names = rows.compactMap { $0.split(separator: "|").first?.trimmingCharacters(in: .whitespaces) }
+        #expect(names == Decision.table.map(\.name))
     }
 }

@@ -127,12 +127,14 @@ package final class AbortService {
     }
 
     private func wait(for run: String, _ request: Request, on loop: isolated EventLoop) {
-        let timer = loop.after(milliseconds: Self.beginMilliseconds) { [weak self] in self?.runBegan(run, on: loop) }
+        let timer = loop.after(milliseconds: Self.beginMilliseconds) { [weak self] in
+            self?.sendEarlyStops(of: run, on: loop)
+        }
         early[run, default: []].append(EarlyStop(request: request, timer: timer))
     }
 
     /// Sends the stops that waited for the run to begin: it has begun or ended, or the wait is over.
-    func runBegan(_ run: String, on loop: isolated EventLoop) {
+    func sendEarlyStops(of run: String, on loop: isolated EventLoop) {
         for stop in early.removeValue(forKey: run) ?? [] {
             loop.cancel(stop.timer)
             send(run, stop.request, on: loop)

@@ -49,8 +49,9 @@ package final class UpstreamLink {
     private let permit: Permit?
     /// Parses large messages, one at a time.
     private let parser = DispatchQueue(label: "ladle.link.parser")
-    /// The reasons why nothing is read from this connection.
+    /// The services are full, so nothing is read from this connection.
     private var isHeld = false
+    /// The connection with a message that is parsed beside the loop. Nothing more is read before that.
     private var parsing: UInt64?
     package weak var handler: (any UpstreamLinkHandler)?
 
