@@ -29,18 +29,22 @@ extension RunMatching {
             return run.claimant(aheadMs: clockSkewMs)
         }
         guard !strangers.isEmpty else { return }
-        let owners = Attribution(turns.map { $0.row() }, strangers, beginsInside: true).owners
-        let unseen = areNew ? [] : mayBeDeferred(turns, besides: owners, session: session, in: memory)
+        let everybodys = attribute(turns, session: session, areNew: areNew, in: memory)
+        let owners = Attribution(turns.map { $0.row() }, strangers, beginsInside: true).owners.filter { place, owner in
+            // A row that is surely another run's is that one's.
+            everybodys[place].map { $0.turn == owner.turn || $0.tie != .certain } ?? true
+        }
+        let unseen = areNew ? [] : mayBeDeferred(everybodys, besides: owners, session: session, in: memory)
         let waiting = (runs.deferred + runs.putAside + unseen.filter { !runs.deferred.contains($0) })
             .compactMap { memory[$0] }
         guard !waiting.isEmpty else { return }
-        let unowned = areNew ? [] : unowned(turns, besides: owners, waiting, session: session, in: memory)
+        let unowned = areNew ? [] : unowned(turns, besides: owners, waiting, everybodys)
         let isAtRest = !areNew && !isBusy && isAtRest(session, forMs: Self.restMs, now: now, in: memory)
         let nothingWaits = isAtRest && self.isAtRest(session, forMs: Self.longRestMs, now: now, in: memory)
         var likely: [String: Timestamp] = [:]
         let claimants = waiting.map { run in
             let equal = equalRuns(to: run, turns, owners, in: memory)
-            if let known = knownBefore(run, turns, owners, in: memory), let deferral = run.message.deferral,
+            if let known = knownBefore(run, equal, turns, owners, in: memory), let deferral = run.message.deferral,
                 let news = memory[run.id]?.message.waits(Deferral(at: deferral.at, behind: known))
             {
                 changes.append(.waits(run.id, news))
@@ -99,18 +103,29 @@ extension RunMatching {
     /// - Parameter owners: the runs of the turns that may answer it, by the turn's place.
     private func knownBefore(
         _ waiting: RunReducer,
+        _ equal: [RunReducer],
         _ turns: [TranscriptTurn],
         _ owners: [Int: (turn: String, tie: Tie)],
         in memory: RunMemory
     ) -> Timestamp? {
+        var starts = equal.filter { $0.isClosed && wasOver($0, before: waiting) }.map(\.times.start)
         // A run whose start was missed began before the link was opened over which the message was sent.
-        guard waiting.isFollowedSinceSent else { return nil }
-        return owners.compactMap { place, owner in
-            guard let run = memory[owner.turn], run.times.starts.isEmpty, !run.publication.isFromDisk else {
-                return nil
+        if waiting.isFollowedSinceSent {
+            starts += owners.compactMap { place, owner in
+                guard let run = memory[owner.turn], run.times.starts.isEmpty, !run.publication.isFromDisk else {
+                    return nil
+                }
+                return turns[place].time
             }
-            return turns[place].time
-        }.max()
+        }
+        return starts.max()
+    }
+
+    /// Whether the run's end was known when the message was sent. An earlier process of Ladle knew it when it came.
+    private func wasOver(_ run: RunReducer, before waiting: RunReducer) -> Bool {
+        let sent = waiting.times.knownAt
+        guard run.publication.isFromDisk || waiting.publication.isFromDisk else { return run.contact.heardAt < sent }
+        return run.times.lastSeen < waiting.onGatewayClock(sent, aheadMs: clockSkewMs)
     }
 
     /// The start of the last run with the message's words that rather answers another client's.
@@ -124,14 +139,16 @@ extension RunMatching {
         ours: Int,
         in memory: RunMemory
     ) -> Timestamp? {
-        guard let deferral = waiting.message.deferral else { return nil }
         let sent = ClockWindow.row(sentAt: waiting.onGatewayClock(waiting.times.knownAt, aheadMs: clockSkewMs))
+        // The gateway had taken equal messages of other clients before ours was sent, and had not begun with them.
+        let since = equal.filter { run in
+            run.times.starts.contains { sent.contains($0) } && !wasKnown(run, at: waiting.times.knownAt, of: waiting)
+        }
+        var starts = Array(since.map(\.times.start).sorted().prefix(waiting.message.equalsBefore))
+        guard let deferral = waiting.message.deferral else { return starts.max() }
         // Another client's message waited when the run began, and ours did not yet.
-        var starts = equal.filter { $0.message.mayBeStrangers && wasKnown($0, at: deferral.at, of: waiting) }
+        starts += equal.filter { $0.message.mayBeStrangers && wasKnown($0, at: deferral.at, of: waiting) }
             .map(\.times.start)
-        // The gateway had taken equal messages of other clients before ours was sent.
-        let since = equal.filter { $0.times.starts.contains { sent.contains($0) } }
-        starts += since.map(\.times.start).sorted().prefix(waiting.message.equalsBefore)
         // The run began before it was told that ours waits, and enough later ones have the words that no other message can have waited for.
         let later = equal.filter { !$0.message.mayBeStrangers }.map(\.times.start) + rows
         starts += equal.filter { run in
@@ -162,12 +179,10 @@ extension RunMatching {
         _ turns: [TranscriptTurn],
         besides strangers: [Int: (turn: String, tie: Tie)],
         _ waiting: [RunReducer],
-        session: SessionKey,
-        in memory: RunMemory
+        _ owners: [Int: (turn: String, tie: Tie)]
     ) -> [Int] {
         // Releases that announce every message tell the order.
         guard !profile.sendsRows else { return [] }
-        let owners = attribute(turns, session: session, in: memory)
         return turns.indices.filter { place in
             guard strangers[place] == nil, turns[place].messages.count == 1 else { return false }
             return owners[place].map { owner in waiting.contains { $0.id == owner.turn } } ?? true
@@ -240,15 +255,13 @@ extension RunMatching {
     /// Messages that the gateway may have put behind another run while Ladle was away: nothing of their runs was seen, and a page shows no
     /// row that is theirs alone. The last row before a run was first seen at work is that run's, also if it has the words of a message.
     private func mayBeDeferred(
-        _ turns: [TranscriptTurn],
+        _ owners: [Int: (turn: String, tie: Tie)],
         besides strangers: [Int: (turn: String, tie: Tie)],
         session: SessionKey,
         in memory: RunMemory
     ) -> [String] {
         guard !profile.pagesTellRuns else { return [] }
-        let owners = attribute(turns, session: session, in: memory)
-            .filter { $0.value.tie == .certain || strangers[$0.key] == nil }
-        let owned = Set(owners.values.map(\.turn))
+        let owned = Set(owners.filter { $0.value.tie == .certain || strangers[$0.key] == nil }.map(\.value.turn))
         return memory[session: session]?.active.filter { id in
             !owned.contains(id) && memory[id]?.mayBeDeferred ?? false
         } ?? []

@@ -86,6 +86,8 @@ struct RunMessage: Sendable {
     /// A run that began then may answer it, or be the one behind which it waits.
     mutating func isUndecided(behind start: Timestamp?) { (isUndecided, mayWaitBehind) = (true, start) }
     mutating func isDecided() { (isUndecided, mayWaitBehind) = (false, nil) }
+    /// The gateway has just said that the message waits.
+    func isNew(now: Timestamp) -> Bool { deferral.map { now.milliseconds - $0.at.milliseconds < 120_000 } ?? false }
     /// The start of the run behind which it waits, as far as that is known or likely.
     var startBefore: Timestamp? { [deferral?.behind, mayWaitBehind].compactMap(\.self).max() }
     mutating func announced() { isAnnounced = true }

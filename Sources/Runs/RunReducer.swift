@@ -379,6 +379,8 @@ struct RunReducer: Sendable {
     /// The connection lost frames, perhaps some of this run.
     mutating func framesLost() {
         message.framesLost()
+        // The run that answers a message which waits may have come and gone.
+        if message.deferral != nil { contact.isUncertain = true }
         noteGap()
     }
 

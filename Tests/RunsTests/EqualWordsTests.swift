@@ -170,6 +170,25 @@ struct EqualWordsTests: TestsOfWaiting {
         #expect(tracker.run("own")?.id == "g")
     }
 
+    /// 2026.4.26, seen live: another client said the same words, and its run had ended half a second before ours was sent. The gateway said that
+    /// ours waits, as it does where a run has just ended, and that run was told as the answer to it.
+    @Test(arguments: [GatewayProfile.Generation.march, .april])
+    func `a run that was over before the message was sent does not answer it`(release: GatewayProfile.Generation) {
+        var tracker = RunTracker()
+        tracker.profile = GatewayProfile(release)
+        _ = tracker.receive(event: "agent", payload: start("other", at: -1_500), now: after(-1_500))
+        _ = tracker.receive(event: "session.message", payload: message(row("ok", at: -1_500)), now: after(-1_400))
+        _ = tracker.receive(event: "chat", payload: ChatFrame.final("other", 9, "first"), now: after(-500))
+        let page = json(#"{"messages":[\#(row("ok", at: -1_500))]}"#)
+        _ = tracker.receive(history: page, session: main, now: after(-400))
+        tracker.sent("own", session: main, text: "ok", now: now)
+        _ = tracker.receive(event: "chat", payload: ChatFrame.final("own", 1, nil), now: after(130))
+        for time in [150, 9_000, 70_000] as [Int64] {
+            _ = tracker.receive(history: page, session: main, now: after(time))
+            #expect(tracker.run("own")?.id == "own")
+        }
+    }
+
     /// The other client's message was answered together with another one, or stopped before it began.
     @Test(arguments: [true, false])
     func `equal words that wait no longer are not counted before ours`(joined: Bool) {
