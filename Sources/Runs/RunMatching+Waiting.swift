@@ -44,7 +44,8 @@ extension RunMatching {
         var likely: [String: Timestamp] = [:]
         let claimants = waiting.map { run in
             let equal = equalRuns(to: run, turns, owners, in: memory)
-            if let known = knownBefore(run, equal, turns, owners, in: memory), let deferral = run.message.deferral,
+            let known = knownBefore(run, equal, turns, owners, in: memory)
+            if let known, let deferral = run.message.deferral,
                 let news = memory[run.id]?.message.waits(Deferral(at: deferral.at, behind: known))
             {
                 changes.append(.waits(run.id, news))
@@ -52,7 +53,7 @@ extension RunMatching {
             let ours = waiting.count { $0.message.words == run.message.words }
             let rows = unowned.filter { turns[$0].messages.contains { run.message.isShown(as: $0) } }
             likely[run.id] = likelyBefore(run, equal, rows: rows.compactMap { turns[$0].time }, ours: ours, in: memory)
-            let behind = [memory[run.id]?.message.deferral?.behind, nothingWaits ? nil : likely[run.id]]
+            let behind = [run.message.deferral?.behind, known, nothingWaits ? nil : likely[run.id]]
             var message = Attribution.Claimant(run.id, words: run.message.words)
             message.written = waitingSince(run).behind(behind.compactMap(\.self).max())
             message.earlier = run.message.earlier

@@ -172,8 +172,12 @@ struct EqualWordsTests: TestsOfWaiting {
 
     /// 2026.4.26, seen live: another client said the same words, and its run had ended half a second before ours was sent. The gateway said that
     /// ours waits, as it does where a run has just ended, and that run was told as the answer to it.
-    @Test(arguments: [GatewayProfile.Generation.march, .april])
-    func `a run that was over before the message was sent does not answer it`(release: GatewayProfile.Generation) {
+    /// - Parameter isTold: whether it is known that ours waits.
+    @Test(arguments: [GatewayProfile.Generation.march, .april], [true, false])
+    func `a run that was over before the message was sent does not answer it`(
+        release: GatewayProfile.Generation,
+        isTold: Bool
+    ) {
         var tracker = RunTracker()
         tracker.profile = GatewayProfile(release)
         _ = tracker.receive(event: "agent", payload: start("other", at: -1_500), now: after(-1_500))
@@ -182,7 +186,11 @@ struct EqualWordsTests: TestsOfWaiting {
         let page = json(#"{"messages":[\#(row("ok", at: -1_500))]}"#)
         _ = tracker.receive(history: page, session: main, now: after(-400))
         tracker.sent("own", session: main, text: "ok", now: now)
-        _ = tracker.receive(event: "chat", payload: ChatFrame.final("own", 1, nil), now: after(130))
+        if isTold {
+            _ = tracker.receive(event: "chat", payload: ChatFrame.final("own", 1, nil), now: after(130))
+        } else {
+            tracker.relink(now: after(130))
+        }
         for time in [150, 9_000, 70_000] as [Int64] {
             _ = tracker.receive(history: page, session: main, now: after(time))
             #expect(tracker.run("own")?.id == "own")
