@@ -280,6 +280,10 @@ struct RunText: Sendable {
     /// The whole text of a run that ended with this text. March gateways send the last message alone, June ones all messages without a break.
     private func whole(_ last: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
         if LostRepeats.explain(last, of: agentText.text[...]) { return behindClosed(agentText.open) }
+        // The run was tried again, and the event has the last try alone.
+        if let start = agentText.innerStarts.first(where: { LostRepeats.explain(last, of: agentText.text[$0...]) }) {
+            return agentText.text[start...]
+        }
         if let start = agentText.start(in: last), LostRepeats.explain(last[start...], of: agentText.open) {
             return Self.paragraphs([Array(last[..<start]), Array(agentText.open)])
         }

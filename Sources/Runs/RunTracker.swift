@@ -29,6 +29,8 @@ package struct RunTracker: Sendable {
     static let lastPageMilliseconds: Int64 = 30_000
     /// How long the tracker follows a message of which the gateway has shown nothing. The outbox looks for its own entry longer.
     static let queuedMilliseconds: Int64 = 1_800_000
+    /// How long nothing must have been at work until a message that waits counts as lost.
+    private static let lostMilliseconds: Int64 = 600_000
 
     package init(labels: LabelTable = .extended, defaults: SessionDefaults = .standard) {
         memory = RunMemory(labels: labels)
@@ -653,12 +655,21 @@ package struct RunTracker: Sendable {
                 else {
                     continue
                 }
-                if now.milliseconds - reducer.contact.heardAt.milliseconds > Self.queuedMilliseconds {
+                let isLost = runs.deferred.contains(id) && isLinked && hasRested(reducer, now: now)
+                if isLost || now.milliseconds - reducer.contact.heardAt.milliseconds > Self.queuedMilliseconds {
                     memory.drop(id, to: &changes)
                 }
             }
         }
         return changes + memory.takeEvictedEnds()
+    }
+
+    /// Nothing has been at work in the session for long, and the gateway said before that the message waits: it has lost the message, as some
+    /// releases do after a restart in their process. The outbox looks for it once more.
+    private func hasRested(_ waiting: RunReducer, now: Timestamp) -> Bool {
+        let said = waiting.message.deferral?.at ?? now
+        return now.milliseconds - said.milliseconds > Self.lostMilliseconds
+            && matching.isAtRest(waiting.session, forMs: Self.lostMilliseconds, now: now, in: memory)
     }
 
     /// Publishes what is due; the end of a run that lacks its answer only with a page, or when none has come for long.

@@ -74,6 +74,12 @@ struct TextAssembler: Sendable {
     /// The text of the message that still grows.
     var open: ArraySlice<UInt8> { text[openStart...] }
 
+    /// Where the messages between the first one and the last one begin.
+    var innerStarts: [Int] {
+        let places = text.indices.prefix(openStart).dropFirst(Self.paragraph.count)
+        return places.filter { text[($0 - Self.paragraph.count)..<$0].elementsEqual(Self.paragraph) }
+    }
+
     /// The blank line between two messages. No gateway sends it.
     static let paragraph = Array("\n\n".utf8)
 

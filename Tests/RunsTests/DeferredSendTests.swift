@@ -285,6 +285,19 @@ struct DeferredSendTests: TestsOfWaiting {
     }
 
     /// The other client's run ended before our message was sent.
+    /// 2026.3.1, seen live after a restart in its process: it takes a message, says that it waits, and never runs it.
+    @Test(arguments: [true, false])
+    func `a message that waits while nothing is at work is looked for again`(isBusy: Bool) {
+        var tracker = RunTracker()
+        tracker.profile = GatewayProfile(.march)
+        tracker.sent("own", session: main, text: "hello", now: now)
+        if isBusy { _ = tracker.receive(event: "agent", payload: start("other", at: 10), now: after(10)) }
+        _ = tracker.receive(event: "chat", payload: ChatFrame.final("own", 1, nil), now: after(20))
+        #expect(tracker.tick(now: after(600_000)) == [])
+        let changes = tracker.tick(now: after(601_000))
+        #expect(changes.contains(.dropped("own", session: main)) == !isBusy)
+    }
+
     @Test func `a run from before a message was sent does not answer it`() {
         var tracker = RunTracker()
         tracker.profile = GatewayProfile(.april)

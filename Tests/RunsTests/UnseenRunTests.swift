@@ -598,12 +598,15 @@ struct UnseenRunTests {
         #expect(!LostRepeats.explain([0x61, 0x62], of: same[...]), "it costs little where nothing fits")
         let (first, second) = ("Let me look.", "You said: sage walnut walnut | and    more")
         let shown = "Let me look.You said: sage walnut | and more"
-        // Ladle has had both messages, or was killed and has had the second alone.
-        for isWhole in [true, false] {
+        // Ladle has had both messages, also behind those of a try that failed, or was killed and has had the second alone.
+        for (isWhole, isAgain) in [(true, false), (true, true), (false, false)] {
             var tracker = RunTracker()
             tracker.profile = GatewayProfile(.april)
             tracker.sent("k", session: main, text: "story", now: now)
             _ = tracker.receive(event: "agent", payload: AgentFrame.start("k", now.milliseconds), now: now)
+            if isAgain {
+                _ = tracker.receive(event: "agent", payload: AgentFrame.text("k", 1, "Half of"), now: now)
+            }
             if isWhole {
                 _ = tracker.receive(event: "agent", payload: AgentFrame.text("k", 2, first), now: now)
                 let tool = AgentFrame.toolStart("k", 3, "t", "read", "{}", at: now.milliseconds)
@@ -612,7 +615,7 @@ struct UnseenRunTests {
             _ = tracker.receive(event: "agent", payload: AgentFrame.text("k", 9, second), now: now)
             let changes = tracker.receive(event: "chat", payload: ChatFrame.final("k", 10, shown), now: now)
             let ended = changes.compactMap { if case .ended(let run) = $0 { run.text } else { nil } }
-            #expect(ended == ["\(first)\n\n\(second)"], "\(isWhole)")
+            #expect(ended == ["\(first)\n\n\(second)"], "\(isWhole) \(isAgain)")
         }
     }
 }
