@@ -649,10 +649,9 @@ def forwarding(gateway, leader, followers):
             def unchanged():
                 tag = follower.call("GET", path)[1]["etag"]
                 return follower.call("GET", path, headers={"If-None-Match": tag})
-            answer = unchanged()
-            if answer[0] != 304:
-                answer = unchanged()
-            check(answer[0] == 304 and not answer[2], f"If-None-Match of {path}: {answer[0]}")
+            # On a loaded machine a second may end between the two requests more than once.
+            answer = until(lambda: (found := unchanged())[0] == 304 and found, 10, what=f"304 to If-None-Match of {path}")
+            check(not answer[2], f"If-None-Match of {path}: a body of {len(answer[2])} bytes")
         heads = [host.call("HEAD", path) for host in hosts]
         lengths = [head[1].get("content-length") for head in heads]
         check(heads[0][0] == heads[1][0] and not heads[1][2], f"HEAD {path}: {heads}")
