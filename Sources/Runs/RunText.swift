@@ -281,9 +281,11 @@ struct RunText: Sendable {
     private func whole(_ last: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
         if LostRepeats.explain(last, of: agentText.text[...]) { return behindClosed(agentText.open) }
         // The run was tried again, and the event has the last try alone.
-        if let start = agentText.innerStarts.first(where: { LostRepeats.explain(last, of: agentText.text[$0...]) }) {
-            return agentText.text[start...]
+        let beginning = last.lazy.filter(Self.isInk).prefix(Self.fewLetters)
+        let tries = agentText.innerStarts.lazy.map { agentText.text[$0...] }.filter {
+            $0.lazy.filter(Self.isInk).starts(with: beginning)
         }
+        if let text = tries.prefix(Self.mostTries).first(where: { LostRepeats.explain(last, of: $0) }) { return text }
         if let start = agentText.start(in: last), LostRepeats.explain(last[start...], of: agentText.open) {
             return Self.paragraphs([Array(last[..<start]), Array(agentText.open)])
         }
@@ -345,6 +347,9 @@ struct RunText: Sendable {
     /// Two texts with this many equal characters at the beginning are the same.
     private static let compared = 40
     private static let beginning = 12
+    /// The most tries of a run that are compared with its last event: a long text costs little where nothing fits.
+    private static let mostTries = 4
+    private static let fewLetters = 4
 
     private static func isInk(_ byte: UInt8) -> Bool { byte > 0x20 }
 

@@ -77,7 +77,7 @@ struct TextAssembler: Sendable {
     /// Where the messages between the first one and the last one begin.
     var innerStarts: [Int] {
         let places = text.indices.prefix(openStart).dropFirst(Self.paragraph.count)
-        return places.filter { text[($0 - Self.paragraph.count)..<$0].elementsEqual(Self.paragraph) }
+        return places.filter { text[$0 - 1] == Self.paragraph[1] && text[$0 - 2] == Self.paragraph[0] }
     }
 
     /// The blank line between two messages. No gateway sends it.

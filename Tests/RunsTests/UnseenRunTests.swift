@@ -596,10 +596,11 @@ struct UnseenRunTests {
         #expect(!LostRepeats.explain(Array("b".utf8)[...], of: Array("ab".utf8)[...]))
         let same = [UInt8](repeating: 0x61, count: 1 << 20)
         #expect(!LostRepeats.explain([0x61, 0x62], of: same[...]), "it costs little where nothing fits")
-        let (first, second) = ("Let me look.", "You said: sage walnut walnut | and    more")
-        let shown = "Let me look.You said: sage walnut | and more"
+        let second = "You said: sage walnut walnut | and    more"
         // Ladle has had both messages, also behind those of a try that failed, or was killed and has had the second alone.
         for (isWhole, isAgain) in [(true, false), (true, true), (false, false)] {
+            let first = isAgain ? "Well." : "Let me look."
+            let shown = first + "You said: sage walnut | and more"
             var tracker = RunTracker()
             tracker.profile = GatewayProfile(.april)
             tracker.sent("k", session: main, text: "story", now: now)
@@ -617,5 +618,20 @@ struct UnseenRunTests {
             let ended = changes.compactMap { if case .ended(let run) = $0 { run.text } else { nil } }
             #expect(ended == ["\(first)\n\n\(second)"], "\(isWhole) \(isAgain)")
         }
+    }
+
+    /// A model may say the same for a megabyte, and then a final event that fits nothing of it.
+    @Test func `a long text of equal paragraphs is not compared with the final event at each of them`() {
+        var tracker = RunTracker()
+        tracker.profile = GatewayProfile(.april)
+        tracker.sent("k", session: main, text: "story", now: now)
+        _ = tracker.receive(event: "agent", payload: AgentFrame.start("k", now.milliseconds), now: now)
+        let long = String(repeating: "aaaaaa\n\n", count: 50_000)
+        for (place, text) in ["Half of", long, "end"].enumerated() {
+            _ = tracker.receive(event: "agent", payload: AgentFrame.text("k", 2 + place, text), now: now)
+        }
+        let final = String(repeating: "a", count: 1_000) + "b"
+        _ = tracker.receive(event: "chat", payload: ChatFrame.final("k", 10, final), now: now)
+        #expect(tracker.run("k")?.state == .completed)
     }
 }
