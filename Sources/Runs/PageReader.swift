@@ -30,15 +30,8 @@ struct PageReader: Sendable {
         if page.rows.contains(where: { $0.role == .assistant }) { memory[session: session]?.hasTranscript = true }
         endReplaced(by: page, session, now: now, in: &memory, to: &changes)
         let inFlight = takeInFlight(page, session, now: now, in: &memory, to: &changes)
-        let found = take(
-            page.rows,
-            session: session,
-            pageAt: now,
-            isBusy: page.hasActiveRun == true,
-            now: now,
-            in: &memory,
-            to: &changes
-        )
+        let arrival = RowArrival(session: session, now: now, isPage: true, isBusy: page.hasActiveRun == true)
+        let found = take(page.rows, arrival, in: &memory, to: &changes)
         // The session's last end is only about the run of the last turn.
         let lastEnd = Ending.How(page.lastRunEnd)
         for id in found.rows.keys where memory[id]?.message.isStored == true {
@@ -171,57 +164,46 @@ struct PageReader: Sendable {
     // MARK: Rows
 
     /// Gives the rows of each turn to its run.
-    /// - Parameter pageAt: when the rows came as a page; nil for a row that came as an event.
     func take(
         _ rows: [TranscriptRow],
-        session: SessionKey,
-        pageAt: Timestamp? = nil,
-        isBusy: Bool = false,
-        now: Timestamp,
+        _ arrival: RowArrival,
         in memory: inout RunMemory,
         to changes: inout [RunChange]
     ) -> Found {
+        let (session, isPage) = (arrival.session, arrival.isPage)
         var found = Found()
         guard memory[session: session] != nil else { return found }
-        for row in rows { noteJoined(row, isEvent: pageAt == nil, in: &memory, to: &changes) }
+        for row in rows { noteJoined(row, isEvent: !isPage, in: &memory, to: &changes) }
         let turns = TranscriptTurn.split(rows)
-        matching.tie(
-            turns,
-            areNew: pageAt == nil,
-            isBusy: isBusy,
-            session: session,
-            now: now,
-            in: &memory,
-            to: &changes
-        )
+        matching.tie(turns, arrival, in: &memory, to: &changes)
         // A page with fewer rows is the whole transcript.
-        let beginsInside = pageAt == nil || rows.count >= RunTracker.pageRows
-        let before = pageAt == nil ? memory[session: session]?.lastTurn : nil
+        let beginsInside = !isPage || rows.count >= RunTracker.pageRows
+        let before = !isPage ? memory[session: session]?.lastTurn : nil
         var owners = matching.match(
             turns,
             session: session,
             beginsInside: beginsInside,
             continued: before,
-            areNew: pageAt == nil,
+            areNew: !isPage,
             in: memory
         )
-        if let pageAt {
+        if isPage {
             let unseen = matching.answeredUnseen(turns, owned: owners, session: session, in: memory)
-            for id in unseen.values { memory[id]?.continuedUnseen(now: pageAt) }
+            for id in unseen.values { memory[id]?.continuedUnseen(now: arrival.now) }
             owners.merge(unseen) { known, _ in known }
         }
         for (place, turn) in turns.enumerated() {
             guard let id = owners[place], memory[id]?.session == session else { continue }
             let rows = turn.rows.filter { !turn.isNote($0) }
             memory[id]?.take(rows)
-            if pageAt != nil, turn.user != nil, !turn.isJoined { memory[id]?.message.stored() }
+            if isPage, turn.user != nil, !turn.isJoined { memory[id]?.message.stored() }
             if let user = turn.user, !turn.isJoined {
                 memory[id]?.message.shown(as: Words(user), isPrompt: user.resumesTurn)
             }
             found.rows[id, default: []] += rows
             if place == turns.count - 1 { found.last = id }
         }
-        if pageAt != nil, let answered = turns.lastIndex(where: \.endsEarlierRuns) {
+        if isPage, let answered = turns.lastIndex(where: \.endsEarlierRuns) {
             let later = Set(owners.lazy.filter { $0.key >= answered }.map(\.value))
             found.passed = Set(owners.values).subtracting(later)
         }

@@ -12,35 +12,34 @@ extension RunMatching {
 
     /// Finds the runs that answer deferred messages. The user's row of such a run has the message's words and the time of the run's
     /// start. The gateway answers equal messages one by one, and messages that it joined into one turn together.
-    /// - Parameter isBusy: whether the page says that some run is at work.
     func answerDeferred(
         _ turns: [TranscriptTurn],
-        areNew: Bool,
-        isBusy: Bool,
-        session: SessionKey,
-        now: Timestamp,
+        _ arrival: RowArrival,
         in memory: inout RunMemory,
         to changes: inout [RunChange]
     ) {
+        let (session, isPage) = (arrival.session, arrival.isPage)
         guard let runs = memory[session: session] else { return }
-        if !areNew { for id in runs.active { memory[id]?.message.isDecided() } }
+        // Only a page shows that a message may have waited unnoticed.
+        guard isPage || !runs.deferred.isEmpty || !runs.putAside.isEmpty else { return }
+        if isPage { for id in runs.active { memory[id]?.message.decide() } }
         let strangers = runs.all.compactMap { id -> Attribution.Claimant? in
             guard let run = memory[id], mayAnswerAnother(run) else { return nil }
             return run.claimant(aheadMs: clockSkewMs)
         }
         guard !strangers.isEmpty else { return }
-        let everybodys = attribute(turns, session: session, areNew: areNew, in: memory)
+        let everybodys = attribute(turns, session: session, areNew: !isPage, in: memory)
         let owners = Attribution(turns.map { $0.row() }, strangers, beginsInside: true).owners.filter { place, owner in
             // A row that is surely another run's is that one's.
             everybodys[place].map { $0.turn == owner.turn || $0.tie != .certain } ?? true
         }
-        let unseen = areNew ? [] : mayBeDeferred(everybodys, besides: owners, session: session, in: memory)
+        let unseen = !isPage ? [] : mayBeDeferred(everybodys, besides: owners, session: session, in: memory)
         let waiting = (runs.deferred + runs.putAside + unseen.filter { !runs.deferred.contains($0) })
             .compactMap { memory[$0] }
         guard !waiting.isEmpty else { return }
-        let unowned = areNew ? [] : unowned(turns, besides: owners, waiting, everybodys)
-        let isAtRest = !areNew && !isBusy && isAtRest(session, forMs: Self.restMs, now: now, in: memory)
-        let nothingWaits = isAtRest && self.isAtRest(session, forMs: Self.longRestMs, now: now, in: memory)
+        let unowned = !isPage ? [] : unowned(turns, besides: owners, waiting, everybodys)
+        let hasEnded = isPage && !arrival.isBusy && isAtRest(session, forMs: 0, now: arrival.now, in: memory)
+        let isAtRest = hasEnded && self.isAtRest(session, forMs: Self.restMs, now: arrival.now, in: memory)
         var likely: [String: Timestamp] = [:]
         let claimants = waiting.map { run in
             let equal = equalRuns(to: run, turns, owners, in: memory)
@@ -53,7 +52,7 @@ extension RunMatching {
             let ours = waiting.count { $0.message.words == run.message.words }
             let rows = unowned.filter { turns[$0].messages.contains { run.message.isShown(as: $0) } }
             likely[run.id] = likelyBefore(run, equal, rows: rows.compactMap { turns[$0].time }, ours: ours, in: memory)
-            let behind = [run.message.deferral?.behind, known, nothingWaits ? nil : likely[run.id]]
+            let behind = [run.message.deferral?.behind, known, likely[run.id]]
             var message = Attribution.Claimant(run.id, words: run.message.words)
             message.written = waitingSince(run).behind(behind.compactMap(\.self).max())
             message.earlier = run.message.earlier
@@ -67,7 +66,7 @@ extension RunMatching {
             }
         }
         let answered = Attribution(said.map(\.1), claimants, isQueue: true).owners
-        for (id, start) in likely { memory[id]?.message.mayWaitBehind = start }
+        for (id, start) in likely { memory[id]?.message.wait(behind: start) }
         var undecided: [Words] = []
         for (index, found) in answered.sorted(by: { $0.key < $1.key }) {
             let (turn, id) = (turns[said[index].0], found.turn)
@@ -82,20 +81,17 @@ extension RunMatching {
             let isDoubtful = mayBeInTheWay(other, of: run, in: memory)
             if let words = run.message.words, !isAtRest && isDoubtful || undecided.contains(words) {
                 undecided.append(words)
-                memory[id]?.message.isUndecided(behind: other.times.start)
+                memory[id]?.message.wait(behind: other.times.start, asksAgain: hasEnded)
                 continue
             }
             // While the link was away, another client may have said the same words.
             let isKnown = runs.deferred.contains(id) || (runs.putAside.contains(id) && !run.contact.isUncertain)
-            let hasOrder = profile.sendsRows && !nothingWaits || likely[id] == nil
+            let hasOrder = profile.sendsRows || likely[id] == nil
             let isShared =
                 !isKnown || isDoubtful || !hasOrder || other.message.mayBeStrangers || turn.messages.count > 1
                 || turn.messages.contains { runs.haveOthersSaid($0) }
             handOver(run, answeredBy: answer, isShared: isShared, in: &memory, to: &changes)
         }
-        // Only a later page shows that nothing waits any more.
-        guard !areNew, !nothingWaits, self.isAtRest(session, forMs: 0, now: now, in: memory) else { return }
-        for (id, start) in likely { memory[id]?.message.isUndecided(behind: start) }
     }
 
     // MARK: Before the message

@@ -2,6 +2,16 @@ import Basics
 import Gateway
 import Ledger
 
+/// How rows of a session's transcript came.
+struct RowArrival: Sendable {
+    let session: SessionKey
+    let now: Timestamp
+    /// They came as a page, and not as events just after the gateway had written them.
+    var isPage = false
+    /// The page says that some run is at work.
+    var isBusy = false
+}
+
 /// Finds the runs of a transcript's turns. Also finds the run in which the gateway answers a deferred message or goes on with an
 /// interrupted run.
 struct RunMatching: Sendable {
@@ -9,25 +19,20 @@ struct RunMatching: Sendable {
     let clockSkewMs: Int64
     let profile: GatewayProfile
 
-    /// - Parameters:
-    ///   - areNew: the rows came as events, so the gateway has just written them.
-    ///   - isBusy: the page says that some run is at work.
     func tie(
         _ turns: [TranscriptTurn],
-        areNew: Bool,
-        isBusy: Bool,
-        session: SessionKey,
-        now: Timestamp,
+        _ arrival: RowArrival,
         in memory: inout RunMemory,
         to changes: inout [RunChange]
     ) {
-        if areNew {
+        let session = arrival.session
+        if !arrival.isPage {
             answerStopped(turns, session: session, in: &memory, to: &changes)
             answerAlone(turns, session: session, in: &memory)
         }
         answerInterrupted(turns, session: session, in: &memory, to: &changes)
         answerByName(turns, in: &memory, to: &changes)
-        answerDeferred(turns, areNew: areNew, isBusy: isBusy, session: session, now: now, in: &memory, to: &changes)
+        answerDeferred(turns, arrival, in: &memory, to: &changes)
     }
 
     /// The run of each turn, by the turn's place.

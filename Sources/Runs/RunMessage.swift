@@ -20,9 +20,9 @@ struct RunMessage: Sendable {
     /// The gateway said that our message waits.
     private(set) var deferral: Deferral?
     /// The start of a run with its words that may be the one behind which it waits.
-    var mayWaitBehind: Timestamp?
-    /// A later page decides which run answers it.
-    private(set) var isUndecided = false
+    private(set) var mayWaitBehind: Timestamp?
+    /// That run is over, and the pages of the next seconds decide which run answers the message.
+    private(set) var asksAgain = false
     /// The run continues one that a restart interrupted, so the gateway itself wrote its prompt.
     private(set) var isResumption = false
     /// The words of the message, whoever sent it; nil if they are not known.
@@ -83,11 +83,12 @@ struct RunMessage: Sendable {
         deferral = known
         return known
     }
-    /// A run that began then may answer it, or be the one behind which it waits.
-    mutating func isUndecided(behind start: Timestamp?) { (isUndecided, mayWaitBehind) = (true, start) }
-    mutating func isDecided() { (isUndecided, mayWaitBehind) = (false, nil) }
-    /// The gateway has just said that the message waits.
-    func isNew(now: Timestamp) -> Bool { deferral.map { now.milliseconds - $0.at.milliseconds < 120_000 } ?? false }
+    /// A run that began then may be the one in the way.
+    mutating func wait(behind start: Timestamp?, asksAgain: Bool = false) {
+        (mayWaitBehind, self.asksAgain) = (start, asksAgain)
+    }
+    /// A new page decides anew which run is in the way.
+    mutating func decide() { wait(behind: nil) }
     /// The start of the run behind which it waits, as far as that is known or likely.
     var startBefore: Timestamp? { [deferral?.behind, mayWaitBehind].compactMap(\.self).max() }
     mutating func announced() { isAnnounced = true }
@@ -124,7 +125,7 @@ struct RunMessage: Sendable {
     /// - Parameter equals: how many equal messages of other clients wait now.
     mutating func sentAgain(equalsBefore equals: Int) {
         (isStored, deferral, equalsBefore) = (false, nil, equals)
-        isDecided()
+        decide()
     }
 
     // MARK: Proof

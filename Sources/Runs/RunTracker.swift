@@ -389,7 +389,7 @@ package struct RunTracker: Sendable {
         changes.append(.deferred(id, session: reducer.session))
         if let known = memory[id]?.message.waits(deferral) { changes.append(.waits(id, known)) }
         let perhaps = memory[id].flatMap { matching.startPerhapsInTheWay(of: $0, in: memory) }
-        memory[id]?.message.mayWaitBehind = perhaps
+        memory[id]?.message.wait(behind: perhaps)
         // The event may come after the row and even the end of the run that answers, so the row is read once more.
         if matching.mayBeAnswered(id, in: memory) { wantRows(id) }
     }
@@ -445,7 +445,7 @@ package struct RunTracker: Sendable {
             memory[session: session]?.lastTurn = nil
             return memory.gatewayTook(Words(row), session: session)
         }
-        let found = reader.take([row], session: session, now: now, in: &memory, to: &changes)
+        let found = reader.take([row], RowArrival(session: session, now: now), in: &memory, to: &changes)
         if row.role == .assistant {
             for id in memory[session: session]?.ended ?? [] where memory[id]?.answerCame(now: now) == true {
                 wantsPageNow = true

@@ -33,8 +33,7 @@ struct TranscriptSchedule: Sendable {
 
     private func interval(_ reducer: RunReducer, looks: Int, now: Timestamp) -> Int64? {
         if reducer.isEndHeld || reducer.needsHistory { return Self.rowsWait }
-        if reducer.isOver { return Self.lastRowsWait }
-        if reducer.message.isUndecided { return reducer.message.isNew(now: now) ? Self.lastRowsWait : Self.silenceWait }
+        if reducer.isOver || reducer.message.asksAgain { return Self.lastRowsWait }
         let doubtWait = Self.doubtWaits[min(looks, Self.doubtWaits.count - 1)]
         if reducer.contact.isProcessGone {
             if reducer.hasBegun { return min(doubtWait, Self.resumeWait) }

@@ -128,11 +128,9 @@ extension [SentMessage] {
         }
         let begun = Dictionary(grouping: turns.indices.filter { turns[$0].beginsRun && runs[$0] != nil }) { runs[$0] }
             .mapValues { places in places.compactMap { turns[$0].user?.identity } }
-        let times = Dictionary(
-            turns.compactMap { turn in turn.user.flatMap { user in turn.time.map { (user.identity, $0) } } }
-        ) {
-            first,
-            _ in first
+        var times: [String: Timestamp] = [:]
+        for turn in turns {
+            if let user = turn.user, let time = turn.time, times[user.identity] == nil { times[user.identity] = time }
         }
         let messages = map { $0.asBegun(in: ([$0.id] + $0.keys).flatMap { begun[$0] ?? [] }, times) }
         let attribution = Attribution(rows, messages.map(\.claimant))
